@@ -6,6 +6,8 @@ pub(super) struct Decoder {
     bits: u32,
     count: u32,
     bytes: Vec<u8>,
+    /// How many bytes were zero, which every second one of UTF-16 is.
+    zeros: usize,
 }
 
 impl Decoder {
@@ -26,6 +28,10 @@ impl Decoder {
             if self.count >= 8 {
                 self.count -= 8;
                 let [.., byte] = (self.bits >> self.count).to_be_bytes();
+                if byte == 0 && self.zeros + 1 == self.bytes.len() {
+                    self.zeros += 1;
+                    continue;
+                }
                 if byte.is_ascii_control() && !byte.is_ascii_whitespace() {
                     return false;
                 }

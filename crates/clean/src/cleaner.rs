@@ -12,6 +12,7 @@ use memchr::memmem;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::{
+    decoded::Decoded,
     identity::{Identities, Named},
     kinds::{CleanOptions, KINDS},
     seen::Seen,
@@ -157,6 +158,9 @@ impl Cleaner {
             let found = found.map(|range| Named::of(range, kind.name)).collect();
             self.replace(&mut text, found, kind.before);
         }
+        if options.strict {
+            self.replace_decoded(&mut text);
+        }
         if self.options.identifiers {
             let named = self.identities.find(&text);
             self.replace(&mut text, named, "");
@@ -189,6 +193,29 @@ impl Cleaner {
     /// Returns the findings since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         mem::take(&mut self.findings)
+    }
+
+    /// Replaces what the kinds find in the parts of a text that have codes, once these are decoded.
+    fn replace_decoded(&mut self, text: &mut Text) {
+        let Some(decoded) = Decoded::of(text) else { return };
+        let view = Text::new(&decoded.units);
+        let mut found: Vec<Named> = Vec::new();
+        for kind in KINDS.iter().filter(|kind| kind.is_wanted(self.options)) {
+            let ranges = kind.find(&view).into_iter();
+            let ranges = ranges.filter_map(|range| decoded.original(&range));
+            let is_new =
+                |range: &Range<usize>| memmem::find(&text.letters()[range.clone()], MARKER).is_none();
+            let ranges = ranges.filter(|range| !range.is_empty() && is_new(range));
+            found.extend(ranges.map(|range| Named::of(range, kind.name)));
+        }
+        found.sort_by_key(|found| found.range.start);
+        let mut end = 0;
+        found.retain(|found| {
+            let is_apart = found.range.start >= end;
+            end = end.max(found.range.end);
+            is_apart
+        });
+        self.replace(text, found, "");
     }
 
     /// Replaces the parts of a text that are not allowed to stay.

@@ -1,67 +1,452 @@
 //! Secrets in the arguments of commands: `--password hunter2`, `curl -u user:hunter2`, `mysql -phunter2`.
 
-use std::{borrow::Cow, ops::Range, sync::LazyLock};
+use std::{ops::Range, sync::LazyLock};
 
-use regex::bytes::Regex;
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use memchr::memchr3;
 
 use crate::{
-    names::{is_marked, is_secret, is_secret_name},
-    ranges::{Ranges, expression, find_letter, merged, skip, skip_back},
+    names::{closing_quote, is_marked, is_secret, is_secret_name, opening_at},
+    ranges::{Ranges, find_letter, merged, skip, skip_back, stands_alone},
     text::{is_white_space, is_word, starts_with},
-    values::{STOP_WORDS, is_generated, is_keyword, is_mixed, is_placeholder, is_small_number},
+    values::{
+        STOP_WORDS, is_expression, is_generated, is_keyword, is_mixed, is_path, is_placeholder,
+        is_small_number,
+    },
 };
 
-/// What stands for `<ARGUMENTS>` in the rules: words and strings, also in the next line behind a backslash, which is two in a JSON string.
-const ARGUMENTS: &str = concat!(
-    r#"[ \t](?:(?:[^\n\r|;&`"'\\]|&[^&\n]|\\+[\n\r]+|\\{2,}n|\\[^n\n\r]"#,
-    r#"|(?:[\s=]|-\w)\\*"[^"\n\r]*"|'[^'\n\r]*')*?[ \t\n])??"#
-);
-
-/// Returns what stands for `<VALUE>` in the rules: a word or a string, behind the text `before`.
-fn value_behind(before: &str) -> String {
-    format!(r#"(?:\\*"{before}([^"\n\r\\]+)|\\*'{before}([^'\n\r\\]+)|{before}([^\s\x80"'`|;&\\]+))"#)
+/// A line of `rules/commands.tsv`: where a command has a secret among its arguments.
+struct Row {
+    commands: Vec<&'static [u8]>,
+    /// Words that the command has.
+    words: Vec<&'static [u8]>,
+    places: Vec<Place>,
+    /// The signs before the secret and behind it, within the argument.
+    part: Option<(u8, Option<u8>)>,
 }
 
-/// Finds secrets by the expressions of `rules/commands.tsv`.
-pub(super) fn arguments(letters: &[u8]) -> Ranges {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        let lines = include_str!("../rules/commands.tsv").lines().skip(1);
-        let rules: Vec<_> = lines.filter_map(|line| Some(line.split_once('\t')?.1)).collect();
-        let rules = rules
-            .join("|")
-            .replace("<ARGUMENTS>", ARGUMENTS)
-            .replace("<VALUE>", &value_behind(""));
-        let rules = [":", "=", "%"].iter().fold(rules, |rules, sign| {
-            let before = format!(r#"[^\s{sign}"'\\]*{sign}"#);
-            rules.replace(&format!("<{sign}VALUE>"), &value_behind(&before))
-        });
-        expression(&format!(r"\b(?:{rules})"))
-    });
-    let mut rest = Cow::Borrowed(letters);
-    let mut secrets = Ranges::new();
-    // The next option of a command is found when the value of the one before matches no more.
-    for _ in 0..MOST_OPTIONS {
-        let found: Vec<_> = EXPRESSION
-            .captures_iter(&rest)
-            .filter_map(|found| found.iter().skip(1).flatten().next().map(|group| group.range()))
-            .collect();
-        if found.is_empty() {
-            break;
-        }
-        for secret in &found {
-            rest.to_mut()[secret.clone()].fill(NO_VALUE);
-        }
-        secrets.extend(found);
+/// Where a secret stands among the words of a command.
+enum Place {
+    /// An option, whether its value can be in the next word, and whether in the same one.
+    Option(&'static [u8], bool, bool),
+    /// So many arguments behind the words of the row.
+    Argument(usize),
+    HereString,
+    Pipe,
+}
+
+/// The command that stands for any.
+const ANY: &[u8] = b"*";
+/// The programs that write a text into a pipe.
+const WRITERS: [&str; 3] = ["echo", "printf", "yes"];
+
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let lines = include_str!("../rules/commands.tsv").lines();
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(Row::of)
+        .collect()
+});
+
+impl Row {
+    fn of(line: &'static str) -> Option<Self> {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [commands, words, places, part, _example] = fields[..] else {
+            return None;
+        };
+        let words_of = |text: &'static str| text.split_ascii_whitespace().map(str::as_bytes).collect();
+        Some(Self {
+            commands: words_of(commands),
+            words: words_of(words),
+            places: places.split_ascii_whitespace().map(Place::of).collect(),
+            part: part.bytes().next().map(|first| (first, part.bytes().nth(1))),
+        })
     }
-    secrets.retain(|secret| is_value(&letters[secret.clone()]) && !is_keyword(&letters[secret.clone()]));
+}
+
+impl Place {
+    fn of(text: &'static str) -> Self {
+        let bytes = text.as_bytes();
+        match bytes {
+            b"<<<" => Self::HereString,
+            b"|" => Self::Pipe,
+            [b'0'..=b'9', ..] => Self::Argument(text.parse().unwrap_or(usize::MAX)),
+            [option @ .., b'+'] => Self::Option(option, false, true),
+            [option @ .., b'*'] => Self::Option(option, true, true),
+            [.., b':' | b'='] => Self::Option(bytes, false, true),
+            _ => Self::Option(bytes, true, false),
+        }
+    }
+}
+
+/// A command: its words, without the quotes around them, and what it reads.
+#[derive(Default)]
+struct Command {
+    words: Vec<Range<usize>>,
+    here: Option<Range<usize>>,
+    piped: Option<Range<usize>>,
+    /// The text ends there.
+    end: usize,
+    is_piped_on: bool,
+}
+
+/// Words of a command that are read.
+const MOST_WORDS: usize = 64;
+
+impl Command {
+    /// Reads a command from a text, up to the end of the line or a sign that ends a command. A line can go on behind a backslash, which is two
+    /// in a JSON string.
+    fn read(letters: &[u8], start: usize) -> Self {
+        let limit = letters.len().min(start + MOST_SECRET_LETTERS);
+        let letters = &letters[..limit];
+        let mut command = Self::default();
+        let mut at = start;
+        let mut is_here = false;
+        loop {
+            at = skip_blanks(letters, at);
+            let end = word_end(letters, at);
+            if end == at || command.words.len() == MOST_WORDS {
+                break;
+            }
+            let mut word = at..end;
+            at = end;
+            if letters[word.clone()].starts_with(b"<<<") {
+                is_here = true;
+                word.start += b"<<<".len();
+                if word.is_empty() {
+                    continue;
+                }
+            }
+            let word = without_quotes(letters, word);
+            if std::mem::take(&mut is_here) {
+                command.here.get_or_insert(word);
+            } else {
+                command.words.push(word);
+            }
+        }
+        command.end = at;
+        command.is_piped_on = matches!(letters[at..], [b'|', next, ..] if next != b'|');
+        command
+    }
+
+    /// Returns the text that the command writes into a pipe.
+    fn written(&self, letters: &[u8]) -> Option<Range<usize>> {
+        let name = self.words.first()?;
+        let is_writer = WRITERS
+            .iter()
+            .any(|each| letters[name.clone()].ends_with(each.as_bytes()));
+        let of_text = |word: &&Range<usize>| !matches!(letters[(*word).clone()], [b'-' | b'%', ..]);
+        let mut texts = self.words[1..].iter().filter(of_text);
+        let last = texts.next_back().filter(|_| is_writer && self.is_piped_on)?;
+        // The end of its line.
+        let mut end = last.end;
+        while letters[last.start..end].ends_with(b"n") && letters[last.start..end - 1].ends_with(b"\\") {
+            end = skip_back(letters, last.start..end - 1, |letter| letter == b'\\');
+        }
+        Some(last.start..end)
+    }
+
+    /// Adds the secrets that the rows find.
+    fn find(&self, letters: &[u8], ranges: &mut Ranges) {
+        let text = |at: usize| self.words.get(at).map_or(&b""[..], |word| &letters[word.clone()]);
+        let programs: Vec<_> = (0..self.words.len()).map(|at| program(text(at))).collect();
+        let is_known =
+            |row: &&Row| row.commands[0] == ANY || row.commands.iter().any(|name| programs.contains(name));
+        for row in ROWS.iter().filter(is_known) {
+            let names = &row.commands;
+            let is_any = names[0] == ANY;
+            let mut commands = (0..self.words.len()).filter(|at| names.contains(&programs[*at]));
+            let first = if is_any {
+                Some(0)
+            } else {
+                commands.next().map(|at| at + 1)
+            };
+            let Some(first) = first else { continue };
+            let place_of = |word: &&[u8]| (first..self.words.len()).find(|at| is_like(text(*at), word));
+            let places: Option<Vec<_>> = row.words.iter().map(|word| place_of(&word)).collect();
+            let Some(places) = places else { continue };
+            let behind = places.iter().max().map_or(first, |last| last + 1);
+            for place in &row.places {
+                match *place {
+                    Place::HereString => {
+                        ranges.extend(self.here.clone().and_then(|word| row.part(letters, word)))
+                    }
+                    Place::Pipe => ranges.extend(self.piped.clone().and_then(|word| row.part(letters, word))),
+                    Place::Argument(count) => {
+                        let arguments = self.words.iter().skip(behind);
+                        let mut arguments =
+                            arguments.filter(|word| !letters[(*word).clone()].starts_with(b"-"));
+                        let of_sentence = |word: &&Range<usize>| {
+                            letters[(*word).clone()].iter().all(u8::is_ascii_alphabetic)
+                        };
+                        let word = arguments.nth(count - 1).filter(|word| !of_sentence(word));
+                        ranges.extend(word.and_then(|word| row.part(letters, word.clone())));
+                    }
+                    Place::Option(option, has_next, is_joined) => {
+                        for at in first..self.words.len() {
+                            let word = self.words[at].clone();
+                            let Some(rest) = text(at).strip_prefix(option) else {
+                                continue;
+                            };
+                            let value = match rest {
+                                [] if has_next => self.words.get(at + 1).cloned(),
+                                [] => None,
+                                [b'=', ..] if has_next => Some(word.start + option.len() + 1..word.end),
+                                _ if is_joined => Some(word.start + option.len()..word.end),
+                                _ => None,
+                            };
+                            let value = value.map(|value| without_quotes(letters, value));
+                            ranges.extend(value.and_then(|value| row.part(letters, value)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Row {
+    /// Returns the secret within an argument.
+    fn part(&self, letters: &[u8], argument: Range<usize>) -> Option<Range<usize>> {
+        let text = &letters[argument.clone()];
+        let secret = match self.part {
+            None => argument,
+            Some((first, last)) => {
+                let start = argument.start + text.iter().position(|letter| *letter == first)? + 1;
+                let last = last.and_then(|last| text.iter().rposition(|letter| *letter == last));
+                start..last.map_or(argument.end, |at| argument.start + at).max(start)
+            }
+        };
+        let value = &letters[secret.clone()];
+        (is_value(value)
+            && !is_keyword(value)
+            && !matches!(
+                value,
+                [b'$' | b'%' | b'@', b'A'..=b'Z' | b'a'..=b'z' | b'(' | b'{', ..]
+            ))
+        .then_some(secret)
+    }
+}
+
+/// Returns the name of the program of a path.
+fn program(word: &[u8]) -> &[u8] {
+    let name = word.rsplit(|letter| matches!(letter, b'/' | b'\\')).next();
+    let name = name.unwrap_or_default();
+    name.strip_suffix(b".exe").unwrap_or(name)
+}
+
+/// Returns whether a word is another one, in which `*` stands for any letters.
+fn is_like(word: &[u8], like: &[u8]) -> bool {
+    match like.iter().position(|letter| *letter == b'*') {
+        None => word == like,
+        Some(at) => {
+            let (before, behind) = (&like[..at], &like[at + 1..]);
+            let rest = word.strip_prefix(before);
+            rest.is_some_and(|rest| (0..=rest.len()).any(|skipped| is_like(&rest[skipped..], behind)))
+        }
+    }
+}
+
+/// Skips blanks, and line breaks behind a backslash.
+fn skip_blanks(letters: &[u8], mut at: usize) -> usize {
+    loop {
+        at = skip(letters, at, |letter| matches!(letter, b' ' | b'\t'));
+        let slashes = skip(letters, at, |letter| letter == b'\\');
+        let is_break = match letters.get(slashes) {
+            Some(b'\n' | b'\r') => slashes > at,
+            Some(b'n') => slashes > at + 1,
+            _ => false,
+        };
+        if !is_break {
+            return at;
+        }
+        at = skip(letters, slashes + 1, |letter| matches!(letter, b'\n' | b'\r'));
+    }
+}
+
+/// Returns where a word of a command ends that begins at `start`: there, if a sign ends the command.
+fn word_end(letters: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Some(letter) = letters.get(at) {
+        let before = letters[start..at].last();
+        let is_text = matches!(letter, b'"' | b'\'' | b'\\') && opening_at(letters, at).is_some();
+        // A quote within a word belongs to the text around the command, unless a value begins there.
+        let is_option = at == start + 2 && letters[start] == b'-';
+        if is_text && (before.is_none_or(|before| b"=:<".contains(before)) || is_option) {
+            let Some(opening) = opening_at(letters, at) else {
+                return at;
+            };
+            let end = closing_quote(letters, opening.clone());
+            at = letters.len().min(end + opening.len());
+            // A text that the end of the line cuts off.
+            if letters.get(at.wrapping_sub(1)) != letters.get(opening.end - 1) {
+                return end;
+            }
+            continue;
+        }
+        match letter {
+            _ if is_text => return at,
+            b'&' if letters.get(at + 1).is_some_and(|next| is_word(*next)) => {}
+            b'|' | b';' | b'&' | b'`' => return at,
+            b')' | b']' | b'}' if before.is_none() => return at,
+            b'\\'
+                if before != Some(&b'\\')
+                    && matches!(letters.get(at + 1), Some(b'n' | b'r' | b'\n' | b'\r')) =>
+            {
+                return at;
+            }
+            letter if is_white_space(*letter) => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Returns a word without the quotes around it.
+fn without_quotes(letters: &[u8], word: Range<usize>) -> Range<usize> {
+    let Some(opening) = opening_at(letters, word.start).filter(|opening| opening.end <= word.end) else {
+        return word;
+    };
+    let inner = opening.end..closing_quote(&letters[..word.end], opening);
+    inner.start..inner.end.min(word.end)
+}
+
+/// Finds secrets in the arguments of commands, by `rules/commands.tsv`: of those in the text, and of those in lists of strings.
+pub(super) fn arguments(letters: &[u8]) -> Ranges {
+    let mut secrets = Ranges::new();
+    let mut from = 0;
+    let mut piped = None;
+    for found in keywords().find_iter(letters) {
+        if found.start() < from || !stands_alone(letters, &found.range()) {
+            continue;
+        }
+        let mut start = found.start();
+        loop {
+            let mut command = Command::read(letters, start);
+            command.piped = piped.take();
+            command.find(letters, &mut secrets);
+            from = command.end.max(start + 1);
+            if !command.is_piped_on {
+                break;
+            }
+            piped = command.written(letters);
+            start = from + 1;
+        }
+    }
+    for words in lists(letters) {
+        let command = Command {
+            words,
+            ..Command::default()
+        };
+        command.find(letters, &mut secrets);
+        secrets.extend(command.named_options(letters));
+    }
     merged(secrets)
 }
 
-/// The most options with secrets that a command has.
-const MOST_OPTIONS: usize = 16;
+/// Returns the words that the rows begin with.
+fn keywords() -> &'static AhoCorasick {
+    static KEYWORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+        let names = |row: &Row| match row.commands[..] {
+            [ANY] => row.words.clone(),
+            _ => row.commands.clone(),
+        };
+        let mut words: Vec<_> = ROWS.iter().flat_map(names).collect();
+        words.extend(WRITERS.map(str::as_bytes));
+        // A test builds it.
+        #[allow(clippy::expect_used)]
+        AhoCorasickBuilder::new()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(words)
+            .expect("the words are few and short")
+    });
+    &KEYWORDS
+}
 
-/// A letter that no value has: it stands for letters outside ASCII.
-const NO_VALUE: u8 = 0x80;
+/// Returns the lists of strings in a text: with commas between them, as arguments of a chain of calls, and in lines of YAML.
+fn lists(letters: &[u8]) -> Vec<Vec<Range<usize>>> {
+    const MOST_STRING_LETTERS: usize = 512;
+    let of_string = |letter: u8| !matches!(letter, b'"' | b'\'' | b'`' | b'\n' | b'\r');
+    let mut lists: Vec<Vec<Range<usize>>> = Vec::new();
+    let mut last_end = usize::MAX;
+    let mut from = 0;
+    while let Some(at) = memchr3(b',', b'-', b')', &letters[from..]).map(|at| from + at) {
+        from = at + 1;
+        let Some(gap) = gap_at(letters, at) else { continue };
+        from = gap.end.max(from);
+        let is_line = letters[at] == b'-';
+        if gap.start != last_end {
+            let least = gap.start.saturating_sub(MOST_STRING_LETTERS);
+            let start = skip_back(letters, least..gap.start, of_string);
+            lists.push(if is_line {
+                Vec::new()
+            } else {
+                vec![start..gap.start]
+            });
+        }
+        let limit = letters.len().min(gap.end + MOST_STRING_LETTERS);
+        let end = skip(&letters[..limit], gap.end, |letter| {
+            if is_line {
+                !matches!(letter, b'\n' | b'\r')
+            } else {
+                of_string(letter)
+            }
+        });
+        last_end = skip_back(letters, gap.end..end, |letter| letter == b'\\');
+        if let Some(words) = lists.last_mut().filter(|words| words.len() < MOST_WORDS) {
+            words.push(without_quotes(letters, gap.end..last_end));
+        }
+    }
+    lists.retain(|words| words.len() > 1 && words.iter().any(|word| !word.is_empty()));
+    lists
+}
+
+/// Returns what stands between two strings of a list, quotes included, around a comma, a hyphen of YAML or the end of a call.
+fn gap_at(letters: &[u8], at: usize) -> Option<Range<usize>> {
+    const MOST_BLANKS: usize = 64;
+    let least = at.saturating_sub(MOST_BLANKS);
+    let before = skip_back(letters, least..at, |letter| matches!(letter, b' ' | b'\t'));
+    if letters[at] == b'-' {
+        let is_line = letters.get(at + 1) == Some(&b' ') && (before == 0 || letters[before - 1] == b'\n');
+        return is_line.then_some(before.saturating_sub(1)..at + 2);
+    }
+    let is_quote = |letter: u8| matches!(letter, b'"' | b'\'' | b'`');
+    let close = before.checked_sub(1).filter(|close| is_quote(letters[*close]))?;
+    let start = skip_back(letters, least.min(close)..close, |letter| letter == b'\\');
+    let mut next = at + 1;
+    if letters[at] == b')' {
+        next = skip(letters, next, |letter| letter.is_ascii_whitespace());
+        next += [&b".arg("[..], b".args(["]
+            .iter()
+            .find(|call| letters[next..].starts_with(call))?
+            .len();
+    }
+    let limit = letters.len().min(next + MOST_BLANKS);
+    let open = skip(&letters[..limit], next, |letter| letter.is_ascii_whitespace());
+    let open = if letters[open..].starts_with(b"\\n") {
+        skip(&letters[..limit], open + 2, |letter| letter == b' ')
+    } else {
+        open
+    };
+    let open = opening_at(letters, open)?;
+    Some(start..open.end)
+}
+
+impl Command {
+    /// Returns the values of options that are named like secrets.
+    fn named_options(&self, letters: &[u8]) -> Ranges {
+        let value_of = |pair: &[Range<usize>]| {
+            let option = &letters[pair[0].clone()];
+            let name = option.strip_prefix(b"-")?;
+            let name = name.strip_prefix(b"-").unwrap_or(name);
+            let value = &letters[pair[1].clone()];
+            (is_secret_name(name) && is_argument(value) && is_secret(name, value)).then(|| pair[1].clone())
+        };
+        self.words.windows(2).filter_map(value_of).collect()
+    }
+}
 
 /// `--password hunter2`, `-token abc`, also in the list of arguments of a program: `["--password", "hunter2"]`.
 pub(super) fn named_options(letters: &[u8]) -> Ranges {
@@ -153,32 +538,34 @@ fn is_value(value: &[u8]) -> bool {
         && !is_placeholder(value)
 }
 
-/// Sentences with a secret, and lines of `.netrc`: `password is hunter2`, `password hunter2`, `identified by 'hunter2'`.
-pub(super) fn said(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+/// Returns whether a value that a sentence tells can be a secret.
+pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> bool {
     const ALGORITHMS: &[&str] = &[
         "argon2", "base64", "md5", "oauth2", "pbkdf2", "sha", "utf", "http", "bcrypt", "scrypt", "v1", "v2",
-        "v3", "2fa", "aes", "rs256", "hs256", "es256",
+        "v3", "2fa", "aes", "rs256", "hs256", "es256", "0x", "ed25519", "x25519", "x509", "k8s", "i18n",
+        "l10n", "s3",
     ];
-    let value = argument(letters, found.end);
+    const SIGNS: &[u8] = b"!#$%&*+?@^~";
     let text = &letters[value.clone()];
-    let text = text.strip_suffix(b".").unwrap_or(text);
-    let value = value.start..value.start + text.len();
-    // Backticks mark any word of a document.
-    let is_quoted = value.start > found.end && letters[value.start - 1] != b'`';
     let is_algorithm = || ALGORITHMS.iter().any(|each| starts_with(text, each));
-    let has_letter = text.iter().any(|letter| letter.is_ascii_alphabetic());
+    let has_letter = text.iter().any(u8::is_ascii_alphabetic);
+    let has = |signs: &[u8]| text.iter().any(|letter| signs.contains(letter));
     let is_spoken = if is_quoted {
         text.len() > 2 && !text.contains(&b' ') && !is_keyword(text)
     } else {
         text.len() > 5
-            && is_mixed(text)
+            && (is_mixed(text) || has_letter && has(SIGNS) && !has(b"()=,;"))
             && !is_algorithm()
             && (is_generated(text)
-                || !text
-                    .iter()
-                    .any(|letter| matches!(letter, b'(' | b'=' | b'/' | b'<' | b':')))
+                || has(SIGNS) && !has(b"(=<\\") && !is_expression(text)
+                || !has(b"(=/<:[.@"))
     };
-    (is_spoken && has_letter && is_argument(text) && !is_small_number(text)).then_some(value)
+    is_spoken
+        && has_letter
+        && is_argument(text)
+        && !is_small_number(text)
+        && !is_path(text)
+        && !text.starts_with(b"[")
 }
 
 /// Returns the last field of a line of `.pgpass`.
@@ -186,4 +573,25 @@ pub(super) fn password_of_line(letters: &[u8], found: Range<usize>) -> Option<Ra
     let value = skip_back(letters, found.clone(), |letter| letter != b':')..found.end;
     let text = &letters[value.clone()];
     (!is_placeholder(text) && !is_keyword(text)).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_finds_the_secret_of_each_example() {
+        let lines = include_str!("../rules/commands.tsv").lines();
+        let lines: Vec<_> = lines.filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(ROWS.len(), lines.len());
+        for line in lines {
+            let example = line.rsplit('\t').next().unwrap().replace('⏎', "\n");
+            let (before, rest) = example.split_once('«').unwrap();
+            let (secret, behind) = rest.split_once('»').unwrap();
+            let text = format!("{before}{secret}{behind}");
+            let found = arguments(text.as_bytes());
+            let found: Vec<_> = found.into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, [secret], "{line}");
+        }
+    }
 }

@@ -11,9 +11,9 @@ use memchr::memchr2;
 use regex::bytes::Regex;
 
 use crate::{
-    commands, emails, encoded, keys, names, numbers, pem, phrases, providers,
+    columns, commands, emails, encoded, keys, languages, names, numbers, pem, phrases, providers, random,
     ranges::{Ranges, expression, merged, skip, skip_back},
-    structures,
+    siblings, structures,
     text::{Text, is_white_space, is_word},
     values::is_placeholder,
     words::Words,
@@ -29,9 +29,11 @@ type Check = fn(&[u8], Range<usize>) -> Option<Range<usize>>;
 #[derive(Clone, Copy)]
 enum Finder {
     Own(Find),
+    /// In the units of a text, which tell letters beyond ASCII.
+    InText(fn(&Text) -> Ranges),
     Match(Check),
 }
-use Finder::{Match, Own};
+use Finder::{InText, Match, Own};
 
 /// Something to be found.
 pub(super) struct Kind {
@@ -77,6 +79,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("assigned", Own(names::assigned)),
     ("bearer_tokens", Own(bearer_tokens)),
     ("card_numbers", Own(numbers::card_numbers)),
+    ("columns", Own(columns::values)),
     (
         "encoded_secrets",
         Own(|letters| encoded::secrets(letters, has_secret)),
@@ -95,13 +98,20 @@ const FINDERS: &[(&str, Finder)] = &[
     ("passwords", Own(passwords)),
     ("passwords_outside_programs", Own(passwords_outside_programs)),
     ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
+    ("hook", Match(random::hook)),
+    ("of_query", Match(random::of_query)),
+    ("numbers_of_key", Match(random::numbers_of_key)),
+    ("base58_key", Match(random::base58_key)),
+    ("recovery_codes", Own(phrases::recovery_codes)),
+    ("prefixed_tokens", Own(random::prefixed_tokens)),
     ("private_keys", Own(pem::private_keys)),
     ("provider_keys", Own(providers::keys)),
-    ("said", Match(commands::said)),
     ("seed_phrases", Own(phrases::seed_phrases)),
     ("set_variable", Match(commands::set_variable)),
+    ("siblings", Own(siblings::values)),
     ("short_bearer_token", Match(keys::short_bearer_token)),
     ("social_security_number", Match(numbers::social_security_number)),
+    ("told", InText(languages::said)),
     ("url_credentials", Own(keys::url_credentials)),
     ("wrapped_keys", Own(wrapped_keys)),
 ];
@@ -136,6 +146,7 @@ impl Kind {
         let check = match self.finder {
             _ if !text.has_all(self.needs) => return Ranges::new(),
             Own(find) => return find(letters),
+            InText(find) => return find(text),
             Match(check) => check,
         };
         let expression = self.expression.get_or_init(|| expression(self.pattern));
@@ -152,8 +163,13 @@ impl Kind {
     }
 }
 
-/// Returns whether a text has a secret that stands there as it is.
+/// Returns whether a text has a secret, also in Base64.
 fn has_secret(text: &str) -> bool {
+    has_plain_secret(text) || !encoded::secrets(text.as_bytes(), has_plain_secret).is_empty()
+}
+
+/// Returns whether a text has a secret that stands there as it is.
+fn has_plain_secret(text: &str) -> bool {
     let units: Vec<u16> = text.encode_utf16().collect();
     let text = Text::new(&units);
     let of_secrets = CleanOptions {
@@ -161,7 +177,6 @@ fn has_secret(text: &str) -> bool {
         strict: true,
     };
     let kinds = KINDS.iter().filter(|kind| kind.is_wanted(of_secrets));
-    // Base64 is decoded once.
     let mut kinds = kinds.filter(|kind| kind.name != "encoded_secret");
     kinds.any(|kind| !kind.find(&text).is_empty())
 }

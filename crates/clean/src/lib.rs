@@ -8,21 +8,26 @@
 
 mod base64;
 mod cleaner;
+mod columns;
 mod commands;
+mod decoded;
 mod emails;
 mod encoded;
 mod identity;
 mod keys;
 mod kinds;
+mod languages;
 mod lines;
 mod names;
 mod numbers;
 mod pem;
 mod phrases;
 mod providers;
+mod random;
 mod ranges;
 mod review;
 mod seen;
+mod siblings;
 mod structures;
 mod text;
 mod trace;

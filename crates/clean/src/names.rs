@@ -52,7 +52,7 @@ const KEYS: &str = "api access secret private signing encryption account master 
 
 /// Words that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `passwordConfirmation`.
 const QUALIFIERS: &str =
-    "base prod production live dev staging new old current confirmation confirm again value plain hash b";
+    "base prod production live dev staging new old current confirmation confirm again value plain hash b v";
 
 /// The ends of names of secrets, and the meaning of each; the first one counts. `<pw>` begins a word.
 const SORTS: &[(Sort, &str)] = &[
@@ -61,7 +61,7 @@ const SORTS: &[(Sort, &str)] = &[
     (
         Sort::Secret,
         concat!(
-            r"(?:pass-?(?:word|phrase|code)|passwd|secret|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
+            r"(?:pass-?(?:word|phrase|code)|passwd|secret(?:-?(?:string|text|id))?|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
             r"|(?:store|key|db)-?pass|<pw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
         ),
     ),
@@ -192,7 +192,7 @@ static LABELS: Words = Words::new(
 );
 
 /// Returns whether a text names a secret instead of being one: `Enter your password`, `DB_PASSWORD`, `accessToken`.
-fn is_label(value: &[u8]) -> bool {
+pub(super) fn is_label(value: &[u8]) -> bool {
     let of_name = |letter: &u8| is_word(*letter) || matches!(letter, b'-' | b'.');
     if value.len() > MOST_NAME_LETTERS {
         return false;
@@ -227,9 +227,6 @@ fn is_camel(value: &[u8]) -> bool {
         .windows(2)
         .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
 }
-
-/// Names that a pair of a name and a value is written with: `{"name": "DB_PASSWORD", "value": "…"}`.
-static VALUE_NAMES: Words = Words::new("value val");
 
 /// White space between a name, a separator and a value.
 const MOST_BLANKS: usize = 64;
@@ -302,6 +299,15 @@ impl<'l> Assignment<'l> {
             _ => {}
         }
         end = skip_back(letters, end.saturating_sub(MOST_BLANKS)..end, is_white_space);
+        // Marks of a document: `**Password**: …`, `**Password:** …`.
+        let marks = end;
+        while matches!(before(end), Some(b'*' | b'`')) {
+            end -= 1;
+        }
+        let is_of_document = end < marks || letters[start..].starts_with(b"**");
+        if letters[start..].starts_with(b"**") {
+            start += 2;
+        }
         let is_element_of = before(end) == Some(b']') && sign == b'=';
         if is_element_of {
             end -= 1;
@@ -324,12 +330,9 @@ impl<'l> Assignment<'l> {
             return None;
         }
         let text = &letters[name.clone()];
-        let sort = if VALUE_NAMES.has(text) {
-            is_quoted = true;
-            pair_name(letters, name.start)?
-        } else {
-            sort_of(text).or_else(|| spaced_key(letters, &name))?
-        };
+        let sort = sort_of(text).or_else(|| spaced_key(letters, &name))?;
+        // A description can follow as well as a value.
+        let sort = if is_of_document { Sort::Pass } else { sort };
         match sign {
             b',' if !is_argument(letters, name.start) => return None,
             b'>' if !is_element(letters, &name, is_quoted) => return None,
@@ -758,19 +761,6 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     let word = name_before(letters, name.start - 1);
     static WORDS: Words = Words::new("api secret access private signing license");
     WORDS.has(&letters[word]).then_some(Sort::Secret)
-}
-
-/// Returns the meaning of the name that stands, as a value, before the name `value`: in `"name": "DB_PASSWORD", "value": …`
-/// the meaning of `DB_PASSWORD`.
-fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(r#"[:=][\s\x80"'\\]{0,64}([\w.-]{1,64}?)(?:\\[nr]|[\s\x80"',;\\-]){0,64}$"#)
-    });
-    let found = EXPRESSION.captures(before(letters, start))?;
-    Some(match sort_of(&found[1])? {
-        Sort::Authorization | Sort::Cookie => Sort::Secret,
-        sort => sort,
-    })
 }
 
 /// Returns whether a name in quotes is the first argument of a function that sets, or that returns a default.

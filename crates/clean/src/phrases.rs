@@ -1,9 +1,11 @@
 //! Seed phrases of wallets: twelve words or more of the English list of BIP-39, in one line, in a numbered list, or in a list of strings.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
+
+use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, find, skip},
+    ranges::{Ranges, expression, find, skip},
     words::Words,
 };
 
@@ -63,4 +65,37 @@ fn take_phrases(letters: &[u8], row: &mut Vec<Range<usize>>, ranges: &mut Ranges
         ranges.extend(phrases.map(|words| words[0].start..words[words.len() - 1].end));
     }
     row.clear();
+}
+
+/// Finds the codes by which an account is recovered, below or behind words that say so.
+pub(super) fn recovery_codes(letters: &[u8]) -> Ranges {
+    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"(?i)\b(?:recovery|backup|emergency|scratch|one-time|rescue)[ _-]?(?:codes|keys)\b[^\n]{0,80}?(?::|\n)",
+        )
+    });
+    static CODE: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r#"^(?:[\s,;|*"'\[\]\\]|\\n|\d{1,2}[.)]\s|- ){0,24}"#,
+            r"((?:[A-Za-z0-9]{4,8}[- ]){1,5}[A-Za-z0-9]{4,8}|[A-Za-z0-9]{8,16})(?:[^\w-]|$)"
+        ))
+    });
+    const LEAST_CODES: usize = 2;
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    while let Some(found) = WORDS.find_at(letters, from) {
+        from = found.end();
+        let mut codes = Ranges::new();
+        while let Some(code) = CODE.captures(&letters[from..]).and_then(|found| found.get(1)) {
+            if !code.as_bytes().iter().any(u8::is_ascii_digit) && codes.is_empty() {
+                break;
+            }
+            codes.push(from + code.start()..from + code.end());
+            from += code.end();
+        }
+        if codes.len() >= LEAST_CODES {
+            ranges.extend(codes);
+        }
+    }
+    ranges
 }

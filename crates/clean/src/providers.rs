@@ -15,6 +15,7 @@ use regex::bytes::{Match, Regex};
 
 use crate::{
     lines::of_base64,
+    random::is_hexadecimal,
     ranges::{Ranges, expression, merged, skip},
     text::is_word,
     values::{is_generated, is_mixed, is_placeholder},
@@ -63,8 +64,9 @@ impl Rule {
         let start = keyword.start;
         let prefix = &letters[keyword.clone()];
         // A prefix that hardly begins a word tells a key of any length, because lengths change.
-        let is_telling =
-            prefix.len() > LEAST_PREFIX_LETTERS || !letters[keyword.end - 1].is_ascii_alphanumeric();
+        // One of hexadecimal digits begins UUIDs and digests.
+        let is_telling = !is_hexadecimal(prefix)
+            && (prefix.len() > LEAST_PREFIX_LETTERS || !letters[keyword.end - 1].is_ascii_alphanumeric());
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
         let found = self.expression().find(window);
         let is_varied =

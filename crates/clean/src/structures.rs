@@ -1,7 +1,9 @@
 //! Secrets that are told by the structure around them: the data of Kubernetes' secrets, the private parts of JSON Web Keys, sensitive
 //! outputs of Terraform, and keys in the lists and tables of Azure.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 
 use knowledgepulse_json::{Object, Text, Value};
 use memchr::memmem;
@@ -11,44 +13,94 @@ use crate::{
     lines::{Lines, line_start},
     names::{closing_quote, is_marked, opening_at},
     ranges::{Ranges, expression, merged, skip, skip_back},
-    text::is_white_space,
-    values::{is_keyword, is_placeholder},
+    text::{is_white_space, is_word},
+    values::{STOP_WORDS, is_expression, is_keyword, is_placeholder, is_small_number},
 };
+
+/// A line of `rules/structures.tsv`.
+struct Structure {
+    expression: Regex,
+    /// Whether it begins with a word.
+    begins_word: bool,
+    /// Whether the secret stands before the keyword.
+    is_before: bool,
+}
+
+/// The structures, and the automaton of their keywords with the structures of each.
+struct Structures {
+    rows: Vec<Structure>,
+    keywords: AhoCorasick,
+    of_keyword: Vec<Vec<usize>>,
+}
+
+static STRUCTURES: LazyLock<Structures> = LazyLock::new(|| {
+    let mut rows = Vec::new();
+    let mut by_keyword: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for line in include_str!("../rules/structures.tsv").lines().skip(1) {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [_, keywords, pattern] = fields[..] else {
+            continue;
+        };
+        for keyword in keywords.split(',') {
+            by_keyword.entry(keyword).or_default().push(rows.len());
+        }
+        let is_before = pattern.ends_with('$');
+        let own = pattern.strip_prefix(r"\b").unwrap_or(pattern);
+        rows.push(Structure {
+            expression: expression(&if is_before {
+                own.to_owned()
+            } else {
+                format!("^(?:{own})")
+            }),
+            begins_word: own.len() < pattern.len(),
+            is_before,
+        });
+    }
+    // A test builds it.
+    #[allow(clippy::expect_used)]
+    let keywords = AhoCorasickBuilder::new()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(by_keyword.keys())
+        .expect("the keywords are few and short");
+    Structures {
+        rows,
+        keywords,
+        of_keyword: by_keyword.into_values().collect(),
+    }
+});
 
 /// Finds secrets by the expressions of `rules/structures.tsv`.
 pub(super) fn of_structures(letters: &[u8]) -> Ranges {
-    static RULES: LazyLock<Vec<(&[u8], Regex)>> = LazyLock::new(|| {
-        let rules = include_str!("../rules/structures.tsv").lines().skip(1);
-        let rules = rules.filter_map(|rule| rule.split_once('\t')?.1.split_once('\t'));
-        rules
-            .map(|(word, pattern)| (word.as_bytes(), expression(pattern)))
-            .collect()
-    });
+    const MOST_LETTERS: usize = 512;
+    const MOST_BEFORE: usize = 128;
+    let all = &*STRUCTURES;
     let mut ranges = Ranges::new();
-    let rules = RULES
-        .iter()
-        .filter(|(word, _)| memmem::find(letters, word).is_some());
-    for found in rules.flat_map(|(_, expression)| expression.captures_iter(letters)) {
-        let secret = found.get(1).map(|group| group.range());
-        ranges.extend(secret.filter(|range| is_value(&letters[range.clone()])));
+    for found in all.keywords.find_overlapping_iter(letters) {
+        let start = found.start();
+        let follows_word = start > 0 && is_word(letters[start - 1]);
+        for row in all.of_keyword[found.pattern().as_usize()]
+            .iter()
+            .map(|index| &all.rows[*index])
+        {
+            if row.begins_word && follows_word {
+                continue;
+            }
+            let within = if row.is_before {
+                start.saturating_sub(MOST_BEFORE)..start
+            } else {
+                start..letters.len().min(start + MOST_LETTERS)
+            };
+            let found = row.expression.captures(&letters[within.clone()]);
+            let secret = found.and_then(|found| found.get(1).map(|group| group.range()));
+            let secret = secret.map(|secret| within.start + secret.start..within.start + secret.end);
+            let is_secret =
+                |value: &[u8]| is_value(value) && !is_small_number(value) && !is_expression(value);
+            ranges.extend(secret.filter(|range| is_secret(&letters[range.clone()])));
+        }
     }
     merged(ranges)
-}
-
-/// Returns the fields of an object whose values are secrets because of its other fields.
-pub(super) fn secret_fields(object: &Object) -> &'static [&'static str] {
-    let text = |name| object.get(name).and_then(Value::as_str);
-    if text("kind") == Some("Secret") {
-        &["data", "stringData"]
-    } else if object.get("kty").is_some() {
-        &["d", "p", "q", "dp", "dq", "qi", "k"]
-    } else if object.get("keyName").is_some() || object.get("sensitive") == Some(&Value::Bool(true)) {
-        &["value"]
-    } else if matches!(text("type"), Some("api" | "api_key")) {
-        &["key"]
-    } else {
-        &[]
-    }
 }
 
 /// Returns whether a field is a model's thought that only its provider can read: Base64 under a name that the formats of agents have.
@@ -96,7 +148,11 @@ pub(super) fn account_keys(letters: &[u8]) -> Ranges {
 }
 
 fn is_value(value: &[u8]) -> bool {
-    !value.is_empty() && !is_marked(value) && !is_placeholder(value) && !is_keyword(value)
+    !value.is_empty()
+        && !is_marked(value)
+        && !is_placeholder(value)
+        && !is_keyword(value)
+        && !STOP_WORDS.has(value)
 }
 
 /// Finds the values of the data of Kubernetes' secrets, in JSON and YAML.

@@ -14,7 +14,10 @@ use crate::{
     identity::Identities,
     kinds::over_strings,
     names::{is_secret, is_secret_name},
-    structures::{is_opaque, secret_fields},
+    providers,
+    random::{is_id, is_random},
+    siblings::secrets_of,
+    structures::is_opaque,
     text::{block_of, is_word},
     words::Words,
 };
@@ -29,9 +32,6 @@ const SECRET_TYPE: &str = "password";
 static SECRET_NAME: LazyLock<Text> = LazyLock::new(|| SECRET_TYPE.into());
 /// A cookie is found by the name of its header, so it is cleaned with that name before it.
 const COOKIE: &str = "Cookie: ";
-/// Names of the two fields of a pair: `{ name: 'X-Api-Key', value: '…' }`.
-static PAIR_NAMES: Words = Words::new("name key header field");
-static PAIR_VALUES: Words = Words::new("value val values");
 /// Types of JSON Schema. An object whose `type` is one of them describes a field.
 static SCHEMA_TYPES: Words = Words::new("array boolean integer null number object string");
 
@@ -162,8 +162,7 @@ impl<'n> Walk<'n> {
 
     fn object(&mut self, object: &'n Object) -> Result<Object> {
         let strict = self.cleaner.options.strict;
-        let pair_name = if strict { pair_name(object) } else { None };
-        let secrets = if strict { secret_fields(object) } else { &[] };
+        let secrets = if strict { secrets_among(object) } else { Vec::new() };
         let mut copy = Vec::with_capacity(object.len());
         let mut is_renamed = false;
         for (place, (name, value)) in object.iter().enumerate() {
@@ -172,12 +171,20 @@ impl<'n> Walk<'n> {
                 continue;
             }
             let key = (place, Some(name));
-            let pair_name = pair_name.filter(|_| PAIR_VALUES.has(name.as_bytes()));
-            let secret_name = pair_name.unwrap_or(name);
-            let under = if secrets.iter().any(|field| name == field) {
+            if strict
+                && is_link(name, value)
+                && !self
+                    .cleaner
+                    .identities
+                    .may_be_in(value.as_text().map_or(&b""[..], |text| text.as_bytes()))
+            {
+                copy.push((name.clone(), value.clone()));
+                continue;
+            }
+            let under = if secrets.get(place) == Some(&true) {
                 Some(&*SECRET_NAME)
             } else {
-                Some(secret_name).filter(|name| strict && hides(name, value))
+                Some(name).filter(|name| strict && hides(name, value))
             };
             let clean = self.child(key, value, under)?;
             let clean_name = self.at(key, |walk| walk.text(name, ""));
@@ -271,12 +278,47 @@ fn hides(name: &Text, value: &Value) -> bool {
     (is_cookie_name(name) || is_secret_name(name.as_bytes())) && !is_schema(value)
 }
 
-/// Returns the name in an object of a name and a value, if it is the name of a secret.
-fn pair_name(object: &Object) -> Option<&Text> {
-    object.keys().find(|name| PAIR_VALUES.has(name.as_bytes()))?;
-    let mut fields = object.iter();
-    let (_, name) = fields.find(|(name, _)| PAIR_NAMES.has(name.as_bytes()))?;
-    name.as_text().filter(|name| is_secret_name(name.as_bytes()))
+/// Returns which fields of an object its other fields say to be secret. Objects in them, as Kubernetes has, count as whole.
+fn secrets_among(object: &Object) -> Vec<bool> {
+    let is_kubernetes = object.get("kind").and_then(Value::as_str) == Some("Secret");
+    let texts: Vec<_> = object
+        .iter()
+        .map(|(name, value)| (name.as_bytes(), text_of(value)))
+        .collect();
+    let mut secrets = secrets_of(&texts);
+    for (secret, (name, _)) in secrets.iter_mut().zip(&texts) {
+        *secret |= is_kubernetes && matches!(*name, b"data" | b"stringData");
+    }
+    secrets
+}
+
+/// Returns the text of a value, if a single one.
+fn text_of(value: &Value) -> &[u8] {
+    match value {
+        Value::String(text) | Value::Digits(text) => text.as_bytes(),
+        Value::Bool(true) => b"true",
+        Value::Array(_) | Value::Object(_) => b"[REDACTED:",
+        _ => b"",
+    }
+}
+
+/// Returns whether a field has the id of a thing, by which records are linked: the name of one, and a value of its form that no provider's key has.
+fn is_link(name: &Text, value: &Value) -> bool {
+    const MOST_LETTERS: usize = 128;
+    let (name, Some(value)) = (name.as_bytes(), value.as_text().map(Text::as_bytes)) else {
+        return false;
+    };
+    let is_named = name.eq_ignore_ascii_case(b"id")
+        || [&b"Id"[..], b"ID", b"_id", b"-id"]
+            .iter()
+            .any(|end| name.ends_with(end))
+        || name.len() >= 4 && name[name.len() - 4..].eq_ignore_ascii_case(b"uuid");
+    is_named
+        && value.len() <= MOST_LETTERS
+        && value.iter().all(|letter| is_word(*letter) || *letter == b'-')
+        && !is_secret_name(name)
+        && (is_id(value) || is_random(value))
+        && providers::keys(value).is_empty()
 }
 
 /// Returns whether a value describes a field instead of having one.

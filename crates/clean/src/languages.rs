@@ -1,0 +1,198 @@
+//! Secrets that a sentence tells, in the languages of `rules/languages.tsv`: `das Passwort lautet …`, `비밀번호: …`.
+
+use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+
+use crate::{
+    commands::is_said,
+    ranges::{Ranges, merged, skip, skip_back},
+    text::{LATIN, OTHER, Text, is_white_space, is_word},
+};
+
+/// How far behind the word for it a secret stands.
+const MOST_BETWEEN: usize = 64;
+/// Words between them.
+const MOST_WORDS: usize = 6;
+/// Letters that an inflected word has more.
+const MOST_ENDING: usize = 4;
+const MOST_SECRET_LETTERS: usize = 256;
+
+/// The words of all languages, as letters with other ones for those beyond ASCII, and what may stand between each and its secret.
+struct Languages {
+    words: Vec<(Vec<u16>, Option<Vec<&'static str>>)>,
+    automaton: AhoCorasick,
+}
+
+static LANGUAGES: LazyLock<Languages> = LazyLock::new(|| {
+    let mut by_letters: BTreeMap<Vec<u8>, (Vec<u16>, Option<Vec<&str>>)> = BTreeMap::new();
+    for line in include_str!("../rules/languages.tsv").lines() {
+        let fields: Vec<_> = line.split('\t').collect();
+        let [language, words, followed, _example] = fields[..] else {
+            continue;
+        };
+        if language.starts_with('#') {
+            continue;
+        }
+        let verbs = (followed != "*").then(|| followed.split(' ').collect());
+        for word in words.split(' ') {
+            let units: Vec<u16> = word.replace('_', " ").encode_utf16().map(small).collect();
+            by_letters.insert(
+                units.iter().map(|unit| folded(*unit)).collect(),
+                (units, verbs.clone()),
+            );
+        }
+    }
+    // A test builds it.
+    #[allow(clippy::expect_used)]
+    let automaton = AhoCorasickBuilder::new()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::LeftmostLongest)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(by_letters.keys())
+        .expect("the words are few and short");
+    Languages {
+        words: by_letters.into_values().collect(),
+        automaton,
+    }
+});
+
+/// Returns a unit in small letters.
+fn small(unit: u16) -> u16 {
+    let small = char::from_u32(unit.into()).map(|c| c.to_lowercase().next());
+    small
+        .flatten()
+        .and_then(|c| u16::try_from(u32::from(c)).ok())
+        .unwrap_or(unit)
+}
+
+/// Returns a letter for a unit: several beyond ASCII have the same one.
+fn folded(unit: u16) -> u8 {
+    if let Ok(letter @ ..0x80) = u8::try_from(unit) {
+        return letter.to_ascii_lowercase();
+    }
+    let [high, low] = small(unit).to_be_bytes();
+    if high == 0 && low < 0x80 {
+        low
+    } else {
+        0x80 | high.wrapping_mul(31).wrapping_add(low)
+    }
+}
+
+/// Finds secrets behind a word for one.
+pub(super) fn said(text: &Text) -> Ranges {
+    let letters = text.letters();
+    let languages = &*LANGUAGES;
+    let own: Vec<u8>;
+    let is_ascii = letters.is_ascii();
+    let searched = if is_ascii {
+        letters
+    } else {
+        own = text.units().iter().map(|unit| folded(*unit)).collect();
+        &own
+    };
+    let mut ranges = Ranges::new();
+    for found in languages.automaton.find_iter(searched) {
+        let (word, verbs) = &languages.words[found.pattern().as_usize()];
+        let units = &text.units()[found.range()];
+        let is_equal = units.iter().zip(word).all(|(unit, of)| small(*unit) == *of);
+        let before = letters[..found.start()].last().copied().unwrap_or(b' ');
+        let is_part = is_word(before) || b"-.+/$@".contains(&before);
+        if is_equal && !(is_part && units[0] < 0x250) {
+            ranges.extend(secret_behind(letters, found.end(), verbs.as_deref()));
+        }
+    }
+    merged(ranges)
+}
+
+/// Returns the secret behind a word that ends at `end`: the first one of the next words that can be one. With `verbs` it has to follow one of
+/// them, a colon, or the word itself.
+fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<Range<usize>> {
+    let limit = letters.len().min(end + MOST_BETWEEN);
+    // Letters of other scripts go on with their own alone.
+    let is_other = letters[end - 1] == OTHER;
+    let of_ending =
+        |letter: u8| letter == OTHER || !is_other && (letter.is_ascii_alphabetic() || letter == LATIN);
+    let ending = skip(&letters[..limit], end, of_ending);
+    let is_short = ending - end <= MOST_ENDING || letters[end..ending].iter().all(|letter| *letter >= LATIN);
+    // Of the word in English, only the plural.
+    if !is_short || verbs.is_some() && !matches!(&letters[end..ending], [] | [b's']) {
+        return None;
+    }
+    let mut at = ending;
+    let is_around =
+        |letter: u8| is_white_space(letter) || letter >= 0x80 || b"\"'`*()[]<>,".contains(&letter);
+    let mut is_told =
+        verbs.is_none() || matches!(letters[at..limit], [b' ', next, ..] if next.is_ascii_alphanumeric());
+    // Whether only a colon has told it, which in English is the name of a field.
+    let mut is_field = true;
+    for count in 0..=MOST_WORDS {
+        let is_blank = |letter| is_around(letter) && !matches!(letter, b'\n' | b'\r');
+        let start = skip(&letters[..limit], at, is_blank);
+        if start >= limit || matches!(letters[start], b'\n' | b'\r') {
+            return None;
+        }
+        let most = letters.len().min(start + MOST_SECRET_LETTERS);
+        let of_secret = |letter: u8| letter.is_ascii_graphic() && !b"\"`<>\\".contains(&letter);
+        let end = skip(&letters[..most], start, of_secret);
+        let text = &letters[start..end];
+        at = end.max(start + 1);
+        if matches!(text, b":" | b"=" | b"-" | b"->" | b"=>" | b"/" | b":=") {
+            is_told |= count > 0 || verbs.is_none();
+            continue;
+        }
+        let begins = skip(letters, start, |letter| matches!(letter, b':' | b'=' | b'\'')).min(end);
+        // Backticks mark any word of a document.
+        let is_quoted = !is_field && matches!(letters[begins - 1], b'"' | b'\'' | OTHER);
+        let is_behind = |letter: u8| b".,;:!?'\")]}*".contains(&letter);
+        let value = begins..skip_back(letters, begins..end, is_behind);
+        // A sign at its end can belong to a secret that has others.
+        let has_sign = letters[value.clone()]
+            .iter()
+            .any(|letter| !letter.is_ascii_alphanumeric());
+        let value = match letters.get(value.end) {
+            Some(b'!' | b'?') if end == value.end + 1 && has_sign => value.start..end,
+            _ => value,
+        };
+        if is_told && is_said(letters, &value, is_quoted) {
+            return Some(value);
+        }
+        let is_sentence = text.ends_with(b".") || text.iter().any(|letter| b";(){}=".contains(letter));
+        if is_sentence || verbs.is_some() && letters[end..].starts_with(b"\"") {
+            return None;
+        }
+        let is_verb = |verbs: &[&str]| {
+            verbs.iter().any(|verb| {
+                text.trim_ascii_end()
+                    .strip_suffix(b":")
+                    .unwrap_or(text)
+                    .eq_ignore_ascii_case(verb.as_bytes())
+            })
+        };
+        is_field = !verbs.is_none_or(is_verb);
+        is_told = !is_field || count > 0 && text.ends_with(b":");
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn said_finds_the_secret_of_each_example() {
+        let lines = include_str!("../rules/languages.tsv").lines();
+        for line in lines.filter(|line| !line.starts_with('#')) {
+            let example = line.rsplit('\t').next().unwrap();
+            let (before, rest) = example.split_once('«').unwrap();
+            let (secret, behind) = rest.split_once('»').unwrap();
+            let units: Vec<u16> = format!("{before}{secret}{behind}").encode_utf16().collect();
+            let found = said(&Text::new(&units));
+            let found: Vec<_> = found
+                .into_iter()
+                .map(|range| String::from_utf16_lossy(&units[range]))
+                .collect();
+            assert_eq!(found, [secret], "{line}");
+        }
+    }
+}

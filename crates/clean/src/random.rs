@@ -1,0 +1,249 @@
+//! Words that look drawn at random, told by a table of letter pairs, and tokens of services that no list knows: a prefix and such a word.
+
+use std::{ops::Range, sync::LazyLock};
+
+use crate::{
+    ranges::{Ranges, skip, skip_back},
+    text::is_word,
+    values::is_mixed,
+    words::Words,
+};
+
+/// A shorter word says too little.
+pub(super) const LEAST_LETTERS: usize = 16;
+const LETTERS: usize = 26;
+/// Scores are in sixteenths of a bit.
+const BIT: f32 = 16.0;
+/// The mean score of a pair, in sixteenths of a bit, below which a word is random.
+const MOST_MEAN: i32 = -7;
+/// Between a letter and a digit, and before the hump of `camelCase`.
+const OTHER_KIND: i32 = -24;
+const HUMP: i32 = -16;
+
+/// How much more often than by chance a letter follows another in the words of programs and of English.
+static PAIRS: LazyLock<[[i32; LETTERS]; LETTERS]> = LazyLock::new(|| {
+    let mut counts = [[0.5_f32; LETTERS]; LETTERS];
+    let lists = [
+        include_str!("../rules/common-words.txt"),
+        include_str!("../rules/bip39-english.txt"),
+    ];
+    for word in lists.iter().flat_map(|list| list.split_ascii_whitespace()) {
+        for pair in word.as_bytes().windows(2) {
+            if let (Some(first), Some(second)) = (letter_of(pair[0]), letter_of(pair[1])) {
+                counts[first][second] += 1.0;
+            }
+        }
+    }
+    counts.map(|row| {
+        let sum: f32 = row.iter().sum();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // Scores are small.
+        row.map(|count| ((LETTERS as f32 * count / sum).log2() * BIT) as i32)
+    })
+});
+
+fn letter_of(letter: u8) -> Option<usize> {
+    letter
+        .is_ascii_alphabetic()
+        .then(|| usize::from(letter.to_ascii_lowercase() - b'a'))
+}
+
+/// Returns whether letters and digits look drawn at random. Other signs are passed over.
+pub(super) fn is_random(word: &[u8]) -> bool {
+    /// Enough to tell, however long the word is.
+    const MOST_LETTERS: usize = 128;
+    const LEAST_OF_ALPHABET: usize = 36;
+    let letters = word.iter().copied().filter(u8::is_ascii_alphanumeric);
+    let letters: Vec<u8> = letters.take(MOST_LETTERS).collect();
+    let (mut sum, mut rows) = (0, 0);
+    for pair in letters.windows(2) {
+        rows += usize::from(pair[1] == pair[0] || pair[1] == pair[0].wrapping_add(1));
+        sum += match (letter_of(pair[0]), letter_of(pair[1])) {
+            (Some(_), Some(_)) if pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase() => HUMP,
+            (Some(first), Some(second)) => PAIRS[first][second],
+            (None, None) => 0,
+            _ => OTHER_KIND,
+        };
+    }
+    let pairs = letters.len().saturating_sub(1);
+    let mut different = letters.clone();
+    different.sort_unstable();
+    different.dedup();
+    letters.len() >= LEAST_LETTERS
+        && letters.iter().any(u8::is_ascii_alphabetic)
+        // Alphabets, and digits in a row.
+        && rows * 3 < pairs
+        && (different.len() < letters.len() || letters.len() < LEAST_OF_ALPHABET)
+        && i64::from(sum) < i64::from(MOST_MEAN) * pairs as i64
+}
+
+/// Returns whether a word is of hexadecimal digits, as digests and the ids of commits are.
+pub(super) fn is_hexadecimal(word: &[u8]) -> bool {
+    word.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// What the ids of formats, of requests and of things begin with, and names of digests.
+static IDS: Words = Words::new(include_str!("../rules/ids.txt"));
+
+/// Returns whether a word names a thing: an UUID, or an id with a known prefix.
+pub(super) fn is_id(word: &[u8]) -> bool {
+    is_uuid(word) || {
+        let prefix = word.split(|letter| !letter.is_ascii_alphanumeric()).next();
+        prefix.is_some_and(|prefix| prefix.len() < word.len() && IDS.has(prefix))
+    }
+}
+
+/// Returns whether a word is a UUID.
+pub(super) fn is_uuid(word: &[u8]) -> bool {
+    let groups = word.split(|letter| *letter == b'-');
+    groups.map(<[u8]>::len).eq([8, 4, 4, 4, 12])
+        && word
+            .iter()
+            .all(|letter| letter.is_ascii_hexdigit() || *letter == b'-')
+}
+
+/// Finds tokens of services: letters that are no id of a known kind, a hyphen or `_`, and letters and digits at random.
+pub(super) fn prefixed_tokens(letters: &[u8]) -> Ranges {
+    let of_token = |letter: u8| is_word(letter) || letter == b'-';
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    // Most words end before the last letter of the shortest token.
+    while let Some(next) = letters.get(from..from + LEAST_TOKEN_LETTERS) {
+        if let Some(other) = next.iter().rposition(|letter| !of_token(*letter)) {
+            from += other + 1;
+            continue;
+        }
+        // The first letters that were skipped together with those before them.
+        let mut start = skip_back(letters, from.saturating_sub(LEAST_TOKEN_LETTERS)..from, of_token);
+        let end = skip(letters, from, of_token);
+        from = end;
+        // The letter of an escape in a JSON string: `\n`.
+        start += usize::from(letters[..start].ends_with(b"\\"));
+        let before = letters[..start].last().copied().unwrap_or(b' ');
+        let behind = letters.get(end).copied().unwrap_or(b' ');
+        let is_part = is_word(before) || b"/.+\\@#%$-~".contains(&before) || b"/+(".contains(&behind);
+        let is_file = || behind == b'.' && letters.get(end + 1).is_some_and(u8::is_ascii_alphabetic);
+        if !is_part && !is_file() && is_prefixed(&letters[start..end]) {
+            ranges.push(start..end);
+        }
+    }
+    ranges
+}
+
+const LEAST_TOKEN_LETTERS: usize = LEAST_LETTERS + 3;
+
+/// Returns whether a word is a prefix, a sign, and a text at random.
+fn is_prefixed(word: &[u8]) -> bool {
+    const MOST_PREFIX_LETTERS: usize = 12;
+    const LEAST_LETTERS_OF_PARTS: usize = 28;
+    const MOST_TOKEN_LETTERS: usize = 512;
+    if word.len() > MOST_TOKEN_LETTERS {
+        return false;
+    }
+    let mut rest: Range<usize> = 0..word.len();
+    let mut prefixes = 0;
+    loop {
+        let part = skip(word, rest.start, |letter| letter.is_ascii_alphanumeric());
+        let text = &word[rest.start..part];
+        let is_prefix = part < word.len() && text.len() <= MOST_PREFIX_LETTERS && is_name_part(text);
+        if !is_prefix {
+            break;
+        }
+        if IDS.has(text) {
+            return false;
+        }
+        prefixes += text.len();
+        rest.start = skip(word, part, |letter| matches!(letter, b'-' | b'_'));
+    }
+    let tail = &word[rest];
+    let parts = || tail.split(|letter| matches!(letter, b'-' | b'_'));
+    let longest = parts().map(<[u8]>::len).max();
+    let with_digits = parts().filter(|part| part.iter().any(u8::is_ascii_digit)).count();
+    let has = |is: fn(&u8) -> bool| tail.iter().any(is);
+    let is_of_kinds = has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    let is_long = longest.is_some_and(|longest| longest >= LEAST_LETTERS)
+        || is_of_kinds && with_digits > 1 && tail.len() >= LEAST_LETTERS_OF_PARTS;
+    // A UUID is the name of a thing, unless a word before it says otherwise.
+    if is_uuid(tail) {
+        let before = word[..word.len() - tail.len()].to_ascii_lowercase();
+        return [&b"sk-"[..], b"key-", b"api-", b"pat-", b"token-", b"secret-"]
+            .iter()
+            .any(|end| before.ends_with(end));
+    }
+    // A digest behind a hyphen is the name of a file or of an image.
+    let is_digest = || is_hexadecimal(tail) && word.contains(&b'-');
+    let is_of_github = tail.starts_with(b"kw") && word.first().is_some_and(u8::is_ascii_uppercase);
+    prefixes > 1 && is_long && !is_of_github && has(u8::is_ascii_digit) && !is_digest() && is_random(tail)
+}
+
+/// Returns whether letters are a word in one case, or the version behind one: `sk`, `LIVE`, `v1`.
+fn is_name_part(part: &[u8]) -> bool {
+    let letters = || part.iter().filter(|letter| letter.is_ascii_alphabetic());
+    let is_one_case = letters().all(u8::is_ascii_lowercase) || letters().all(u8::is_ascii_uppercase);
+    let digits = part.len() - letters().count();
+    part.first().is_some_and(u8::is_ascii_alphabetic) && is_one_case && digits <= 2
+}
+
+/// Returns the address of a hook or a bot, which has a segment that nobody can guess.
+pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    const LEAST_LETTERS_OF_HOST: usize = 7;
+    let text = &letters[found.clone()];
+    let path = text
+        .iter()
+        .skip(b"https://".len())
+        .position(|letter| *letter == b'/')?
+        + b"https://".len();
+    let is_of_hooks = text[..path].windows(5).any(|part| part == b"hooks");
+    let is_of_node = text[..path]
+        .windows(4)
+        .any(|part| matches!(part, b"infu" | b"alch" | b"quik" | b"ankr"));
+    let path = &text[path..];
+    let path = path
+        .split(|letter| matches!(letter, b'?' | b'#'))
+        .next()
+        .unwrap_or(path);
+    let is_picture = [&b".png"[..], b".svg", b".jpg", b".gif", b".webp"]
+        .iter()
+        .any(|end| path.ends_with(end));
+    let segments = path.split(|letter| !is_word(*letter) && *letter != b'-');
+    let is_secret = |segment: &[u8]| {
+        is_uuid(segment)
+            || is_random(segment) && (!is_hexadecimal(segment) || is_of_node)
+            || is_of_hooks && segment.len() >= LEAST_LETTERS_OF_HOST && is_mixed(segment)
+    };
+    segments
+        .into_iter()
+        .any(|segment| !is_picture && is_secret(segment))
+        .then_some(found)
+}
+
+/// Returns the value of a name in a query, if it is random.
+pub(super) fn of_query(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let start = found.start + letters[found.clone()].iter().position(|letter| *letter == b'=')? + 1;
+    let value = &letters[start..found.end];
+    (is_random(value) || is_uuid(value)).then_some(start..found.end)
+}
+
+/// Returns the numbers of a key in a list: each of one byte, and most of them different.
+pub(super) fn numbers_of_key(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    const LEAST_DIFFERENT: usize = 40;
+    let numbers = letters[found.clone()]
+        .split(|letter| !letter.is_ascii_digit())
+        .filter(|number| !number.is_empty());
+    let bytes: Option<Vec<u8>> = numbers
+        .map(|number| std::str::from_utf8(number).ok()?.parse().ok())
+        .collect();
+    let mut bytes = bytes?;
+    let is_in_order = bytes.is_sorted() || bytes.iter().rev().is_sorted();
+    bytes.sort_unstable();
+    bytes.dedup();
+    (bytes.len() >= LEAST_DIFFERENT && !is_in_order).then_some(found)
+}
+
+/// Returns a key of a wallet in Base58 or Base32.
+pub(super) fn base58_key(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let text = &letters[found.clone()];
+    let before = letters[..found.start].last().copied().unwrap_or(b' ');
+    let behind = letters.get(found.end).copied().unwrap_or(b' ');
+    let is_part = |letter: u8| b"+/=-_.".contains(&letter);
+    (is_random(text) && is_mixed(text) && !is_part(before) && !is_part(behind)).then_some(found)
+}

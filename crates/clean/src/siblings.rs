@@ -1,0 +1,199 @@
+//! Values that a field beside them says are secret: `{"name": "DB_PASSWORD", "value": "…"}`, `Type: SecureString`, cookies, keys of JSON Web Keys.
+
+use std::{ops::Range, sync::LazyLock};
+
+use memchr::memmem;
+use regex::bytes::Regex;
+
+use crate::{
+    lines::line_start,
+    names::{closing_quote, is_marked, is_secret, is_secret_name, opening_at},
+    random::is_random,
+    ranges::{Ranges, expression, merged, skip},
+    text::is_word,
+    values::{is_expression, is_keyword, is_mixed, is_placeholder},
+    words::Words,
+};
+
+/// Fields that name the value beside them.
+static NAMES: Words = Words::new(
+    "name key header field label variable var env param parameter prompt question title k keyname",
+);
+/// Fields that have a value.
+static VALUES: Words =
+    Words::new("value val values v default answer response content result new old current");
+/// Fields that say of what kind a value is, or whether it is secret.
+static KINDS: Words =
+    Words::new("type kind sensitive secret issecret is_secret secure encrypted masked concealed");
+/// What they say of a secret.
+static SECRET_KINDS: Words = Words::new(
+    "true securestring secret secrets password concealed sensitive random_password credential encrypted",
+);
+/// Fields of a cookie.
+static COOKIES: Words = Words::new("domain httponly samesite secure expirationdate hostonly");
+
+/// Returns which fields of an object are secret, because of the other fields.
+pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
+    let with = |names: &'static Words| fields.iter().filter(|(name, _)| names.has(name));
+    let text = |wanted: &[u8]| {
+        fields
+            .iter()
+            .find(|(name, _)| *name == wanted)
+            .map(|(_, value)| *value)
+    };
+    let name = with(&NAMES)
+        .map(|(_, value)| *value)
+        .find(|value| is_secret_label(value));
+    let is_secret_kind = with(&KINDS).any(|(_, value)| SECRET_KINDS.has(value));
+    let is_cookie = with(&COOKIES).count() > 0 && text(b"name").is_some();
+    let is_key = text(b"kty").is_some();
+    let is_of_api = text(b"type").is_some_and(|kind| matches!(kind, b"api" | b"api_key"));
+    let is_vault =
+        text(b"id").is_some_and(|id| id.windows(24).any(|part| part == b"vault.azure.net/secrets/"));
+    let has_key_name = text(b"keyName").is_some();
+    let is_told = |(field, value): &(&[u8], &[u8])| {
+        let is_value = VALUES.has(field);
+        !is_harmless(value)
+            && (is_value
+                && name.is_some_and(|name| is_secret(label_of(name), value) && !is_expression(value))
+                || is_value && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
+                || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
+                || is_key && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
+                || is_of_api && *field == b"key")
+    };
+    fields.iter().map(is_told).collect()
+}
+
+fn is_harmless(value: &[u8]) -> bool {
+    value.is_empty() || is_marked(value) || is_placeholder(value) || is_keyword(value)
+}
+
+/// Returns whether a text is the name of a secret, or asks for one.
+fn is_secret_label(label: &[u8]) -> bool {
+    is_secret_name(label_of(label))
+}
+
+/// Returns a label without the signs behind it.
+fn label_of(label: &[u8]) -> &[u8] {
+    let end = label.iter().rposition(|letter| letter.is_ascii_alphanumeric());
+    &label[..end.map_or(0, |at| at + 1)]
+}
+
+/// Fields that are being read.
+#[derive(Default)]
+struct Fields {
+    fields: Vec<(Range<usize>, Range<usize>)>,
+    /// In which column the first name begins, if lines tell what belongs together.
+    column: Option<usize>,
+}
+
+/// No object with a secret has more fields.
+const MOST_FIELDS: usize = 64;
+
+impl Fields {
+    /// Adds the secrets among the fields, which it empties.
+    fn take(&mut self, letters: &[u8], ranges: &mut Ranges) {
+        if self.fields.len() > 1 {
+            let texts: Vec<_> = self
+                .fields
+                .iter()
+                .map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]))
+                .collect();
+            let secrets = secrets_of(&texts);
+            let fields = self.fields.iter().zip(secrets);
+            ranges.extend(
+                fields
+                    .filter(|(_, is_secret)| *is_secret)
+                    .map(|((_, value), _)| value.clone()),
+            );
+        }
+        self.fields.clear();
+    }
+}
+
+/// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.
+pub(super) fn values(letters: &[u8]) -> Ranges {
+    static NEEDED: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|\bapi\b"));
+    static PART: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r#"[{}<>]|([\w.$-]{1,64})\\*["']?[ \t]*(?:[:=]|=>)[ \t]*(?:\\*["']|[^\s"'\\,{}\[\]<>()]+)"#,
+        )
+    });
+    const MOST_LEVELS: usize = 64;
+    const MOST_INDENT: usize = 120;
+    if !NEEDED.is_match(letters) {
+        return Ranges::new();
+    }
+    let mut ranges = Ranges::new();
+    let mut open = vec![Fields::default()];
+    let mut from = 0;
+    while let Some(found) = PART.find_at(letters, from) {
+        let whole = found.range();
+        let before = from;
+        from = whole.end;
+        let name_end = skip(letters, whole.start, |letter| {
+            is_word(letter) || b".$-".contains(&letter)
+        });
+        let name = whole.start..name_end;
+        if name.is_empty() {
+            if matches!(letters[whole.start], b'{' | b'<') {
+                if open.len() == MOST_LEVELS {
+                    open.drain(1..)
+                        .for_each(|mut fields| fields.take(letters, &mut ranges));
+                }
+                open.push(Fields::default());
+            } else if open.len() > 1 {
+                open.pop().unwrap_or_default().take(letters, &mut ranges);
+            }
+            continue;
+        }
+        let quote = whole.end - 1;
+        let value = if matches!(letters[quote], b'"' | b'\'') {
+            let slashes = letters[..quote]
+                .iter()
+                .rev()
+                .take_while(|letter| **letter == b'\\')
+                .count();
+            let start = quote - slashes.min(15);
+            let end = opening_at(letters, start).map_or(whole.end, |opening| closing_quote(letters, opening));
+            from = letters.len().min(end + quote + 1 - start).max(whole.end);
+            // A text within a string has fields of its own.
+            let inner = &letters[whole.end..end];
+            if memmem::find(inner, b"\\n").is_some() || memmem::find(inner, b"\\\"").is_some() {
+                let found = values(inner).into_iter();
+                ranges.extend(found.map(|range| whole.end + range.start..whole.end + range.end));
+            }
+            whole.end..end
+        } else {
+            let value = letters[..whole.end]
+                .iter()
+                .rposition(|letter| b"=: \t>".contains(letter));
+            value.map_or(whole.end, |at| at + 1)..whole.end
+        };
+        let is_outside = open.len() == 1;
+        let Some(fields) = open.last_mut() else { break };
+        if is_outside {
+            // Of lines, those belong together whose names stand below each other.
+            let gap = &letters[before..name.start];
+            let column = name.start - line_start(letters, name.start, MOST_INDENT);
+            let is_next_line =
+                gap.iter().any(|letter| *letter == b'\n') || gap.windows(2).any(|pair| pair == b"\\n");
+            let is_item = gap.windows(2).any(|pair| pair == b"- ");
+            let is_apart = gap.len() > MOST_INDENT || gap.windows(2).any(|pair| pair == b"\n\n");
+            if is_item || is_apart || is_next_line && fields.column != Some(column) {
+                fields.take(letters, &mut ranges);
+            }
+            if fields.fields.is_empty() {
+                fields.column = Some(column);
+            }
+        }
+        if fields.fields.len() < MOST_FIELDS {
+            fields.fields.push((name, value));
+        }
+    }
+    for mut fields in open {
+        fields.take(letters, &mut ranges);
+    }
+    merged(ranges)
+}
