@@ -59,7 +59,10 @@ impl Row {
             commands: words_of(commands),
             words: words_of(words),
             places: places.split_ascii_whitespace().map(Place::of).collect(),
-            part: part.bytes().next().map(|first| (first, part.bytes().nth(1))),
+            part: part
+                .bytes()
+                .next()
+                .map(|first| (first, part.as_bytes().get(1).copied())),
         })
     }
 }
@@ -162,8 +165,9 @@ impl Command {
                 commands.next().map(|at| at + 1)
             };
             let Some(first) = first else { continue };
-            let place_of = |word: &&[u8]| (first..self.words.len()).find(|at| is_like(text(*at), word));
-            let places: Option<Vec<_>> = row.words.iter().map(|word| place_of(&word)).collect();
+            let place_of =
+                |word: &&'static [u8]| (first..self.words.len()).find(|at| is_like(text(*at), word));
+            let places: Option<Vec<_>> = row.words.iter().map(place_of).collect();
             let Some(places) = places else { continue };
             let behind = places.iter().max().map_or(first, |last| last + 1);
             for place in &row.places {
@@ -380,11 +384,8 @@ fn lists(letters: &[u8]) -> Vec<Vec<Range<usize>>> {
         if gap.start != last_end {
             let least = gap.start.saturating_sub(MOST_STRING_LETTERS);
             let start = skip_back(letters, least..gap.start, of_string);
-            lists.push(if is_line {
-                Vec::new()
-            } else {
-                vec![start..gap.start]
-            });
+            let first = (!is_line).then_some(start..gap.start);
+            lists.push(first.into_iter().collect());
         }
         let limit = letters.len().min(gap.end + MOST_STRING_LETTERS);
         let end = skip(&letters[..limit], gap.end, |letter| {

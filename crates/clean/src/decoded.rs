@@ -85,7 +85,7 @@ impl Decoded {
             .windows(2)
             .any(|pair| pair[0].len() > 1 || pair[0].end != pair[1].start);
         let (first, last) = (self.places.get(range.start)?, self.places.get(range.end - 1)?);
-        has_code.then(|| first.start..last.end)
+        has_code.then_some(first.start..last.end)
     }
 }
 

@@ -18,14 +18,17 @@ const MOST_WORDS: usize = 6;
 const MOST_ENDING: usize = 4;
 const MOST_SECRET_LETTERS: usize = 256;
 
+/// A word in small letters, and what may stand between it and its secret, if not anything.
+type Word = (Vec<u16>, Option<Vec<&'static str>>);
+
 /// The words of all languages, as letters with other ones for those beyond ASCII, and what may stand between each and its secret.
 struct Languages {
-    words: Vec<(Vec<u16>, Option<Vec<&'static str>>)>,
+    words: Vec<Word>,
     automaton: AhoCorasick,
 }
 
 static LANGUAGES: LazyLock<Languages> = LazyLock::new(|| {
-    let mut by_letters: BTreeMap<Vec<u8>, (Vec<u16>, Option<Vec<&str>>)> = BTreeMap::new();
+    let mut by_letters: BTreeMap<Vec<u8>, Word> = BTreeMap::new();
     for line in include_str!("../rules/languages.tsv").lines() {
         let fields: Vec<_> = line.split('\t').collect();
         let [language, words, followed, _example] = fields[..] else {

@@ -177,8 +177,7 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
             // Of lines, those belong together whose names stand below each other.
             let gap = &letters[before..name.start];
             let column = name.start - line_start(letters, name.start, MOST_INDENT);
-            let is_next_line =
-                gap.iter().any(|letter| *letter == b'\n') || gap.windows(2).any(|pair| pair == b"\\n");
+            let is_next_line = gap.contains(&b'\n') || gap.windows(2).any(|pair| pair == b"\\n");
             let is_item = gap.windows(2).any(|pair| pair == b"- ");
             let is_apart = gap.len() > MOST_INDENT || gap.windows(2).any(|pair| pair == b"\n\n");
             if is_item || is_apart || is_next_line && fields.column != Some(column) {
