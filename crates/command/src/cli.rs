@@ -120,7 +120,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Select(args)) => select::run(&args, host, messages, stop),
         Some(Command::Share(args)) => share::run(&args, host, messages, stop),
         Some(Command::Clean(args)) => clean::run(&args, messages, stop),
-        Some(Command::Formats(_)) => formats::run(),
+        Some(Command::Formats(_)) => formats::run(messages),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
         Some(Command::Man) => completions::manual(Cli::command()),
         Some(Command::Doctor) => Err(Failure::usage(DOCTOR)),

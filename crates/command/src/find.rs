@@ -1,25 +1,27 @@
-//! Folders as inputs: the files in them that a reader recognises.
+//! Folders as inputs, and the sessions of this machine: the files in them that a reader recognises.
 
-use std::{fs::File, io, ops::ControlFlow, path::Path};
+use std::path::Path;
 
 use knowledgepulse_formats::{
-    reader::{self, MOST_FIRST_RECORDS},
-    records::{Record, Records},
+    FormatName,
+    places::{SOURCES, Source},
+    run::head_of,
 };
+use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::{
     error::{Failure, Result},
     files::file_identity::{Output, is_same_file, metadata_of},
-    read::{
-        Inputs,
-        compression::{Input, read_text},
-    },
+    read::Inputs,
     show::{messages::Messages, printable::counted},
 };
 
-/// So many bytes of a file are read at once to recognise it.
-const BEGINNING_SIZE: usize = 64 * 1024;
+/// How the names of files end that belong to a database.
+const OF_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// What is said of files in the folders of agents that hold no session.
+pub(crate) const NOT_READ: &str = "beside the sessions not read";
 
 /// Replaces each folder among the inputs by the files below it that a reader recognises or that cannot be read, in the order of their
 /// names. Leaves out links and the files that the run writes (`outputs`), and says how many files were skipped.
@@ -29,25 +31,20 @@ const BEGINNING_SIZE: usize = 64 * 1024;
 pub(crate) fn expand(inputs: &mut Inputs, outputs: &[Output], messages: &Messages) -> Result<()> {
     let mut sources = Vec::new();
     let mut empty = Vec::new();
+    let any = inputs.format.is_some();
     for source in std::mem::take(&mut inputs.sources) {
         if !metadata_of(&source).is_some_and(|metadata| metadata.is_dir()) {
             sources.push(source);
             continue;
         }
-        let before = sources.len();
-        let skipped = find(&source, inputs, outputs, messages, &mut sources);
-        if skipped > 0 {
-            let files = counted(skipped, "file");
-            let more = if messages.is_verbose() {
-                ""
-            } else {
-                " (--verbose names them)"
-            };
-            messages.note(format!("{source}: {files} of no known format skipped{more}"));
-        }
-        if sources.len() == before {
+        let mut files = files_below(&source, messages);
+        files.retain(|file| !outputs.iter().any(|(_, output)| is_same_file(output, file)));
+        let found = Found::of(files, |format| any || format.is_some());
+        found.tell_skipped(&format!("{source}: "), "of no known format skipped", messages);
+        if found.files.is_empty() {
             empty.push(source);
         }
+        sources.extend(found.files);
     }
     if sources.is_empty() && !empty.is_empty() {
         return Err(Failure::file(format!(
@@ -59,21 +56,90 @@ pub(crate) fn expand(inputs: &mut Inputs, outputs: &[Output], messages: &Message
     Ok(())
 }
 
-/// Appends the recognised files below a folder. Returns how many files were skipped.
-fn find(
-    folder: &str,
-    inputs: &Inputs,
-    outputs: &[Output],
-    messages: &Messages,
-    sources: &mut Vec<String>,
-) -> u64 {
-    let mut skipped = 0;
+/// Files that were looked at.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Those that are read, and those of which reading says why it fails.
+    pub files: Vec<String>,
+    /// Those that hold no session.
+    pub skipped: Vec<String>,
+}
+
+impl Found {
+    /// Looks at the first records of files, on all cores.
+    fn of(files: Vec<String>, is_wanted: impl Fn(Option<FormatName>) -> bool + Sync) -> Self {
+        let looked_at = files.into_par_iter().map(|file| {
+            let head = head_of(Path::new(&file));
+            let is_read = head.map_or(true, |head| head.is_json && is_wanted(head.format));
+            (file, is_read)
+        });
+        let mut found = Self::default();
+        for (file, is_read) in looked_at.collect::<Vec<_>>() {
+            if is_read {
+                found.files.push(file);
+            } else {
+                found.skipped.push(file);
+            }
+        }
+        found
+    }
+
+    /// Finds the sessions of an agent on this machine.
+    pub(crate) fn on_this_machine(source: &Source, messages: &Messages) -> Self {
+        let places = source.here();
+        let places = places.iter().filter_map(|place| place.to_str());
+        let files = places.flat_map(|place| files_below(place, messages)).collect();
+        Self::of(files, |format| format == Some(source.format))
+    }
+
+    /// Says how many files were skipped, in one line.
+    pub(crate) fn tell_skipped(&self, place: &str, why: &str, messages: &Messages) {
+        if messages.is_verbose() {
+            for file in &self.skipped {
+                messages.note(format!("{file}: skipped, it is of no known format"));
+            }
+        }
+        if !self.skipped.is_empty() {
+            let more = if messages.is_verbose() {
+                ""
+            } else {
+                " (--verbose names them)"
+            };
+            let files = counted(self.skipped.len() as u64, "file");
+            messages.note(format!("{place}{files} {why}{more}"));
+        }
+    }
+}
+
+/// Returns the sessions on this machine, and the folders and files that they are in.
+pub(crate) fn sessions(messages: &Messages) -> (Inputs, Vec<String>) {
+    let mut inputs = Inputs::default();
+    let mut places = Vec::new();
+    let mut all = Found::default();
+    for source in SOURCES {
+        let found = Found::on_this_machine(source, messages);
+        let here = source.here().into_iter();
+        places.extend(
+            here.filter(|place| found.files.iter().any(|file| Path::new(file).starts_with(place)))
+                .filter_map(|place| place.to_str().map(str::to_owned)),
+        );
+        inputs.sources.extend(found.files);
+        all.skipped.extend(found.skipped);
+    }
+    all.tell_skipped("", NOT_READ, messages);
+    (inputs, places)
+}
+
+/// Returns the ordinary files below a folder in the order of their names, without links; of a file itself. What cannot be looked into
+/// is among them, so that reading says why.
+fn files_below(folder: &str, messages: &Messages) -> Vec<String> {
+    let mut files = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
                 match error.path().and_then(Path::to_str) {
-                    Some(path) => sources.push(path.to_owned()),
+                    Some(path) => files.push(path.to_owned()),
                     None => messages.warning(format!("cannot read a part of {folder}: {error}")),
                 }
                 continue;
@@ -89,50 +155,9 @@ fn find(
             ));
             continue;
         };
-        if outputs.iter().any(|(_, output)| is_same_file(output, path)) {
-            continue;
-        }
-        match is_recognised(path, inputs) {
-            // Reading it says why that fails, and that the run is incomplete.
-            Ok(true) | Err(_) => sources.push(path.to_owned()),
-            Ok(false) => {
-                skipped += 1;
-                if messages.is_verbose() {
-                    messages.note(format!("{path}: skipped, it is of no known format"));
-                }
-            }
+        if !OF_DATABASES.iter().any(|end| path.ends_with(end)) {
+            files.push(path.to_owned());
         }
     }
-    skipped
-}
-
-/// Returns whether one of the first records of a file has a known format; with `--from`, whether one is JSON.
-fn is_recognised(path: &str, inputs: &Inputs) -> io::Result<bool> {
-    let any = inputs.format.is_some();
-    let is_known = |record: &Record| {
-        let known = |(value, _): &_| any || reader::format_of(value).is_some();
-        record.content.as_ref().is_ok_and(known)
-    };
-    let mut records = Records::default();
-    let (mut seen, mut found, mut is_text) = (0, false, true);
-    let mut look = |records: &mut Records| {
-        let first = records.take(MOST_FIRST_RECORDS - seen).inspect(|_| seen += 1);
-        found |= { first }.any(|record| is_known(&record));
-        found || seen == MOST_FIRST_RECORDS
-    };
-    let mut is_over = false;
-    let mut input = Input::with_capacity(BEGINNING_SIZE, File::open(path)?);
-    read_text(&mut input, &mut |text| {
-        is_text = records.push(text).is_ok();
-        is_over = !is_text || look(&mut records);
-        if is_over {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    })?;
-    if !is_over && records.finish().is_ok() {
-        look(&mut records);
-    }
-    Ok(found)
+    files
 }

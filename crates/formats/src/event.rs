@@ -240,6 +240,11 @@ pub enum TextKind {
     Told,
 }
 
+/// The field of `metadata.imported` that says that a trace is of a sub-agent.
+pub const IS_SUB_AGENT: &str = "is_subagent";
+/// The one that names the session whose agent has started it.
+pub const PARENT: &str = "parent_session_id";
+
 /// Takes the events of a record from an adapter. Most methods say what the current event says; [`text_of`](Self::text_of) makes the texts.
 #[derive(Debug, Default)]
 pub struct Events {
@@ -278,9 +283,12 @@ impl Events {
         }
     }
 
-    /// Says that the run is of a sub-agent, if it is.
-    pub fn of_sub_agent(&mut self, is_one: bool) {
-        self.fact("is_subagent", is_one.then_some(&Value::Bool(true)));
+    /// Says that the run is of a sub-agent, if it is, and which session has started it.
+    pub fn sub_agent(&mut self, is_one: bool, parent: Option<&Value>) {
+        if is_one {
+            self.fact(IS_SUB_AGENT, Some(&true.into()));
+            self.fact(PARENT, parent);
+        }
     }
 
     /// Says one more name of the run, in the field `name` of `metadata.imported` too, if it is text or a number.

@@ -10,12 +10,14 @@ mod archive;
 mod common;
 mod contexts;
 mod conversations;
+pub mod copies;
 pub mod date;
 pub mod encoding;
 mod event;
 pub mod input;
 mod langchain;
 mod messages;
+mod named;
 mod open_traces;
 mod parts;
 mod pictures;
@@ -30,13 +32,13 @@ pub mod records;
 #[cfg(test)]
 #[path = "tests/records.rs"]
 mod records_found;
+pub mod run;
 mod runs;
 mod session;
 #[cfg(test)]
 #[path = "tests/sessions.rs"]
 mod sessions;
 mod sharegpt;
-pub mod sources;
 mod spans;
 #[cfg(test)]
 #[path = "tests/spans.rs"]

@@ -13,8 +13,10 @@ pub use crate::records::is_trace;
 use crate::{
     Entry, FormatName, Given, Known, Place, Wrong,
     agent::Kind,
+    copies::{Copies, Print},
     encoding::Foreign,
-    input::UNREADABLE,
+    event::Fact,
+    input::{NOT_READ, UNREADABLE},
     messages::is_message,
     records::{Record, Records, may_be_trace},
     runs::{Found, Runs},
@@ -53,6 +55,9 @@ pub struct Item {
     pub content: Content,
 }
 
+/// The field of `metadata.imported` that says how many earlier copies of it a trace stands for.
+pub const EARLIER_COPIES: &str = "earlier_copies";
+
 /// A record whose traces may not be built yet.
 pub struct Unbuilt(State);
 
@@ -63,6 +68,36 @@ enum State {
 }
 
 impl Unbuilt {
+    /// Returns itself if it is no run that a later one of its group may contain, or another one that was waiting.
+    #[must_use]
+    pub fn beside(self, source: String, copies: &mut Copies<(Self, String)>) -> Option<(Self, String)> {
+        let found = copies.take((self, source), |(unbuilt, source), shared| match &unbuilt.0 {
+            State::Found(Found::Run(session), format, ..) => {
+                let mut print = Print::of(*format, session, shared)?;
+                print.store = Path::new(source).extension().map(Into::into);
+                Some(print)
+            }
+            _ => None,
+        });
+        found.map(Self::standing_for)
+    }
+
+    /// Returns the runs of a group that are contained in no other.
+    pub fn all_of(copies: Copies<(Self, String)>) -> impl Iterator<Item = (Self, String)> {
+        copies.end().map(Self::standing_for)
+    }
+
+    /// Notes how many earlier copies a run stands for.
+    fn standing_for(((mut unbuilt, source), copies): ((Self, String), u64)) -> (Self, String) {
+        if let State::Found(Found::Run(session), ..) = &mut unbuilt.0
+            && copies > 0
+        {
+            #[expect(clippy::cast_precision_loss)] // There are not so many.
+            session.fact(Fact::Last(EARLIER_COPIES, (copies as f64).into()));
+        }
+        (unbuilt, source)
+    }
+
     /// Builds the traces, which need no other record: so on any core.
     #[must_use]
     pub fn build(self) -> Vec<Item> {
@@ -162,7 +197,7 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
     format_at(value, None)
 }
 
-fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
+pub(crate) fn format_at(value: &Value, path: Option<&Path>) -> Option<FormatName> {
     if is_trace(value) {
         return Some(FormatName::Trace);
     }
@@ -310,6 +345,10 @@ impl TraceReader {
         if let Some(Value::String(error)) = value.get(UNREADABLE) {
             let reason = format!("this part of the database cannot be read: {error}");
             return vec![built(place, None, Content::Wrong(reason.into()))];
+        }
+        if let Some(Value::String(tables)) = value.get(NOT_READ) {
+            let reason = format!("tables of a newer version are not read: {tables}");
+            return vec![built(place, None, Content::Skipped(reason.into()))];
         }
         let mut items = Vec::new();
         if let FileKind::Undecided(first) = &mut self.file {

@@ -7,7 +7,8 @@ use knowledgepulse_json::{Text, Value};
 use crate::{
     Entry, FormatName, Place, Wrong,
     agent::{Adapter, Decoded, Format, Inner, Kind},
-    event::{Agent, Event, Events, Fact, Parent, Undo, What},
+    event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
+    named::{Named, named},
     open_traces::{OpenTraces, check},
     session::{Session, is_said},
     trace::TraceBuilder,
@@ -56,6 +57,10 @@ pub struct Runs {
     /// What is said of records before the first run.
     unknown: Vec<Event>,
     has_begun: bool,
+    /// What the folders of the input say of its run.
+    named: Named,
+    /// The name of the run that was begun last.
+    session: Option<Text>,
     /// What files beside the input say of its run.
     beside: Vec<Event>,
     open: OpenTraces<Session>,
@@ -88,6 +93,8 @@ impl Runs {
             has_whole: false,
             unknown: Vec::new(),
             has_begun: false,
+            named: Named::default(),
+            session: None,
             beside: Vec::new(),
             open: OpenTraces::default(),
             records: HashMap::new(),
@@ -104,10 +111,7 @@ impl Runs {
     /// Returns whether the header of a run is that of a run of its own.
     fn begins(&mut self, header: &mut [Event]) -> bool {
         let whats = || header.iter().flat_map(|event| &event.what);
-        let id = whats().find_map(|what| match what {
-            What::Fact(Fact::Id(id)) => Some(id.clone()),
-            _ => None,
-        });
+        let id = name_in(header);
         let has_said = mem::replace(&mut self.has_said, false);
         if id
             .as_ref()
@@ -187,7 +191,12 @@ impl Runs {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
-        let begin = || begin(self.format.name(), self.kind, entry, &event, &key);
+        let begin = || {
+            let mut session = begin(self.format.name(), self.kind, entry, &event, &key);
+            let names = names_of(&event.origin, self.session.as_ref(), &self.named);
+            names.into_iter().for_each(|fact| session.fact(fact));
+            session
+        };
         let session = self.open.add(&key, size, begin)?;
         session.add(mem::take(&mut self.unknown), 0);
         session.add([event], size);
@@ -206,6 +215,15 @@ impl Runs {
         let before = mem::replace(&mut self.index, index);
         index == before.map(|before| before + 1)
     }
+}
+
+/// Returns the name of the run that events begin.
+fn name_in(events: &[Event]) -> Option<Text> {
+    let mut whats = events.iter().flat_map(|event| &event.what);
+    whats.find_map(|what| match what {
+        What::Fact(Fact::Id(id)) => Some(id.clone()),
+        _ => None,
+    })
 }
 
 fn found_of(session: Session) -> Found {
@@ -229,10 +247,27 @@ fn begin(format: &'static str, kind: Kind, entry: &Entry, event: &Event, key: &T
         };
         session.fact(Fact::Last(name, run.clone().into()));
     }
-    if origin.agent != Agent::Main {
-        session.fact(Fact::Last("is_subagent", true.into()));
-    }
     session
+}
+
+/// Returns whose run an event begins, by itself and by the folders of its file.
+fn names_of(origin: &Origin, session: Option<&Text>, named: &Named) -> Vec<Fact> {
+    let own = named.session.as_ref().filter(|_| origin.run.is_none());
+    let parent = match origin.agent {
+        Agent::Main => named.parent.as_ref(),
+        Agent::Named(_) | Agent::Unnamed => origin.run.as_ref().or(session).or(own),
+    };
+    let is_sub_agent = origin.agent != Agent::Main || parent.is_some();
+    let id = own.filter(|_| origin.agent == Agent::Main);
+    let facts = [
+        ("session_id", id.map(|id| id.clone().into())),
+        (IS_SUB_AGENT, is_sub_agent.then(|| true.into())),
+        (PARENT, parent.map(|id| id.clone().into())),
+    ];
+    let facts = facts.into_iter();
+    facts
+        .filter_map(|(name, value)| Some(Fact::Last(name, value?)))
+        .collect()
 }
 
 /// Whose run a record is.
@@ -254,6 +289,7 @@ impl Runs {
             let mut say = Events::default();
             self.adapter.beside(file, &mut say);
             self.beside = say.into_list();
+            self.named = named(self.format, file);
         }
     }
 
@@ -295,7 +331,7 @@ impl Runs {
             }
         }
         if of == Of::SubAgent {
-            say.add(What::Fact(Fact::Last("is_subagent", true.into())));
+            say.sub_agent(true, self.session.clone().map(Value::from).as_ref());
         }
         let mut events = say.into_list();
         let begins = match decoded {
@@ -307,6 +343,9 @@ impl Runs {
         };
         if begins {
             self.end_all(found);
+            if of == Of::Own {
+                self.session = name_in(&events);
+            }
         }
         if decoded == Decoded::Whole && of == Of::Own && !events.is_empty() {
             events.extend(self.beside.iter().cloned());

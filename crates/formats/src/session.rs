@@ -8,10 +8,10 @@ use std::{
 use knowledgepulse_json::{Text, Value, units_of};
 
 use crate::{
-    event::{Call, Event, Events, Fact, Outcome, Parent, TextKind, Undo, What},
+    event::{Call, Event, Events, Fact, Outcome, PARENT, Parent, TextKind, Undo, What},
     spans::joined,
     trace::TraceBuilder,
-    values::{is_blank, number_of},
+    values::{is_blank, number_of, string_of},
 };
 
 /// The events of a run up to its end.
@@ -40,6 +40,13 @@ impl Session {
     /// Says facts of the run before its events.
     pub fn fact(&mut self, fact: Fact) {
         self.builder.add_fact(fact);
+    }
+
+    /// Returns its events, and the names that it has beside theirs: the first one is its own.
+    pub(crate) fn named(&self) -> (&[Event], Vec<&Text>) {
+        let known = ["session_id", PARENT].map(|name| string_of(self.builder.details.get(name)));
+        let names = self.builder.ids.first().into_iter();
+        (&self.events, names.chain(known.into_iter().flatten()).collect())
     }
 
     /// Makes the steps of the trace.

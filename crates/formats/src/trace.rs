@@ -601,16 +601,32 @@ impl TraceBuilder {
         if self.ids.is_empty() {
             self.steps.iter().for_each(|step| add(&step.content));
         }
-        let first = hash.finalize().into_iter().take(16);
-        let number = first.fold(0, |number, byte| number << 8 | u128::from(byte));
-        // Version 8 of RFC 9562: made in a way of our own.
-        let number = number & !(0xf << 76 | 0xc << 60) | 0x8 << 76 | 0x8 << 60;
-        let [a, b, c, d] = [96, 80, 64, 48].map(|bits| number >> bits);
-        let [b, c, d] = [b, c, d].map(|part| part & 0xffff);
-        format!(
-            "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{:012x}",
-            number & 0xffff_ffff_ffff
-        )
+        uuid_of(hash)
+    }
+}
+
+/// Returns a UUID of a hash.
+fn uuid_of(hash: Sha256) -> String {
+    let first = hash.finalize().into_iter().take(16);
+    let number = first.fold(0, |number, byte| number << 8 | u128::from(byte));
+    // Version 8 of RFC 9562: made in a way of our own.
+    let number = number & !(0xf << 76 | 0xc << 60) | 0x8 << 76 | 0x8 << 60;
+    let [a, b, c, d] = [96, 80, 64, 48].map(|bits| number >> bits);
+    let [b, c, d] = [b, c, d].map(|part| part & 0xffff);
+    format!(
+        "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{:012x}",
+        number & 0xffff_ffff_ffff
+    )
+}
+
+/// Gives a trace another id, made of the one that it has and of its steps.
+pub(crate) fn name_by_steps(trace: &mut Value) {
+    let mut hash = Sha256::new();
+    for name in ["id", "steps"] {
+        hash.update(trace.get(name).map(Value::to_json).unwrap_or_default());
+    }
+    if let Value::Object(fields) = trace {
+        fields.insert("id", format!("kp:trace:{}", uuid_of(hash)));
     }
 }
 

@@ -12,7 +12,7 @@ use knowledgepulse_formats::{
     DEFAULT_LIMIT, FormatName,
     input::reader_of,
     reader::{Content, MOST_FIRST_RECORDS, Settings, TraceReader},
-    sources::runs,
+    run::runs,
 };
 use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_trace::json::{self, Texts};

@@ -6,7 +6,11 @@ use knowledgepulse_formats::places::SOURCES;
 use crate::{
     error::{Exit, Result},
     files::output_file::StandardOutput,
-    show::printable::{grouped, pad_end, width_of},
+    find::{Found, NOT_READ},
+    show::{
+        messages::Messages,
+        printable::{grouped, pad_end, width_of},
+    },
 };
 
 /// List the formats that are read, and how many files of each are here
@@ -15,17 +19,19 @@ use crate::{
 pub(crate) struct FormatsArgs {}
 
 /// Prints the table.
-pub(crate) fn run() -> Result<Exit> {
-    let rows = SOURCES.iter().map(|source| {
+pub(crate) fn run(messages: &Messages) -> Result<Exit> {
+    let mut unread = Found::default();
+    let mut rows = vec![["format", "of", "files here"].map(str::to_owned)];
+    for source in SOURCES {
+        let found = Found::on_this_machine(source, messages);
         let files = if source.places.is_empty() {
             String::new()
         } else {
-            grouped(source.files().len() as u64)
+            grouped(found.files.len() as u64)
         };
-        [source.format.name().to_owned(), source.name.to_owned(), files]
-    });
-    let heading = ["format", "of", "files here"].map(str::to_owned);
-    let rows: Vec<_> = [heading].into_iter().chain(rows).collect();
+        rows.push([source.format.name().to_owned(), source.name.to_owned(), files]);
+        unread.skipped.extend(found.skipped);
+    }
     let widths = [0, 1].map(|column| {
         rows.iter()
             .map(|row| width_of(&row[column]))
@@ -42,5 +48,7 @@ pub(crate) fn run() -> Result<Exit> {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    StandardOutput::print(text.as_bytes()).map(|()| Exit::Ok)
+    StandardOutput::print(text.as_bytes())?;
+    unread.tell_skipped("", NOT_READ, messages);
+    Ok(Exit::Ok)
 }

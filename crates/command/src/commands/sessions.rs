@@ -3,15 +3,14 @@
 use std::{env, path::Path};
 
 use clap::Args;
-use knowledgepulse_formats::places::{Place, SOURCES};
 
 use super::score::{ResultArgs, ScoreArgs, ScoringArgs, score};
 use crate::{
     args::InputArgs,
     error::{Exit, Result},
     files::stop::Stop,
+    find::sessions,
     host::Host,
-    read::Inputs,
     show::{messages::Messages, rows::Format},
 };
 
@@ -38,7 +37,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
         ..InputArgs::default()
     };
     let (inputs, places) = if input.paths.is_empty() {
-        sessions()
+        sessions(messages)
     } else {
         (input.open(&[], &[], messages)?, input.paths.clone())
     };
@@ -58,35 +57,11 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
         scoring: ScoringArgs::default(),
     };
     let (exit, scored) = score(&inputs, &args, host, messages, stop)?;
-    if scored > 0 && matches!(exit, Exit::Ok | Exit::BadLines) {
+    if scored > 0 && exit != Exit::Interrupted {
         let places: Vec<_> = places.iter().map(|place| quoted(place)).collect();
         messages.note(format!("next: kp-score share 20 {} -o shared", places.join(" ")));
     }
     Ok(exit)
-}
-
-/// Returns the sessions on this machine, and the folders and files that they are in.
-pub(crate) fn sessions() -> (Inputs, Vec<String>) {
-    let mut inputs = Inputs::default();
-    let mut places = Vec::new();
-    for source in SOURCES {
-        let files = source.files();
-        let names = files.iter().filter_map(|file| Some(file.to_str()?.to_owned()));
-        inputs.sources.extend(names);
-        for Place(root, pattern) in source.places {
-            // The folder before the first part that stands for several names.
-            let parts = pattern.split('/').take_while(|part| !part.contains('*'));
-            let beginning: Vec<_> = parts.collect();
-            for folder in root.folders() {
-                let place = folder.join(beginning.join("/"));
-                if files.iter().any(|file| file.starts_with(&place)) {
-                    places.extend(place.to_str().map(str::to_owned));
-                }
-            }
-        }
-    }
-    places.dedup();
-    (inputs, places)
 }
 
 /// Returns a path as a shell takes it for one word.

@@ -10,22 +10,25 @@ use std::{
 };
 
 use clap::Args;
-use knowledgepulse_formats::encoding::Decoder;
+use knowledgepulse_formats::{
+    encoding::Decoder,
+    input::compression::{Input, read_text},
+};
 use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_score::select::Chosen;
 use knowledgepulse_share::{
     Entry, Folder, Form, Manifest, Session, Settings, ShareError, share, sources::Sources,
 };
 
-use super::{clean::CleaningArgs, sessions::sessions};
+use super::clean::CleaningArgs;
 use crate::{
     VERSION,
     args::{InputArgs, one_of},
     choose::{ChoiceArgs, Set, choose, kept::Kept},
     error::{Exit, Failure, Result},
     files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
+    find::sessions,
     host::Host,
-    read::compression::{Input, read_text},
     score::scored::Scored,
     show::{
         messages::Messages,
@@ -88,7 +91,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let cleaner = args.cleaning.open()?;
     let mut folder = Folder::create(Path::new(out)).map_err(|error| Failure::file(error.to_string()))?;
     let read = [&args.choice.labels, &args.choice.known];
-    let inputs = input_of(args)?.open(&[], &read, messages)?;
+    let inputs = input_of(args, messages)?.open(&[], &read, messages)?;
     let set = choose(&inputs, &args.choice, false, host, messages, stop)?;
     if stop.is_interrupted() {
         return Err(Failure::interrupted("interrupted: nothing was shared"));
@@ -161,10 +164,10 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
 }
 
 /// Returns what is read: the sessions on this machine where no path is named.
-fn input_of(args: &ShareArgs) -> Result<InputArgs> {
+fn input_of(args: &ShareArgs, messages: &Messages) -> Result<InputArgs> {
     let mut input = args.input.clone();
     if input.paths.is_empty() {
-        input.paths = sessions().0.sources;
+        input.paths = sessions(messages).0.sources;
     }
     if input.paths.is_empty() {
         return Err(Failure::file(

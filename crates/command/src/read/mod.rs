@@ -1,14 +1,12 @@
 //! Reads the inputs of all commands: bytes, records, and traces, which each command prepares on all cores as it needs them.
 
-pub(crate) mod compression;
-
 use std::{
     fs::File,
     io::{self, Read},
     mem,
     ops::ControlFlow,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         mpsc::{RecvTimeoutError, TryRecvError, sync_channel},
     },
     thread,
@@ -18,11 +16,15 @@ use std::{
 use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
     FormatName, Given, Known,
+    copies::Copies,
     encoding::Foreign,
-    input::lines_of_file,
+    input::{
+        compression::{Consumer, Input, read_text},
+        lines_of_file,
+    },
     reader::{Content, OfNoFormat, Settings, TraceReader, Unbuilt},
     records::Records,
-    sources,
+    run::{self, Ids},
     trace::warning_of,
 };
 use knowledgepulse_json::{Text, Value};
@@ -35,7 +37,6 @@ use crate::{
         stop::Stop,
         waiting::Waiting,
     },
-    read::compression::{Consumer, Input, read_text},
     score::scored::Place,
     show::messages::{BadLines, Messages},
 };
@@ -157,6 +158,7 @@ pub(crate) fn read<P: Send + 'static>(
         inputs: inputs.clone(),
         messages: messages.clone(),
         prepare,
+        ids: Mutex::default(),
     };
     messages.start_progress(total_size(&inputs.sources));
     let mut seen = Seen::default();
@@ -268,19 +270,55 @@ struct Reader<P> {
     inputs: Inputs,
     messages: Messages,
     prepare: Arc<Prepare<P>>,
+    /// The ids of the sessions so far.
+    ids: Mutex<Ids>,
 }
 
 impl<P: Send + 'static> Reader<P> {
     /// Reads everything, until `take` has enough.
     fn run(&self, take: &mut Take<P>) -> ControlFlow<()> {
-        for run in sources::runs(&self.inputs.sources) {
-            self.read(&run, take)?;
+        for group in run::groups(&self.inputs.sources) {
+            let mut copies = group.copies();
+            for run in &group.inputs {
+                self.read(run, copies.as_mut(), take)?;
+            }
+            let items: Vec<_> = copies.into_iter().flat_map(Unbuilt::all_of).collect();
+            if !items.is_empty() {
+                take(Event::Items(self.prepared(items)))?;
+            }
         }
         ControlFlow::Continue(())
     }
 
+    /// Builds traces and prepares them on all cores. No two sessions have one id.
+    fn prepared(&self, items: Vec<(Unbuilt, String)>) -> Vec<Item<P>> {
+        let built = items.into_par_iter().flat_map_iter(|(item, source)| {
+            let items = item.build().into_iter();
+            items.map(move |item| (item, source.clone()))
+        });
+        let mut built: Vec<_> = built.collect();
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        built.retain_mut(|(item, _)| ids.claim(item));
+        drop(ids);
+        let prepared = built.into_par_iter().map(|(item, source)| Item {
+            place: place_of(&source, item.line, item.index),
+            size: item.size,
+            warning: match &item.content {
+                Content::Converted(trace, _) => warning_of(trace),
+                _ => None,
+            },
+            state: state_of(&*self.prepare, item.format, item.content),
+        });
+        prepared.collect()
+    }
+
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(&self, run: &[String], take: &mut Take<P>) -> ControlFlow<()> {
+    fn read(
+        &self,
+        run: &[String],
+        copies: Option<&mut Copies<(Unbuilt, String)>>,
+        take: &mut Take<P>,
+    ) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
         let settings = Settings {
             format: self.inputs.format,
@@ -290,7 +328,8 @@ impl<P: Send + 'static> Reader<P> {
         let mut batches = Batches {
             source: name_of(source),
             records: Records::default(),
-            prepare: &*self.prepare,
+            reading: self,
+            copies,
             reader: TraceReader::new(settings),
             take,
             flow: ControlFlow::Continue(()),
@@ -355,7 +394,9 @@ impl<P: Send + 'static> Reader<P> {
 struct Batches<'t, 'f, P> {
     source: &'t str,
     records: Records,
-    prepare: &'t Prepare<P>,
+    reading: &'t Reader<P>,
+    /// The runs that a later one of the input's group may contain.
+    copies: Option<&'t mut Copies<(Unbuilt, String)>>,
     reader: TraceReader,
     take: &'t mut Take<'f, P>,
     /// Whether the run wants more.
@@ -389,19 +430,15 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
         if items.is_empty() {
             return self.flow;
         }
-        let (source, prepare) = (self.source, self.prepare);
-        let prepared = items.into_par_iter().flat_map_iter(|item| {
-            item.build().into_iter().map(|item| Item {
-                place: place_of(source, item.line, item.index),
-                size: item.size,
-                warning: match &item.content {
-                    Content::Converted(trace, _) => warning_of(trace),
-                    _ => None,
-                },
-                state: state_of(prepare, item.format, item.content),
-            })
-        });
-        self.flow = (self.take)(Event::Items(prepared.collect()));
+        let source = self.source;
+        let with = items.into_iter().map(|item| (item, source.to_owned()));
+        let items = match &mut self.copies {
+            Some(copies) => with
+                .filter_map(|(item, source)| item.beside(source, copies))
+                .collect(),
+            None => with.collect(),
+        };
+        self.flow = (self.take)(Event::Items(self.reading.prepared(items)));
         self.flow
     }
 }

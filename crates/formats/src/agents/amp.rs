@@ -12,6 +12,7 @@ fn recognises(thread: &Value, _path: Option<&Path>) -> bool {
 fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.begin_run(thread.get("id"), thread.get("created"));
     say.fact("summary", thread.get("title"));
+    say.sub_agent(has_text(thread, "mainThreadID"), thread.get("mainThreadID"));
     for message in list_at(thread, "messages") {
         say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
         say.first_fact("model", fields_of(message, "usage").get("model"));

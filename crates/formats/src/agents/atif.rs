@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::{prelude::*, sources::read_small};
+use crate::{input::read_small, prelude::*};
 
 pub static FORMAT: Format = Format::new("atif", Kind::Rows, &Atif);
 

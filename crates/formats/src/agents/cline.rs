@@ -61,7 +61,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 
 fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {
     say.begin_run(session.get("sessionId"), None);
-    say.of_sub_agent(str_of(session.get("agent")) != Some("lead"));
+    say.sub_agent(
+        str_of(session.get("agent")) != Some("lead"),
+        session.get("parentSessionId"),
+    );
     for message in list_at(session, "messages") {
         say.begin_record(message.get("id"), message.get("ts"));
         say.first_fact("model", fields_of(message, "modelInfo").get("id"));

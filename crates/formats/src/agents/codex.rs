@@ -108,10 +108,19 @@ fn add_meta(say: &mut Events, meta: &Object) {
     say.session(first_of(meta, &["id", "session_id"]));
     let source = fields_of(fields_of(meta, "source"), "subagent");
     let parents = [
-        meta.get("forked_from_id"),
         meta.get("parent_thread_id"),
         fields_of(source, "thread_spawn").get("parent_thread_id"),
+        meta.get("forked_from_id"),
     ];
+    // Guardians and reviews are threads of their own.
+    let thread = str_of(meta.get("thread_source")).is_some_and(|thread| thread != "user");
+    say.sub_agent(
+        fields_of(meta, "source").contains("subagent") || (thread && parents[0].is_some()),
+        parents
+            .into_iter()
+            .find(|parent| string_of(*parent).is_some())
+            .flatten(),
+    );
     say.add(What::Copies {
         of: parents.into_iter().filter_map(string_of).cloned().collect(),
         before: number_of(meta.get("subagent_history_start_ordinal")).unwrap_or_default(),
@@ -122,7 +131,6 @@ fn add_meta(say: &mut Events, meta: &Object) {
         say.add(What::Continues { of, until });
     }
     say.facts(meta, &FACTS);
-    say.of_sub_agent(fields_of(meta, "source").contains("subagent"));
 }
 
 fn add_item(say: &mut Events, item: &Object) -> Result<(), Wrong> {

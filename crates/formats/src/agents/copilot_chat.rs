@@ -1,6 +1,6 @@
 //! GitHub Copilot in VS Code: chat sessions in `workspaceStorage/*/chatSessions/`, each one object, or the log of its mutations.
 
-use std::mem;
+use std::{collections::HashSet, mem};
 
 use crate::prelude::*;
 
@@ -86,6 +86,16 @@ fn place_of<'v>(value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
     })
 }
 
+/// The field of a call that names the call of the sub-agent which has made it.
+const OF_SUB_AGENT: &str = "subAgentInvocationId";
+
+fn sub_agent(name: &Text) -> Origin {
+    Origin {
+        agent: Agent::Named(name.clone()),
+        ..Origin::default()
+    }
+}
+
 fn add_request(say: &mut Events, request: &Value) {
     say.begin_record(request.get("requestId"), request.get("timestamp"));
     let is_set = |name: &&str| is_truthy(request.get(name));
@@ -98,11 +108,26 @@ fn add_request(say: &mut Events, request: &Value) {
     say.first_fact("model", request.get("modelId"));
     let known = fields_of(fields_of(request, "result"), "metadata");
     let mut text = Text::default();
-    for part in list_at(request, "response") {
+    let response = list_at(request, "response");
+    let mut prompted = HashSet::new();
+    for part in response {
         match str_of(part.get("kind")) {
             Some("toolInvocationSerialized") => {
                 say.say(TextKind::Message, mem::take(&mut text));
+                let Some(of) = text_at(part, OF_SUB_AGENT) else {
+                    add_tool(say, part, known);
+                    continue;
+                };
+                say.begin(sub_agent(&of));
+                if prompted.insert(of.clone()) {
+                    let task = response
+                        .iter()
+                        .find(|part| string_of(part.get("toolCallId")) == Some(&of));
+                    let task = task.map(|task| fields_of(task, "toolSpecificData"));
+                    say.say_content(TextKind::User, task.and_then(|task| task.get("prompt")));
+                }
                 add_tool(say, part, known);
+                say.begin(Origin::default());
             }
             Some("thinking") => {
                 say.say(TextKind::Message, mem::take(&mut text));

@@ -29,7 +29,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         id: text_at(record, "id"),
         parent: text_at(record, "parentId").map_or(Parent::Before, Parent::Of),
         message: text_at(data, "messageId"),
-        agent: text_at(data, "parentToolCallId").map_or(Agent::Main, Agent::Named),
+        // Older versions name the call that has started a sub-agent.
+        agent: text_at(record, "agentId")
+            .or_else(|| text_at(data, "parentToolCallId"))
+            .map_or(Agent::Main, Agent::Named),
         time: record.get("timestamp").cloned(),
         ..Origin::default()
     });

@@ -24,7 +24,7 @@ fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let time = milliseconds_of(session.get("created_at"));
     say.begin_run(session.get("id"), time.as_ref());
     say.fact("summary", session.get("title"));
-    say.of_sub_agent(has_text(session, "parent_session_id"));
+    say.sub_agent(has_text(session, PARENT), session.get(PARENT));
     for message in list_at(session, "messages") {
         add_message(say, message)?;
     }

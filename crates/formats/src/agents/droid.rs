@@ -38,6 +38,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     match kind {
         "session_start" => {
             say.begin_run(record.get("id"), None);
+            let parent = first_of(record, &["callingSessionId", "parent"]);
+            say.sub_agent(parent.is_some(), parent);
             say.fact("cwd", record.get("cwd"));
             say.fact("summary", record.get("title"));
             return Ok(Decoded::Begins);

@@ -84,7 +84,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 fn add_session(say: &mut Events, fields: &impl Fields) -> Result<(), Wrong> {
     say.begin_run(fields.field("sessionId"), fields.field("startTime"));
     say.fact("summary", fields.field("summary"));
-    say.of_sub_agent(str_of(fields.field("kind")) == Some("subagent"));
+    say.sub_agent(
+        str_of(fields.field("kind")) == Some("subagent"),
+        fields.field("parentSessionId"),
+    );
     if has_list(fields, "messages") {
         say.add(What::Undo(Undo::All));
     }

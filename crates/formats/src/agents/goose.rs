@@ -27,6 +27,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         };
     }
     say.begin_run(record.get("id"), record.get("created_at"));
+    let is_sub_agent = str_of(record.get("session_type")) == Some("sub_agent");
+    say.sub_agent(is_sub_agent, record.get(PARENT));
     say.fact("cwd", record.get("working_dir"));
     say.fact("summary", first_of(record, &["name", "description"]));
     let Some(messages) = record.get("conversation") else {

@@ -6,7 +6,7 @@ pub static FORMAT: Format = Format::new("opencode", Kind::Sessions, &Plain(recog
 
 fn recognises(session: &Value, _path: Option<&Path>) -> bool {
     let messages = list_at(session, "messages");
-    let is_message = |message: &Value| has_all(message, &["info", "parts"]);
+    let is_message = |message: &Value| has_all(message, &["info", "parts"]) || has_text(message, "type");
     let is_named = fields_of(session, "info").contains("id");
     is_named && !messages.is_empty() && messages.iter().all(is_message)
 }
@@ -17,7 +17,7 @@ fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     for (name, field) in [("version", "version"), ("cwd", "directory"), ("summary", "title")] {
         say.fact(name, info.get(field));
     }
-    say.of_sub_agent(has_text(info, "parentID"));
+    say.sub_agent(has_text(info, "parentID"), info.get("parentID"));
     for message in list_at(session, "messages") {
         add_message(say, message);
     }
@@ -30,6 +30,9 @@ fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 }
 
 fn add_message(say: &mut Events, message: &Value) {
+    if let Some(kind) = str_of(message.get("type")) {
+        return add_newer(say, message, kind);
+    }
     let info = fields_of(message, "info");
     let time = fields_of(info, "time").get("created");
     say.begin_record(info.get("id"), time);
@@ -52,6 +55,55 @@ fn add_message(say: &mut Events, message: &Value) {
                 kind => say.leave_out(format!("{} part", kind.unwrap_or("unknown"))),
             }
         }
+    }
+}
+
+/// Adds a message of version 2, which has a type and its parts in its content.
+fn add_newer(say: &mut Events, message: &Value, kind: &str) {
+    let time = fields_of(message, "time").get("created");
+    say.begin_record(message.get("id"), time);
+    match kind {
+        "user" => say.say_content(TextKind::User, message.get("text")),
+        "shell" => {
+            let [command, output] = ["command", "output"].map(|name| text_at(message, name));
+            let text = joined(command.into_iter().chain(output), "\n");
+            say.say(TextKind::Event, text);
+        }
+        "assistant" => {
+            say.first_fact("model", fields_of(message, "model").get("id"));
+            for part in list_at(message, "content") {
+                match str_of(part.get("type")) {
+                    Some("text") => say.say_content(TextKind::Message, part.get("text")),
+                    Some("reasoning") => say.say_content(TextKind::Reasoning, part.get("text")),
+                    Some("tool") => add_newer_tool(say, part),
+                    kind => say.leave_out(format!("{} part", kind.unwrap_or("unknown"))),
+                }
+            }
+        }
+        "synthetic" | "system" => say.leave_out("message of the program"),
+        "compaction" => say.leave_out("summary of a compaction"),
+        kind => say.leave_out(format!("message {kind}")),
+    }
+}
+
+/// Adds a call of version 2, and its result if it has ended.
+fn add_newer_tool(say: &mut Events, part: &Value) {
+    let (id, state) = (id_of(part.get("id")), fields_of(part, "state"));
+    let call = Call::new(None, part.get("name"), state.get("input"));
+    say.call(Call {
+        id: id.clone(),
+        ..call
+    });
+    let metadata = fields_of(state, "metadata");
+    let code = number_of(first_of(metadata, &["exit", "exitCode"]));
+    match str_of(state.get("status")) {
+        Some("completed") => say.answer(id, state.get("content"), code.map(|code| code != 0.0)),
+        Some("error") => {
+            let error = state.get("error");
+            let message = error.and_then(|error| error.get("message")).or(error);
+            say.answer(id, message, Some(true));
+        }
+        _ => {}
     }
 }
 

@@ -20,7 +20,7 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.begin_run(thread.get("id"), thread.get("updated_at"));
     say.fact("summary", first_of(thread, &["title", "summary"]));
     say.fact("model", fields_of(thread, "model").get("model"));
-    say.of_sub_agent(has_text(thread, "parent_id"));
+    say.sub_agent(has_text(thread, "parent_id"), thread.get("parent_id"));
     for message in list_at(thread, "messages") {
         let (user, agent) = (fields_of(message, "User"), fields_of(message, "Agent"));
         say.begin_record(user.get("id"), None);

@@ -3,8 +3,12 @@
 /// Where an agent's sessions are in an SQLite database, and how they are read.
 #[derive(Debug)]
 pub struct Database {
+    /// Whose it is: the sessions of several databases of an agent are told apart by their names.
+    pub agent: &'static str,
     /// A table and a column by which the database is recognised.
     pub mark: (&'static str, &'static str),
+    /// The tables that are read.
+    pub tables: &'static [&'static str],
     /// Selects the names of the sessions, in their order.
     pub sessions: &'static str,
     /// Selects the session of the name `?1` as JSON. `unzstd` decompresses.
@@ -15,7 +19,9 @@ pub struct Database {
 pub static DATABASES: &[Database] = &[
     // The composers of Cursor. A bubble is a row of its own; old composers have their bubbles within.
     Database {
+        agent: "cursor",
         mark: ("cursorDiskKV", "value"),
+        tables: &["cursorDiskKV"],
         sessions: "
             SELECT key FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' AND CASE WHEN json_valid(CAST(value AS TEXT))
             THEN max(coalesce(json_array_length(CAST(value AS TEXT), '$.fullConversationHeadersOnly'), 0),
@@ -30,9 +36,24 @@ pub static DATABASES: &[Database] = &[
                     ON bubble.key = 'bubbleId:' || name || ':' || (header.value ->> '$.bubbleId')
                     WHERE json_valid(CAST(bubble.value AS TEXT))) END)) FROM composer",
     },
+    // opencode of version 2, which leaves the sessions that it has moved in the older tables.
+    Database {
+        agent: "opencode",
+        mark: ("session_message", "seq"),
+        tables: &["session_v2", "session_message"],
+        sessions: "SELECT id FROM session_v2 WHERE id IN (SELECT session_id FROM session_message) ORDER BY time_created, id",
+        session: "
+            SELECT json_object('info', json_object('id', id, 'title', title, 'directory', directory, 'version', version,
+                'parentID', parent_id, 'revert', json(revert), 'time', json_object('created', time_created)),
+            'messages', (SELECT json_group_array(json_set(m.data, '$.id', m.id, '$.type', m.type) ORDER BY m.seq)
+                FROM session_message m WHERE m.session_id = s.id))
+            FROM session_v2 s WHERE s.id = ?1",
+    },
     // opencode and its forks. Older databases lack two columns.
     Database {
+        agent: "opencode",
         mark: ("part", "message_id"),
+        tables: &["session", "message", "part"],
         sessions: "SELECT id FROM session WHERE id IN (SELECT session_id FROM message) ORDER BY time_created, id",
         session: "
             SELECT json_object('info', json_object('id', id, 'title', title, 'directory', directory, 'version', version,
@@ -43,20 +64,25 @@ pub static DATABASES: &[Database] = &[
                 ORDER BY m.time_created, m.id) FROM message m WHERE m.session_id = s.id))
             FROM session s, (SELECT NULL AS revert, NULL AS parent_id) WHERE s.id = ?1",
     },
-    // Goose.
+    // Goose. Older databases lack two columns.
     Database {
+        agent: "goose",
         mark: ("messages", "content_json"),
+        tables: &["sessions", "messages"],
         sessions: "SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, id",
         session: "
-            SELECT json_object('id', id, 'working_dir', working_dir, 'description', description, 'created_at', created_at,
-                'conversation', (SELECT json_group_array(json_object('role', role, 'created', created_timestamp,
+            SELECT json_object('id', s.id, 'working_dir', working_dir, 'description', description, 'created_at', created_at,
+                'session_type', (SELECT session_type FROM sessions WHERE id = s.id),
+                'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id), 'conversation', (SELECT json_group_array(json_object('role', role, 'created', created_timestamp,
                     'content', json(content_json), 'metadata', json(metadata_json)) ORDER BY created_timestamp, m.id)
                 FROM messages m WHERE m.session_id = s.id))
-            FROM sessions s WHERE s.id = ?1",
+            FROM sessions s, (SELECT NULL AS session_type, NULL AS parent_session_id) WHERE s.id = ?1",
     },
     // Hermes. Older databases lack some columns.
     Database {
+        agent: "hermes",
         mark: ("messages", "tool_name"),
+        tables: &["sessions", "messages"],
         sessions: "SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY started_at, id",
         session: "
             SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at),
@@ -70,7 +96,9 @@ pub static DATABASES: &[Database] = &[
     },
     // Crush. Several messages share a second, and their rows are in order.
     Database {
+        agent: "crush",
         mark: ("messages", "parts"),
+        tables: &["sessions", "messages"],
         sessions: "SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, rowid",
         session: "
             SELECT json_object('id', id, 'title', title, 'parent_session_id', parent_session_id, 'created_at', created_at,
@@ -81,13 +109,17 @@ pub static DATABASES: &[Database] = &[
     },
     // Kiro. A conversation has a row for each folder that it was in.
     Database {
+        agent: "kiro",
         mark: ("conversations_v2", "conversation_id"),
+        tables: &["conversations_v2"],
         sessions: "SELECT DISTINCT conversation_id FROM conversations_v2 ORDER BY conversation_id",
         session: "SELECT value FROM conversations_v2 WHERE conversation_id = ?1 ORDER BY updated_at DESC LIMIT 1",
     },
     // Zed. Older databases lack a column.
     Database {
+        agent: "zed",
         mark: ("threads", "data_type"),
+        tables: &["threads"],
         sessions: "SELECT id FROM threads ORDER BY updated_at, id",
         session: "
             SELECT json_set(CASE data_type WHEN 'zstd' THEN unzstd(data) ELSE CAST(data AS TEXT) END, '$.id', id,

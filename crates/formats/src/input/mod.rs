@@ -1,6 +1,7 @@
 //! Inputs that are no JSON and become lines of it: the databases of agents, tables in Parquet, and the Markdown of Aider.
 
 mod aider;
+pub mod compression;
 #[cfg(not(target_family = "wasm"))]
 mod databases;
 #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
@@ -9,13 +10,14 @@ mod parquet;
 mod sqlite;
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read},
     path::Path,
 };
 
 #[cfg(not(target_family = "wasm"))]
 use knowledgepulse_json::object;
+use knowledgepulse_json::{Object, Value, parse};
 
 /// An input that is no text that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +42,14 @@ pub(crate) const UNREADABLE: &str = "unreadable_part_of_a_database";
 #[cfg(not(target_family = "wasm"))]
 fn unreadable(error: &dyn std::error::Error) -> String {
     object([(UNREADABLE, error.to_string().into())]).to_json() + "\n"
+}
+
+/// The field of a record that names the tables of a database that hold sessions and are not read.
+pub(crate) const NOT_READ: &str = "tables_that_are_not_read";
+
+#[cfg(not(target_family = "wasm"))]
+fn tables_not_read(names: &[String]) -> String {
+    object([(NOT_READ, names.join(", ").into())]).to_json() + "\n"
 }
 
 /// The lines of a database or a table.
@@ -93,6 +103,13 @@ const LONGEST_MAGIC: u64 = 16;
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
 pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
+    let beginning = beginning_of(path)?;
+    let format = FORMATS.iter().find(|format| beginning.starts_with(format.magic));
+    format.map(|format| (format.of_file)(path)).transpose()
+}
+
+/// Returns the first bytes of a file.
+fn beginning_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut beginning = Vec::new();
     // What is read from a pipe is gone.
     if path.metadata()?.is_file() {
@@ -100,6 +117,46 @@ pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
             .take(LONGEST_MAGIC)
             .read_to_end(&mut beginning)?;
     }
-    let format = FORMATS.iter().find(|format| beginning.starts_with(format.magic));
-    format.map(|format| (format.of_file)(path)).transpose()
+    Ok(beginning)
+}
+
+/// Returns the agent of a database, and the names of its sessions; `None` if the file is none.
+///
+/// # Errors
+/// If the file cannot be read, or is a database of no agent that is known.
+#[cfg(not(target_family = "wasm"))]
+pub(crate) fn names_in_database(path: &Path) -> io::Result<Option<(&'static str, Vec<String>)>> {
+    let is_one = beginning_of(path)?.starts_with(sqlite::MAGIC);
+    is_one.then(|| sqlite::names_in_file(path)).transpose()
+}
+
+#[cfg(target_family = "wasm")]
+pub(crate) fn names_in_database(_path: &Path) -> io::Result<Option<(&'static str, Vec<String>)>> {
+    Ok(None)
+}
+
+/// Returns whether a file is a database of no agent that is known, from the problem of its [lines](lines_of_file).
+#[cfg(not(target_family = "wasm"))]
+pub(crate) fn is_of_no_agent(error: &io::Error) -> bool {
+    use sqlite::SqliteError;
+    let error = error.get_ref().and_then(|error| error.downcast_ref());
+    matches!(error, Some(SqliteError::Unknown(_)))
+}
+
+#[cfg(target_family = "wasm")]
+pub(crate) fn is_of_no_agent(_error: &io::Error) -> bool {
+    false
+}
+
+/// The result of a trial is some kilobytes long.
+const LONGEST_SMALL: u64 = 16 * 1024 * 1024;
+
+/// Returns the object in a small file; `None` if there is none.
+pub(crate) fn read_small(file: &Path) -> Option<Object> {
+    let stat = fs::metadata(file).ok()?;
+    let bytes = (stat.is_file() && stat.len() <= LONGEST_SMALL).then(|| fs::read(file).ok())??;
+    match parse(&bytes) {
+        Ok(Value::Object(object)) => Some(object),
+        _ => None,
+    }
 }

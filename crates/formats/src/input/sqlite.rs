@@ -3,11 +3,15 @@
 //! The SQL of an agent's [`Database`] makes the same shape as the agent's export, so one adapter reads both.
 
 use std::{
+    ffi::OsString,
     fs,
     io::{self, Read},
     ops::Range,
-    path::Path,
-    time::Duration,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     vec,
 };
 
@@ -23,7 +27,7 @@ use thiserror::Error;
 use super::{
     Foreign, Lines,
     databases::{DATABASES, Database},
-    unreadable,
+    tables_not_read, unreadable,
 };
 use crate::DEFAULT_LIMIT;
 
@@ -32,8 +36,11 @@ pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
 const OF_NO_AGENT: Foreign = Foreign::new("a database of SQLite of no agent that is known", "sqlite3 -json");
 
-/// How long another program's lock is waited for before the file is copied.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// So many steps of SQLite's machine are done between two looks at how many there were.
+const STEPS_AT_ONCE: i32 = 1_000_000;
+
+/// So many times that for a query: some minutes. The largest sessions take a thousandth.
+const MOST_WORK: u64 = 5_000;
 
 /// Where a database says that it has a log beside it, which its bytes alone have not.
 const LOG_VERSIONS: Range<usize> = 18..20;
@@ -45,7 +52,7 @@ const FILES: [&str; 3] = ["", "-wal", "-journal"];
 #[derive(Debug, Error)]
 pub enum SqliteError {
     /// The database has no table of an agent.
-    #[error("it is an SQLite database of no known agent, with the tables {}", .0.join(", "))]
+    #[error("it is an SQLite database of no known agent, with the tables {}", first(.0))]
     Unknown(Vec<String>),
     /// The session is larger than the limit.
     #[error("it is larger than {0} bytes")]
@@ -53,19 +60,28 @@ pub enum SqliteError {
     /// SQLite cannot read it.
     #[error("SQLite cannot read it: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// The copy of a locked database cannot be made.
-    #[error("it is locked, and cannot be copied: {0}")]
-    Copy(#[from] io::Error),
+    /// The file, or the copy of one that is being written, cannot be read.
+    #[error("it cannot be read: {0}")]
+    File(#[from] io::Error),
+}
+
+/// Returns the first names of a list, as text.
+fn first(names: &[String]) -> String {
+    names[..names.len().min(10)].join(", ")
 }
 
 /// The sessions of a database, in their order: each a JSON text of at most `limit` bytes.
 #[derive(Debug)]
 pub struct Sessions {
     connection: Connection,
-    database: &'static Database,
-    names: vec::IntoIter<Value>,
+    agent: &'static str,
+    names: vec::IntoIter<(&'static Database, Value)>,
+    /// Tables of a generation that is not known.
+    unread: Vec<String>,
+    /// How much was done for the current query.
+    work: Arc<AtomicU64>,
     limit: u64,
-    /// The copy that is read, if another program has the file locked.
+    /// The copy that is read, if another program may be writing.
     _copy: Option<TempDir>,
 }
 
@@ -76,6 +92,21 @@ pub struct Sessions {
 pub fn lines_of_file(path: &Path) -> io::Result<Lines> {
     let sessions = Sessions::open(path, DEFAULT_LIMIT).map_err(io::Error::other)?;
     Ok(Box::new(sessions.into_lines()))
+}
+
+/// Returns the agent of a database, and the names of its sessions.
+///
+/// # Errors
+/// If the file cannot be read, or is a database of no agent that is known.
+pub fn names_in_file(path: &Path) -> io::Result<(&'static str, Vec<String>)> {
+    let sessions = Sessions::open(path, DEFAULT_LIMIT).map_err(io::Error::other)?;
+    let text = |name| match name {
+        Value::Text(name) => Some(name),
+        Value::Integer(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let names = sessions.names.filter_map(|(_, name)| text(name)).collect();
+    Ok((sessions.agent, names))
 }
 
 /// Returns the sessions in the bytes of a database, a line each.
@@ -97,16 +128,17 @@ impl Sessions {
     }
 
     fn open_as(path: &Path, known: &'static [Database], limit: u64) -> Result<Self, SqliteError> {
-        let (connection, copy) = match connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
-            Err(error) if is_locked(&error) => {
-                let copy = tempfile::tempdir()?;
-                let file = copy_into(path, copy.path())?;
-                // Only a writer can take over what the other program has not moved from its log to the database.
-                (connect(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?, Some(copy))
-            }
-            connection => (connection?, None),
-        };
-        Self::of(connection, copy, known, limit)
+        // Its agent may be writing: what it has not moved from its log to the database is read from a copy of both.
+        if has_log(path) {
+            let copy = tempfile::tempdir()?;
+            let file = copy_into(path, copy.path())?;
+            let connection = connect(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            return Self::of(connection, Some(copy), known, limit);
+        }
+        // No lock is taken, and no file is made beside it.
+        fs::metadata(path)?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Self::of(connect(&immutable(path), flags)?, None, known, limit)
     }
 
     /// Reads the bytes of a database.
@@ -128,24 +160,41 @@ impl Sessions {
         known: &'static [Database],
         limit: u64,
     ) -> Result<Self, SqliteError> {
-        let known = known
-            .iter()
-            .find_map(|database| match has(&connection, database) {
-                Ok(false) => None,
-                Ok(true) => Some(Ok(database)),
-                Err(error) => Some(Err(error)),
-            });
-        let Some(database) = known.transpose()? else {
-            return Err(SqliteError::Unknown(tables(&connection)?));
-        };
-        add_unzstd(&connection, limit)?;
-        let names = column(&connection, database.sessions)?;
         let length = i32::try_from(limit).unwrap_or(i32::MAX);
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, length)?;
+        // Functions that a table of somebody names are not run.
+        connection.pragma_update(None, "trusted_schema", false)?;
+        let work = limit_work(&connection)?;
+        add_unzstd(&connection, limit)?;
+        let tables = tables(&connection)?;
+        let mut names: Vec<(&Database, Value)> = Vec::new();
+        let mut read = Vec::new();
+        for database in known {
+            if !has(&connection, database, &tables)? {
+                continue;
+            }
+            read.push(database);
+            work.store(0, Relaxed);
+            for name in column(&connection, database.sessions)? {
+                // A session that was moved to newer tables is left in the older ones.
+                if !names
+                    .iter()
+                    .any(|(other, known)| *known == name && other.agent == database.agent)
+                {
+                    names.push((database, name));
+                }
+            }
+        }
+        let Some(first) = read.first() else {
+            return Err(SqliteError::Unknown(tables));
+        };
+        let agent = first.agent;
         Ok(Self {
             connection,
-            database,
+            agent,
             names: names.into_iter(),
+            unread: newer_of(&tables, &read),
+            work,
             limit,
             _copy: copy,
         })
@@ -153,19 +202,14 @@ impl Sessions {
 
     /// Returns the sessions as lines. One that cannot be read is an object of a field that says so.
     pub fn into_lines(self) -> impl Iterator<Item = String> {
-        self.map(|session| {
-            session.map_or_else(
-                |error| unreadable(&error),
-                |json| {
-                    json + "
-"
-                },
-            )
-        })
+        let unread = self.unread.clone();
+        let lines = self.map(|session| session.map_or_else(|error| unreadable(&error), |json| json + "\n"));
+        lines.chain((!unread.is_empty()).then(|| tables_not_read(&unread)))
     }
 
-    fn read(&self, name: &Value) -> Result<Option<String>, SqliteError> {
-        let text = self.connection.query_row(self.database.session, [name], |row| {
+    fn read(&self, database: &Database, name: &Value) -> Result<Option<String>, SqliteError> {
+        self.work.store(0, Relaxed);
+        let text = self.connection.query_row(database.session, [name], |row| {
             Ok(match row.get_ref(0)? {
                 ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
                 _ => None,
@@ -186,8 +230,8 @@ impl Iterator for Sessions {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let name = self.names.next()?;
-            if let Some(session) = self.read(&name).transpose() {
+            let (database, name) = self.names.next()?;
+            if let Some(session) = self.read(database, &name).transpose() {
                 return Some(session);
             }
         }
@@ -196,26 +240,51 @@ impl Iterator for Sessions {
 
 fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.busy_timeout(PATIENCE)?;
     // The file is read with the first query, not when it is opened.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
 
-/// Returns whether a copy may be read where the file is not: another program has it locked, or its log needs a writer.
-fn is_locked(error: &rusqlite::Error) -> bool {
-    use ErrorCode::{CannotOpen, DatabaseBusy, DatabaseLocked, ReadOnly};
-    let code = error.sqlite_error_code();
-    code.is_some_and(|code| matches!(code, DatabaseBusy | DatabaseLocked | ReadOnly | CannotOpen))
+/// Returns the address under which SQLite takes a file for one that nobody changes.
+fn immutable(path: &Path) -> PathBuf {
+    let mut address = OsString::from("file:");
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let text = absolute
+        .to_string_lossy()
+        .replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23");
+    address.push(if cfg!(windows) { "/" } else { "" });
+    address.push(text);
+    address.push("?immutable=1");
+    address.into()
+}
+
+/// Returns whether there are transactions beside a database that are not in it yet.
+fn has_log(path: &Path) -> bool {
+    FILES[1..]
+        .iter()
+        .any(|end| fs::metadata(beside(path, end)).is_ok_and(|log| log.len() > 0))
+}
+
+/// Returns the path of a file whose name goes on with `end`.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+/// Ends queries that take more steps than a table of the largest size does. Returns the count, which each query begins anew.
+fn limit_work(connection: &Connection) -> rusqlite::Result<Arc<AtomicU64>> {
+    let work = Arc::new(AtomicU64::new(0));
+    let done = Arc::clone(&work);
+    let is_over = move || done.fetch_add(1, Relaxed) >= MOST_WORK;
+    connection.progress_handler(STEPS_AT_ONCE, Some(is_over))?;
+    Ok(work)
 }
 
 /// Copies a database and its log; returns the copy's path.
-fn copy_into(path: &Path, directory: &Path) -> io::Result<std::path::PathBuf> {
-    let beside = |path: &Path, end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        std::path::PathBuf::from(name)
-    };
+fn copy_into(path: &Path, directory: &Path) -> io::Result<PathBuf> {
     let copy = directory.join("copy.db");
     for end in FILES {
         match fs::copy(beside(path, end), beside(&copy, end)) {
@@ -226,17 +295,37 @@ fn copy_into(path: &Path, directory: &Path) -> io::Result<std::path::PathBuf> {
     Ok(copy)
 }
 
-fn has(connection: &Connection, database: &Database) -> rusqlite::Result<bool> {
+/// Returns whether a database has the tables of an agent, among its `tables`.
+fn has(connection: &Connection, database: &Database, tables: &[String]) -> rusqlite::Result<bool> {
+    let (table, column) = database.mark;
+    let are_tables = database
+        .tables
+        .iter()
+        .all(|name| tables.iter().any(|table| table == name));
     let sql = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
-    connection
-        .query_row(sql, database.mark, |row| row.get::<_, i64>(0))
-        .map(|count| count > 0)
+    let count = || connection.query_row(sql, (table, column), |row| row.get::<_, i64>(0));
+    Ok(are_tables && count()? > 0)
 }
 
+/// Returns the names of the tables. Views and virtual tables, which may run anything, are none.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name LIMIT 10";
+    let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 ORDER BY name";
     let mut statement = connection.prepare(sql)?;
     statement.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Returns the tables whose names are those of tables that are read, with another version.
+fn newer_of(tables: &[String], read: &[&Database]) -> Vec<String> {
+    let stem = |name: &str| {
+        let stem = name.trim_end_matches(|byte: char| byte.is_ascii_digit());
+        stem.strip_suffix("_v").unwrap_or(name).to_owned()
+    };
+    let read = || read.iter().flat_map(|database| database.tables);
+    let is_newer = |name: &&String| {
+        let is_read = read().any(|table| table == name);
+        !is_read && stem(name) != **name && read().any(|table| stem(table) == stem(name))
+    };
+    tables.iter().filter(is_newer).cloned().collect()
 }
 
 fn column(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<Value>> {
@@ -268,6 +357,8 @@ mod tests {
     static KNOWN: &[Database] = &[OTHER, NOTES];
     const NOTES: Database = Database {
         mark: ("note", "words"),
+        agent: "notes",
+        tables: &["note"],
         sessions: "SELECT id FROM note ORDER BY id",
         session: "SELECT json_object('id', id, 'words', json(words)) FROM note WHERE id = ?1",
     };
@@ -321,7 +412,7 @@ mod tests {
         let no_file = directory.path().join("none.db");
         assert!(matches!(
             Sessions::open(&no_file, 1000),
-            Err(SqliteError::Copy(_))
+            Err(SqliteError::File(_))
         ));
         assert!(!no_file.exists());
     }

@@ -16,6 +16,7 @@ use std::{
 use knowledgepulse_clean::{Cleaner, Finding, Identities, block_of};
 use knowledgepulse_formats::{
     DEFAULT_LIMIT,
+    input::compression::{Input, read_text},
     split::{Part, SplitError, Splitter, Take},
 };
 use knowledgepulse_json::Value;
@@ -31,7 +32,6 @@ use crate::{
         waiting::Waiting,
     },
     json_object,
-    read::compression::{Input, read_text},
     show::{
         messages::Messages,
         printable::{MOST_UNITS, counted, printable},

@@ -20,7 +20,7 @@ const INFLATED_SIZE: usize = 32 * 1024;
 const CHUNK_SIZE: usize = 512 * 1024;
 
 /// An input whose next bytes can be read ahead.
-pub(crate) struct Input<R> {
+pub struct Input<R> {
     reader: R,
     buffer: Vec<u8>,
     /// Where in the buffer the bytes are that were read and not consumed.
@@ -28,12 +28,15 @@ pub(crate) struct Input<R> {
 }
 
 impl<R: Read> Input<R> {
-    pub(crate) fn new(reader: R) -> Self {
+    /// Creates an input of which the usual number of bytes are read at once.
+    #[must_use]
+    pub fn new(reader: R) -> Self {
         Self::with_capacity(CHUNK_SIZE, reader)
     }
 
     /// Creates an input of which at most so many bytes are read at once.
-    pub(crate) fn with_capacity(bytes: usize, reader: R) -> Self {
+    #[must_use]
+    pub fn with_capacity(bytes: usize, reader: R) -> Self {
         Self {
             reader,
             buffer: vec![0; bytes],
@@ -84,7 +87,7 @@ impl<R: Read> BufRead for Input<R> {
 }
 
 /// Takes a piece of text; tells whether to go on.
-pub(crate) type Consumer<'c> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'c;
+pub type Consumer<'c> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'c;
 
 /// Passes on the text of an input in pieces until the consumer has enough. Decompresses an input that begins as gzip or zstd
 /// does, in any number of members or frames. Bytes after them are passed on unchanged, on a line of their own, so that they
@@ -92,7 +95,7 @@ pub(crate) type Consumer<'c> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'c;
 ///
 /// # Errors
 /// After all that could be decompressed, if a member is cut off or damaged. Of a frame of zstd that is, the last window is lost.
-pub(crate) fn read_text<R: Read>(input: &mut Input<R>, consume: &mut Consumer) -> io::Result<()> {
+pub fn read_text<R: Read>(input: &mut Input<R>, consume: &mut Consumer) -> io::Result<()> {
     let mut tail = Tail { last: None, consume };
     loop {
         let flow = if input.starts_with(GZIP)? {

@@ -1,0 +1,175 @@
+//! Which runs are earlier copies of others: what a resumed or forked session has in common with the one before.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    ffi::OsString,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use knowledgepulse_json::{Text, Value};
+
+use crate::{
+    FormatName,
+    event::{Event, Fact, Outcome, What},
+    session::{Session, is_said},
+};
+
+/// Returns a number for a value: it is the same only within a run of the program.
+pub(crate) fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Returns the names of runs in an event.
+pub(crate) fn names_of(event: &Event) -> Vec<&Text> {
+    let named = event.what.iter().filter_map(|what| match what {
+        What::Fact(Fact::Id(name)) => Some(name),
+        _ => None,
+    });
+    event.origin.run.iter().chain(named).collect()
+}
+
+/// Shorter ids are numbers, which other sessions have too.
+const SHORTEST_ID: usize = 12;
+
+fn id_of(event: &Event) -> Option<&Text> {
+    event.origin.id.as_ref().filter(|id| id.len() >= SHORTEST_ID)
+}
+
+/// Returns what the first message of a session has in common with that of a copy: its id; without one, its text and time.
+pub(crate) fn begins_as(format: FormatName, events: &[Event]) -> Option<u64> {
+    let first = events.iter().find(|event| is_said(event))?;
+    Some(match id_of(first) {
+        Some(id) => hash_of(&(format, id.as_str())),
+        None => hash_of(&(
+            format,
+            content_of(first),
+            first.origin.time.as_ref().map(Value::to_json),
+        )),
+    })
+}
+
+/// Returns a number for what an event says.
+fn content_of(event: &Event) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for what in &event.what {
+        match what {
+            What::Said(_, text) | What::Result(Outcome { content: text, .. }) => {
+                text.as_bytes().hash(&mut hasher)
+            }
+            What::Call(call) => {
+                call.name.as_ref().map(Text::as_bytes).hash(&mut hasher);
+                for (name, value) in &call.args {
+                    (name.as_bytes(), value.to_json()).hash(&mut hasher);
+                }
+            }
+            _ => {}
+        }
+    }
+    hasher.finish()
+}
+
+/// What tells a run and its copies.
+#[derive(Debug)]
+pub(crate) struct Print {
+    name: Option<Text>,
+    /// The kind of file that it is in: an agent may keep a session in several.
+    pub store: Option<OsString>,
+    /// The ids of its messages.
+    ids: HashSet<u64>,
+    /// What its messages say, in their order.
+    said: Vec<u64>,
+}
+
+/// A copy may lack one of so many messages of the run that contains it.
+const MAY_LACK_ONE_OF: usize = 20;
+
+impl Print {
+    /// Returns the print of a run if it has something in common with others.
+    pub(crate) fn of(format: FormatName, session: &Session, shared: &HashSet<u64>) -> Option<Self> {
+        let (events, known) = session.named();
+        let mut names: Vec<_> = events.iter().rev().flat_map(names_of).take(1).collect();
+        names.extend(known);
+        let is_shared = |name: &&Text| shared.contains(&hash_of(&(format, name.as_str())));
+        let begins_as = begins_as(format, events).is_some_and(|first| shared.contains(&first));
+        if !begins_as && !names.iter().any(is_shared) {
+            return None;
+        }
+        let said = || events.iter().filter(|event| is_said(event));
+        Some(Self {
+            name: names.first().copied().cloned(),
+            store: None,
+            ids: said().filter_map(id_of).map(|id| hash_of(&id.as_str())).collect(),
+            said: said().map(content_of).collect(),
+        })
+    }
+
+    /// Returns whether the run is an earlier copy of another one.
+    fn is_in(&self, other: &Self) -> bool {
+        let is_most = |part: usize, of: usize| of > 0 && (of - part) * MAY_LACK_ONE_OF <= of;
+        if !self.ids.is_empty() && !other.ids.is_empty() {
+            let common = self.ids.intersection(&other.ids).count();
+            return is_most(common, self.ids.len());
+        }
+        if self.name.is_some() && self.name == other.name && self.store != other.store {
+            return self.said.len() <= other.said.len();
+        }
+        let same = self
+            .said
+            .iter()
+            .zip(&other.said)
+            .take_while(|(one, other)| one == other);
+        is_most(same.count(), self.said.len())
+    }
+}
+
+/// So many runs of a group wait at most for one that contains them.
+const MOST_WAITING: usize = 64;
+
+/// Leaves out the runs of a group of inputs that are contained in others.
+pub struct Copies<T> {
+    shared: HashSet<u64>,
+    waiting: VecDeque<(Print, T, u64)>,
+}
+
+impl<T> Copies<T> {
+    /// Begins a group, whose inputs have these keys in common.
+    #[must_use]
+    pub fn of(shared: HashSet<u64>) -> Self {
+        Self {
+            shared,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes a run. Returns a run that no later one can contain, and how many earlier copies it stands for.
+    pub(crate) fn take(
+        &mut self,
+        run: T,
+        print: impl FnOnce(&T, &HashSet<u64>) -> Option<Print>,
+    ) -> Option<(T, u64)> {
+        let Some(print) = print(&run, &self.shared) else {
+            return Some((run, 0));
+        };
+        if let Some((.., copies)) = self.waiting.iter_mut().find(|(other, ..)| print.is_in(other)) {
+            *copies += 1;
+            return None;
+        }
+        let mut own = 0;
+        self.waiting.retain(|(other, _, copies)| {
+            let is_copy = other.is_in(&print);
+            own += if is_copy { copies + 1 } else { 0 };
+            !is_copy
+        });
+        self.waiting.push_back((print, run, own));
+        let is_full = self.waiting.len() > MOST_WAITING;
+        let (_, run, copies) = is_full.then(|| self.waiting.pop_front()).flatten()?;
+        Some((run, copies))
+    }
+
+    /// Ends the group: returns the runs that are left.
+    pub(crate) fn end(self) -> impl Iterator<Item = (T, u64)> {
+        self.waiting.into_iter().map(|(_, run, copies)| (run, copies))
+    }
+}

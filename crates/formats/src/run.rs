@@ -1,0 +1,475 @@
+//! Which records are which run: what a file holds, which files are one run (the events of OpenHands in a folder, the segments of a
+//! thread of Codex), and which are copies of others.
+
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, HashSet},
+    fs::{self, File},
+    io,
+    ops::ControlFlow,
+    path::Path,
+};
+
+use knowledgepulse_json::{Object, Value};
+use rayon::prelude::*;
+
+use crate::{
+    FormatName,
+    agent::Kind,
+    copies::{Copies, begins_as, hash_of, names_of},
+    event::Events,
+    input::{
+        compression::{Input, read_text},
+        is_of_no_agent, lines_of_file, names_in_database,
+    },
+    named::named,
+    reader::{Content, Item, MOST_FIRST_RECORDS, format_at},
+    records::{Record, Records},
+    trace,
+    values::{fields_of, str_of},
+};
+
+/// So many bytes of a file are read at once for its first records.
+const BEGINNING_SIZE: usize = 64 * 1024;
+
+/// How many segments a thread has at most.
+const MOST_SEGMENTS: usize = 1000;
+
+/// Part of the name of a copy that OpenClaw keeps beside a session.
+const CHECKPOINT: &str = ".checkpoint.";
+
+/// What the first records of a file say of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The format of the first record that is of one.
+    pub format: Option<FormatName>,
+    /// Whether a record is JSON.
+    pub is_json: bool,
+    /// What copies of its sessions have in common with them: names, the ids of their first messages, their first turns.
+    keys: Vec<u64>,
+}
+
+/// Reads the first records of a file, which is decompressed, or the names of the sessions in a database.
+///
+/// # Errors
+/// If the file cannot be read. One of another kind has no record.
+pub fn head_of(path: &Path) -> io::Result<Head> {
+    let mut head = Head::default();
+    match names_in_database(path) {
+        Ok(None) => {}
+        Ok(Some((agent, names))) => {
+            head.is_json = true;
+            head.format = FormatName::from_name(agent);
+            // Cursor's are keys, which end with the name.
+            let names = names
+                .iter()
+                .map(|name| name.rsplit(':').next().unwrap_or_default());
+            let key = |name| Some(hash_of(&(head.format?, name)));
+            head.keys = names.filter_map(key).collect();
+            return Ok(head);
+        }
+        Err(error) if is_of_no_agent(&error) => return Ok(head),
+        Err(error) => return Err(error),
+    }
+    let mut adapter = None;
+    first_records(path, |record| {
+        let Ok((value, _)) = record.content else {
+            return true;
+        };
+        head.is_json = true;
+        if head.format.is_none() {
+            head.format = format_at(&value, Some(path));
+            let found = head.format.and_then(FormatName::read_by);
+            adapter = found
+                .filter(|format| format.kind == Kind::Sessions)
+                .map(|format| format.adapter);
+        }
+        let (Some(adapter), Some(format)) = (adapter, head.format) else {
+            return head.format.is_none();
+        };
+        let mut say = Events::default();
+        if adapter.decode(&value, &mut say).is_ok() {
+            let events = say.into_list();
+            let named = events.iter().flat_map(names_of);
+            head.keys
+                .extend(named.map(|name| hash_of(&(format, name.as_str()))));
+            head.keys.extend(begins_as(format, &events));
+        }
+        true
+    })?;
+    if let Some(format) = head.format {
+        let session = named(format, path).session;
+        head.keys
+            .extend(session.map(|name| hash_of(&(format, name.as_str()))));
+    }
+    head.keys.sort_unstable();
+    head.keys.dedup();
+    Ok(head)
+}
+
+/// Passes on the first records of a file until `goes_on` has enough.
+fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Result<()> {
+    let mut left = MOST_FIRST_RECORDS;
+    let mut records = Records::default();
+    let mut flow = |records: &mut Records| {
+        while left > 0
+            && let Some(record) = records.next()
+        {
+            left -= 1;
+            if !goes_on(record) {
+                left = 0;
+            }
+        }
+        if left > 0 {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    };
+    let mut push = |text: &[u8]| {
+        // Something else than text has no records.
+        if records.push(text).is_err() {
+            return ControlFlow::Break(());
+        }
+        flow(&mut records)
+    };
+    let is_over = match lines_of_file(path) {
+        Ok(Some(lines)) => lines.into_iter().any(|line| push(line.as_bytes()).is_break()),
+        Ok(None) => {
+            let mut is_over = false;
+            let mut input = Input::with_capacity(BEGINNING_SIZE, File::open(path)?);
+            read_text(&mut input, &mut |text| {
+                let flow = push(text);
+                is_over = flow.is_break();
+                flow
+            })?;
+            is_over
+        }
+        Err(error) => return Err(error),
+    };
+    if !is_over && records.finish().is_ok() {
+        let _ = flow(&mut records);
+    }
+    Ok(())
+}
+
+/// Inputs that may have copies of each other's sessions, in the order in which they are read.
+#[derive(Debug, Default)]
+pub struct Group {
+    /// The files of each input, as [`runs`] groups them.
+    pub inputs: Vec<Vec<String>>,
+    /// What several of the inputs have in common.
+    shared: HashSet<u64>,
+}
+
+impl Group {
+    /// Returns what leaves out the copies among the runs of several inputs.
+    #[must_use]
+    pub fn copies<T>(&self) -> Option<Copies<T>> {
+        (self.inputs.len() > 1).then(|| Copies::of(self.shared.clone()))
+    }
+}
+
+/// Groups files by their runs, and runs by what copies have in common.
+#[must_use]
+pub fn groups(files: &[String]) -> Vec<Group> {
+    let inputs = runs(files);
+    let keys: Vec<Vec<u64>> = if inputs.len() > 1 {
+        let heads = inputs
+            .par_iter()
+            .map(|input| head_of(Path::new(input.first()?)).ok());
+        heads.map(|head| head.unwrap_or_default().keys).collect()
+    } else {
+        vec![Vec::new(); inputs.len()]
+    };
+    let mut count: HashMap<u64, u32> = HashMap::new();
+    for key in keys.iter().flatten() {
+        *count.entry(*key).or_default() += 1;
+    }
+    // The inputs with a key are joined with the first that has it; those come one after the other.
+    let mut group_of: HashMap<u64, usize> = HashMap::new();
+    let mut above: Vec<usize> = (0..inputs.len()).collect();
+    let root = |above: &[usize], mut at: usize| {
+        while above[at] != at {
+            at = above[at];
+        }
+        at
+    };
+    for (at, keys) in keys.iter().enumerate() {
+        for key in keys.iter().filter(|key| count[key] > 1) {
+            let first = root(&above, *group_of.entry(*key).or_insert(at));
+            let own = root(&above, at);
+            above[first.max(own)] = first.min(own);
+        }
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<usize, usize> = HashMap::new();
+    for (at, (input, keys)) in inputs.into_iter().zip(keys).enumerate() {
+        let place = *places.entry(root(&above, at)).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Group::default());
+        }
+        groups[place].inputs.push(input);
+        groups[place]
+            .shared
+            .extend(keys.into_iter().filter(|key| count[key] > 1));
+    }
+    for group in &mut groups {
+        // The longest first: what it contains need not be kept.
+        let size = |file: &String| fs::metadata(file).map_or(0, |stat| stat.len());
+        group
+            .inputs
+            .sort_by_cached_key(|input| Reverse(input.iter().map(size).sum::<u64>()));
+    }
+    groups
+}
+
+/// The ids of the sessions that were read.
+#[derive(Debug, Default)]
+pub struct Ids(HashSet<u64>);
+
+impl Ids {
+    /// Returns whether a session is a new one. Gives it an id of its own where only its steps tell it from another one.
+    pub fn claim(&mut self, item: &mut Item) -> bool {
+        let is_session = |format: FormatName| {
+            format
+                .read_by()
+                .is_some_and(|format| format.kind == Kind::Sessions)
+        };
+        let Content::Converted(trace, _) = &mut item.content else {
+            return true;
+        };
+        if !item.format.is_some_and(is_session) {
+            return true;
+        }
+        let id = |trace: &Value| hash_of(&trace.get("id").and_then(Value::as_str));
+        self.0.insert(id(trace)) || {
+            trace::name_by_steps(trace);
+            self.0.insert(id(trace))
+        }
+    }
+}
+
+/// Groups files by their runs: each group is read as one input, and is named by its first file. The order of the files stays.
+#[must_use]
+pub fn runs(files: &[String]) -> Vec<Vec<String>> {
+    let all: HashSet<&str> = files.iter().map(String::as_str).collect();
+    let files: Vec<&String> = files.iter().filter(|file| !is_copy(file, &all)).collect();
+    let segments = Segments::of(&files);
+    let mut groups: Vec<Vec<(u64, String)>> = Vec::new();
+    let mut folders: HashMap<&Path, usize> = HashMap::new();
+    for file in files {
+        if segments.is_base.contains(file.as_str()) {
+            continue;
+        }
+        match event_of(file) {
+            Some((folder, number)) => {
+                let at = *folders.entry(folder).or_insert(groups.len());
+                if at == groups.len() {
+                    groups.push(Vec::new());
+                }
+                groups[at].push((number, file.clone()));
+            }
+            None => groups.push(
+                segments
+                    .before(file)
+                    .into_iter()
+                    .zip(0..)
+                    .map(|(file, at)| (at, file))
+                    .collect(),
+            ),
+        }
+    }
+    for group in &mut groups {
+        group.sort_by_key(|(number, _)| *number);
+    }
+    let names = |group: Vec<(u64, String)>| group.into_iter().map(|(_, file)| file).collect();
+    groups.into_iter().map(names).collect()
+}
+
+/// Returns whether a file is a copy of others that are read too.
+fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    let folder = &file[..file.len() - name.len()];
+    // OpenHands keeps pages of the events beside them.
+    if let Some(run) = folder.trim_end_matches(['/', '\\']).strip_suffix("event_cache") {
+        return all.contains(format!("{run}events/0.json").as_str());
+    }
+    // A rollout may have been compressed a moment ago.
+    if rollout_of(file).is_some() && file.strip_suffix(".zst").is_some_and(|plain| all.contains(plain)) {
+        return true;
+    }
+    // Kimi CLI keeps what it sends to the model beside what was said.
+    if name == "context.jsonl" {
+        return all.contains(format!("{folder}wire.jsonl").as_str());
+    }
+    let Some((session, _)) = name.split_once(CHECKPOINT) else {
+        return false;
+    };
+    all.contains(format!("{folder}{session}.jsonl").as_str())
+}
+
+/// Returns the folder and the number of a file that holds one event of OpenHands: `events/event-00001-ID.json` or `events/1.json`.
+fn event_of(file: &str) -> Option<(&Path, u64)> {
+    let path = Path::new(file);
+    let folder = path.parent()?;
+    let name = path.file_name()?.to_str()?.strip_suffix(".json")?;
+    let number = match name.strip_prefix("event-") {
+        Some(rest) => rest.split('-').next()?,
+        None => name,
+    };
+    let is_event = folder.file_name()? == "events" && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_event
+        .then(|| number.parse().ok())
+        .flatten()
+        .map(|number| (folder, number))
+}
+
+/// The rollouts of Codex that go on with others. The name of a file has the id of its rollout; a thread that was rolled back has several.
+#[derive(Default)]
+struct Segments<'f> {
+    /// By a file, the file that it goes on with.
+    bases: HashMap<&'f str, &'f str>,
+    /// The files that another file of the same thread goes on with.
+    is_base: HashSet<&'f str>,
+}
+
+impl<'f> Segments<'f> {
+    fn of(files: &[&'f String]) -> Self {
+        let mut by_rollout = HashMap::new();
+        for file in files {
+            by_rollout.extend(rollout_of(file).map(|id| (id, file.as_str())));
+        }
+        let mut segments = Self::default();
+        for file in files.iter().filter(|file| rollout_of(file).is_some()) {
+            let Some(meta) = meta_of(file) else { continue };
+            let base = fields_of(&meta, "history_base").get("thread_id").cloned();
+            let base = str_of(base.as_ref());
+            let Some(&base) = base
+                .and_then(|base| by_rollout.get(base))
+                .filter(|base| **base != file.as_str())
+            else {
+                continue;
+            };
+            segments.bases.insert(file, base);
+            let is_same = meta_of(base).is_some_and(|other| other.get("id") == meta.get("id"));
+            if is_same {
+                segments.is_base.insert(base);
+            }
+        }
+        segments
+    }
+
+    /// Returns a file and those that it goes on with, the first one first.
+    fn before(&self, file: &str) -> Vec<String> {
+        let mut all = vec![file.to_owned()];
+        let mut next = file;
+        while let Some(base) = self.bases.get(next).filter(|_| all.len() < MOST_SEGMENTS) {
+            all.push((*base).to_owned());
+            next = base;
+        }
+        all.reverse();
+        all
+    }
+}
+
+/// Returns the id of a rollout, which the name of its file ends with: `rollout-2026-10-01T09-00-00-ID.jsonl`.
+fn rollout_of(file: &str) -> Option<&str> {
+    /// The length of a UUID.
+    const ID_LENGTH: usize = 36;
+    let name = file.rsplit(['/', '\\']).next()?.strip_prefix("rollout-")?;
+    let (name, _) = name.split_once(".jsonl")?;
+    name.len().checked_sub(ID_LENGTH).and_then(|at| name.get(at..))
+}
+
+/// Returns what the first record of a rollout says.
+fn meta_of(file: &str) -> Option<Object> {
+    let mut meta = None;
+    let read = first_records(Path::new(file), |record| {
+        let payload = record
+            .content
+            .ok()
+            .and_then(|(value, _)| value.get("payload").cloned());
+        meta = payload.and_then(|payload| payload.as_object().cloned());
+        false
+    });
+    read.ok().and(meta)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn named(runs: Vec<Vec<String>>, folder: &Path) -> Vec<Vec<String>> {
+        let folder = format!("{}/", folder.display());
+        let name = |file: String| file.replace(&folder, "");
+        runs.into_iter()
+            .map(|run| run.into_iter().map(name).collect())
+            .collect()
+    }
+
+    #[test]
+    fn runs_groups_the_events_of_a_folder_by_their_numbers() {
+        let files = [
+            "a/events/event-00010-x.json",
+            "a/events/event-00002-y.json",
+            "b/events/1.json",
+            "b/events/0.json",
+            "b/other/0.json",
+            "b/events/page.json",
+        ];
+        let runs = runs(&files.map(str::to_owned));
+        assert_eq!(
+            runs,
+            [
+                vec!["a/events/event-00002-y.json", "a/events/event-00010-x.json"],
+                vec!["b/events/0.json", "b/events/1.json"],
+                vec!["b/other/0.json"],
+                vec!["b/events/page.json"],
+            ]
+        );
+    }
+
+    #[test]
+    fn runs_leaves_out_copies_of_files_that_are_read() {
+        let files = [
+            "s/a.checkpoint.1.jsonl",
+            "s/a.jsonl",
+            "s/b.checkpoint.1.jsonl",
+            "o/event_cache/0-25.json",
+            "o/events/0.json",
+        ];
+        let runs = runs(&files.map(str::to_owned));
+        assert_eq!(
+            runs,
+            [["s/a.jsonl"], ["s/b.checkpoint.1.jsonl"], ["o/events/0.json"]]
+        );
+    }
+
+    #[test]
+    fn runs_joins_the_segments_of_a_thread_and_keeps_what_a_fork_goes_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let id = |number: u8| format!("019fc0de-0000-7000-8000-00000000000{number}");
+        let files: Vec<String> = [(1, 1, None), (2, 1, Some(1)), (3, 3, Some(2))]
+            .iter()
+            .map(|(rollout, thread, base): &(u8, u8, Option<u8>)| {
+                let base =
+                    base.map(|base| serde_json::json!({ "thread_id": id(base), "end_ordinal_exclusive": 4 }));
+                let payload = serde_json::json!({ "id": id(*thread), "history_base": base });
+                let line = serde_json::json!({ "type": "session_meta", "payload": payload });
+                let path = folder
+                    .path()
+                    .join(format!("rollout-{rollout}-{}.jsonl", id(*rollout)));
+                fs::write(&path, format!("{line}\n{{}}")).unwrap();
+                path.to_str().unwrap().to_owned()
+            })
+            .collect();
+        let name = |number: u8| format!("rollout-{number}-{}.jsonl", id(number));
+        assert_eq!(
+            named(runs(&files), folder.path()),
+            [vec![name(1), name(2)], vec![name(1), name(2), name(3)]]
+        );
+    }
+}
