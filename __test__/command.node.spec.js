@@ -344,13 +344,13 @@ describe('files', () => {
     await expectRun(['score', '--out', dangling], { code: 0 }, { input });
     expect(fs.readlinkSync(dangling)).toBe('folder/new');
     expect(readLines(inDirectory('folder/new'))).toHaveLength(scored.length);
-    // The results of a run that could not read everything lie beside the file that the link leads to.
-    const partial = path.join(fs.realpathSync(directory), 'folder', 'new.partial');
+    // A run that could not read everything leaves the file that the link leads to.
     await expectRun(['score', '--out', dangling, examples, inDirectory('none')], {
       code: 3,
-      stderr: `what was scored is in ${partial}, and ${dangling} is as it was`,
+      stderr: `; ${dangling} is as it was`,
     });
-    expect(readLines(partial)).toHaveLength(traces.length);
+    expect(filesIn(inDirectory('folder'))).toEqual(['new']);
+    expect(readLines(inDirectory('folder/new'))).toHaveLength(scored.length);
   });
 
   unix('kp-score score --out /dev/stdout writes to what that is redirected to, and keeps it', async () => {
@@ -429,21 +429,19 @@ async function until({ child, output }, condition) {
   }
 
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP'])(
-    'kp-score score at %s writes what was scored beside the files, whole, and ends with 130',
+    'kp-score score at %s prints what was scored, leaves all files, and ends with 130',
     async (signal) => {
       const { out, report, isLeft } = oldFiles();
       const { child, ended } = await startEndless('--out', out, '--report', report);
       child.kill(signal);
-      const { code, stderr } = await ended;
+      const { code, stdout, stderr } = await ended;
       expect(code).toBe(130);
       expect(stderr).toContain('once more to end at once');
       expect(stderr).toContain(
-        `\nkp-score: interrupted: the rest was not read; what was scored is in ${out}.partial, ${report}.partial, ` +
-          `and ${out}, ${report} are as they were\n`,
+        `\nkp-score: interrupted: the rest was not read; ${out}, ${report} are as they were\n`,
       );
-      expect(idsOf(readLines(`${out}.partial`).map((line) => JSON.parse(line)))).toEqual(idsOf(scored));
-      expect(fs.readFileSync(`${report}.partial`, 'utf8')).toMatch(/<\/html>\s*$/);
-      isLeft('out.partial', 'report.partial');
+      expect(stdout.trim().split('\n')).toHaveLength(scored.length);
+      isLeft();
     },
   );
 
@@ -457,16 +455,19 @@ async function until({ child, output }, condition) {
     isLeft();
   });
 
-  test('kp-score score at SIGINT in a record of another format writes those before it', async () => {
-    const out = path.join(emptyDirectory(), 'out');
-    const { child, ended } = start(['score', '--format', 'jsonl', '--out', out]);
+  test('kp-score score at SIGINT in a record of another format prints those before it', async () => {
+    const { child, ended } = start(['score', '--format', 'jsonl']);
     const said = (id) => `${JSON.stringify({ id, messages: [{ role: 'user', content: `Ask ${id}` }] })}\n`;
     child.stdin.write(`${said(1)}${said(2)}{"id":3,"messages":[{"role":`);
     await once(child.stdout, 'readable');
     child.kill('SIGINT');
-    expect(await ended).toMatchObject({ code: 130, stderr: expect.not.stringContaining('stdin:3') });
-    const written = readLines(`${out}.partial`).map((line) => JSON.parse(line).task.objective);
-    expect(written).toEqual(['Ask 1', 'Ask 2']);
+    const { code, stdout, stderr } = await ended;
+    expect([code, stderr]).toEqual([130, expect.not.stringContaining('stdin:3')]);
+    const printed = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).objective);
+    expect(printed).toEqual(['Ask 1', 'Ask 2']);
   });
 
   test('kp-score score at a second SIGINT ends at once, and leaves the old files alone', async () => {

@@ -53,7 +53,7 @@ const counts = {
   refused: 0,
   converted: 0,
   leftAsTheyWere: 0,
-  partial: 0,
+  incomplete: 0,
   killed: 0,
 };
 
@@ -259,8 +259,8 @@ async function check({ inputs, stdin, outputs, extension, min, killed }) {
     if (isLink && !fs.lstatSync(file).isSymbolicLink()) fail(`${file} is no link any more`);
   }
   const of = (name) => files.find((file) => file.name === name);
-  const isPartial = result.stderr.includes('what was scored is in');
-  const resultOf = ({ target }) => read(isPartial ? `${target}.partial` : target);
+  const isIncomplete = /; .* (?:is as it was|are as they were)$/m.test(result.stderr);
+  const resultOf = ({ target }) => read(target);
   const idsOf = (file) => (file === undefined ? [] : idsIn(resultOf(file), file.file));
   if (isKilled) {
     counts.killed++;
@@ -300,12 +300,11 @@ async function check({ inputs, stdin, outputs, extension, min, killed }) {
     counts.leftAsTheyWere++;
     if (result.code !== 3) fail('a file was not written, and the code does not say so');
     if (!files.every(isUnchanged)) fail('a file has changed');
+  } else if (isIncomplete) {
+    counts.incomplete++;
+    if (result.code !== 3) fail('a result is not complete, and the code does not say so');
+    if (!files.every(isUnchanged)) fail('a result that is not complete has replaced a file');
   } else {
-    if (isPartial) {
-      counts.partial++;
-      if (result.code !== 3) fail('a result is not complete, and the code does not say so');
-      if (!files.every(isUnchanged)) fail('a result that is not complete has replaced a file');
-    }
     const out = of('out');
     if (out && idsOf(out).join() !== scored.map(({ id }) => id).join()) fail('out is wrong');
     const report = of('report');

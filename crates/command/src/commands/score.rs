@@ -129,17 +129,12 @@ pub(crate) fn score(
     if wanted.format().is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
         messages.hide_bar();
     }
-    let outputs = args.outputs();
-    let others = inputs.sources.iter().map(String::as_str);
-    let others = others
-        .chain(outputs.iter().map(|(_, file)| *file))
-        .map(str::to_owned);
     let table = Table::new((!results.all).then_some(BEST));
     let mut run = ScoreRun {
         scoring,
         summary: Summary::new(),
         min: results.min,
-        results: Results::open(wanted, table, others.collect(), messages, stop)?,
+        results: Results::open(wanted, table, messages, stop)?,
         messages,
         stop,
     };

@@ -64,8 +64,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     };
     let read = [&choice.labels, &choice.known];
     let inputs = input.open(&wanted.files(), &read, messages)?;
-    let others = inputs.sources.iter().chain(read.into_iter().flatten()).cloned();
-    let mut results = Results::open(wanted, Table::in_order(), others.collect(), messages, stop)?;
+    let mut results = Results::open(wanted, Table::in_order(), messages, stop)?;
     let has_report = wanted.report.is_some();
     let mut set = choose(&inputs, choice, has_report, host, messages, stop)?;
 

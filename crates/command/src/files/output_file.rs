@@ -11,11 +11,7 @@ use flate2::{Compression, write::GzEncoder};
 
 use crate::{
     error::{Failure, Result, reason_of},
-    files::{
-        file_identity::target_of,
-        temporary::{TemporaryFile, with_suffix},
-        waiting::Waiting,
-    },
+    files::{file_identity::target_of, temporary::TemporaryFile, waiting::Waiting},
 };
 
 const BUFFER_SIZE: usize = 64 * 1024;
@@ -57,8 +53,6 @@ pub(crate) struct OutputFile {
 struct Replacement {
     temporary: TemporaryFile,
     path: PathBuf,
-    /// How the path is called in messages.
-    shown: String,
 }
 
 impl OutputFile {
@@ -84,23 +78,13 @@ impl OutputFile {
             Arc::new(standard)
         } else if is_file {
             let path = target_of(name);
-            let is_link = fs::symlink_metadata(name).is_ok_and(|metadata| metadata.is_symlink());
             if existing.is_some() {
                 // Where the old file may not be written to, it may not be replaced either.
                 OpenOptions::new().write(true).open(&path)?;
             }
             let temporary = TemporaryFile::beside(&path, existing.as_ref())?;
             let file = Arc::clone(temporary.file());
-            let shown = if is_link {
-                path.display().to_string()
-            } else {
-                name.to_owned()
-            };
-            replacement = Some(Replacement {
-                temporary,
-                path,
-                shown,
-            });
+            replacement = Some(Replacement { temporary, path });
             file
         } else {
             Arc::new(OpenOptions::new().write(true).open(name)?)
@@ -138,30 +122,20 @@ impl OutputFile {
         finished.map_err(|error| Failure::write(&self.name, &error))
     }
 
-    /// Returns the name for a result that is not complete; `None` where it was written directly.
-    pub(crate) fn partial(&self) -> Option<String> {
-        let replacement = self.replacement.as_ref();
-        replacement.map(|replacement| format!("{}.partial", replacement.shown))
+    /// Returns whether its bytes go where it is named, as those of a pipe: dropped before [`OutputFile::publish`], another one leaves
+    /// nothing.
+    pub(crate) fn is_written_directly(&self) -> bool {
+        self.replacement.is_none()
     }
 
-    /// Puts it in its place, or else beside it, as [`OutputFile::partial`]; after [`OutputFile::finish`].
-    pub(crate) fn publish(&mut self, is_in_place: bool) -> Result<()> {
-        let Some(replacement) = self.replacement.take() else {
+    /// Puts it in its place; after [`OutputFile::finish`].
+    pub(crate) fn publish(&mut self) -> Result<()> {
+        let Some(Replacement { temporary, path }) = self.replacement.take() else {
             return Ok(());
-        };
-        let Replacement {
-            temporary,
-            path,
-            shown,
-        } = replacement;
-        let (path, name) = if is_in_place {
-            (path, self.name.clone())
-        } else {
-            (with_suffix(&path, ".partial"), format!("{shown}.partial"))
         };
         temporary
             .persist(&path)
-            .map_err(|error| Failure::write(&name, &error))
+            .map_err(|error| Failure::write(&self.name, &error))
     }
 }
 

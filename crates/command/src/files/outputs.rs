@@ -1,11 +1,8 @@
-//! The files that a run writes when it ends: in their places, or beside them where not all of the input was read.
+//! The files that a run writes when it ends. They stay as they were where not all of the input was read.
 
 use crate::{
     error::Result,
-    files::{
-        file_identity::{Output, is_same_file},
-        output_file::OutputFile,
-    },
+    files::{file_identity::Output, output_file::OutputFile},
     show::summary::Written,
 };
 
@@ -14,18 +11,15 @@ pub(crate) struct Outputs {
     files: Vec<(&'static str, OutputFile)>,
     /// How many traces were written to `--out`.
     traces: u64,
-    /// Inputs and other files of the run, whose names a partial result must not take.
-    others: Vec<String>,
 }
 
 impl Outputs {
     /// Opens the files.
-    pub(crate) fn open(outputs: &[Output], others: Vec<String>) -> Result<Self> {
+    pub(crate) fn open(outputs: &[Output]) -> Result<Self> {
         let open = |&(name, file): &Output| Ok((name, OutputFile::open(file)?));
         Ok(Self {
             files: outputs.iter().map(open).collect::<Result<_>>()?,
             traces: 0,
-            others,
         })
     }
 
@@ -54,51 +48,33 @@ impl Outputs {
         report.map_or(Ok(()), |report| report.write(page.as_bytes()))
     }
 
-    /// Publishes all files, or beside their places if the run is incomplete. Returns the files that were written.
+    /// Publishes the files. If the run is incomplete, only pipes and devices have its bytes. Returns the files that were written.
     pub(crate) fn publish(&mut self, is_complete: bool) -> Result<Vec<Written>> {
-        for (_, file) in &mut self.files {
+        let files = self.files.iter_mut();
+        let wanted = files.filter(|(_, file)| is_complete || file.is_written_directly());
+        let mut wanted: Vec<_> = wanted.collect();
+        for (_, file) in &mut wanted {
             file.finish()?;
         }
         let mut written = Vec::new();
-        for at in 0..self.files.len() {
-            let partial = self.files[at].1.partial().filter(|_| !is_complete);
-            let is_used = |name: &String| {
-                let mut others = self.others.iter().map(String::as_str);
-                others.any(|other| is_same_file(other, name))
-                    || self.files.iter().any(|(_, file)| is_same_file(&file.name, name))
-            };
-            // Where another file of the run has that name, the partial result goes nowhere.
-            if partial.as_ref().is_some_and(is_used) {
-                continue;
-            }
-            let (name, file) = &mut self.files[at];
-            file.publish(is_complete)?;
+        for (name, file) in wanted {
+            file.publish()?;
             written.push(Written {
-                file: partial.unwrap_or_else(|| file.name.clone()),
+                file: file.name.clone(),
                 traces: (*name == "out").then_some(self.traces),
             });
         }
         Ok(written)
     }
 
-    /// Says what became of the files of an incomplete run.
-    pub(crate) fn left(&self, written: &[Written]) -> String {
-        // A pipe or a device keeps the bytes that were written to it.
-        let names: Vec<_> = written.iter().map(|written| written.file.as_str()).collect();
-        let files = self.files.iter().map(|(_, file)| file.name.as_str());
-        let files: Vec<_> = files.filter(|file| !names.contains(file)).collect();
-        if files.is_empty() {
-            return String::new();
+    /// Says which files an incomplete run has left as they were.
+    pub(crate) fn left(&self) -> String {
+        let files = self.files.iter().filter(|(_, file)| !file.is_written_directly());
+        let files: Vec<_> = files.map(|(_, file)| file.name.as_str()).collect();
+        match files.len() {
+            0 => String::new(),
+            1 => format!("; {} is as it was", files[0]),
+            _ => format!("; {} are as they were", files.join(", ")),
         }
-        let are = if files.len() == 1 {
-            "is as it was"
-        } else {
-            "are as they were"
-        };
-        let result = match &names[..] {
-            [] => "there is no partial result".into(),
-            names => format!("what was scored is in {}", names.join(", ")),
-        };
-        format!("; {result}, and {} {are}", files.join(", "))
     }
 }

@@ -3,7 +3,7 @@
 use std::{
     fs::{File, Metadata},
     io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -40,11 +40,4 @@ impl TemporaryFile {
     pub(crate) fn persist(self, target: &Path) -> io::Result<()> {
         self.file.persist(target)
     }
-}
-
-/// Returns the path with more at its end.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut path = path.as_os_str().to_owned();
-    path.push(suffix);
-    path.into()
 }

@@ -61,21 +61,15 @@ pub(crate) struct Results<'r> {
 }
 
 impl<'r> Results<'r> {
-    /// Opens the files, whose partial results must not take the names of `others`.
-    pub(crate) fn open(
-        wanted: Wanted,
-        table: Table,
-        others: Vec<String>,
-        messages: &'r Messages,
-        stop: &'r Stop,
-    ) -> Result<Self> {
+    /// Opens the files.
+    pub(crate) fn open(wanted: Wanted, table: Table, messages: &'r Messages, stop: &'r Stop) -> Result<Self> {
         let format = wanted.format();
         Ok(Self {
             rows: format.map(|format| Rows::new(format, wanted.explains)),
             explains: wanted.explains,
             table: (format == Some(Format::Table)).then_some(table),
             report: None,
-            outputs: Outputs::open(&wanted.files(), others)?,
+            outputs: Outputs::open(&wanted.files())?,
             stdout: StandardOutput::new(),
             messages,
             stop,
@@ -117,7 +111,7 @@ impl<'r> Results<'r> {
         Ok(())
     }
 
-    /// Completes the files, or leaves partial results beside them. Returns the files that were written.
+    /// Completes the files, unless the run is incomplete. Returns the files that were written.
     pub(crate) fn publish(&mut self, summary: &Summary, is_complete: bool) -> Result<Vec<Written>> {
         if summary.scored() == 0 {
             return Ok(Vec::new());
@@ -158,17 +152,17 @@ impl<'r> Results<'r> {
                 }
             }
         }
-        Ok(self.conclude(summary, seen, &about.written, lack))
+        Ok(self.conclude(summary, seen, lack))
     }
 
-    fn conclude(&self, summary: &Summary, seen: &Seen, written: &[Written], lack: Option<&str>) -> Exit {
+    fn conclude(&self, summary: &Summary, seen: &Seen, lack: Option<&str>) -> Exit {
         let is_nothing = summary.scored() == 0;
         let lacks_files = is_nothing && !self.outputs.is_empty();
         if lacks_files {
             self.messages
                 .failure("nothing was scored, so no file was written");
         } else if let Some(lack) = lack {
-            let left = self.outputs.left(written);
+            let left = self.outputs.left();
             // Unreadable inputs were named when they were met.
             if seen.unread == 0 || !left.is_empty() {
                 self.messages.failure(format!("{lack}{left}"));

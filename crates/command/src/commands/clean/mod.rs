@@ -323,7 +323,7 @@ impl Output {
         match self {
             Self::File(mut file) => {
                 file.finish()?;
-                file.publish(true)
+                file.publish()
             }
             Self::Standard(mut stdout) => stdout.flush().map(drop),
             Self::None => Ok(()),
