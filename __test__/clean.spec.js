@@ -116,6 +116,8 @@ test.each([
 
 const SECRET = 'mail bob@example.com';
 const CLEAN = 'mail [REDACTED:email]';
+/** Looks like a telephone number, and is the name of a run. */
+const ID = 'run:415-555-0142';
 
 /** Gives every string of a value. */
 function* stringsOf(value) {
@@ -126,15 +128,16 @@ function* stringsOf(value) {
 
 test('clean of a trace cleans every text, and keeps what others know it by', async () => {
   const kept = {
-    '@context': SECRET,
-    '@type': SECRET,
+    '@context': ID,
+    '@type': ID,
     id: 'kp:trace:12345678-1234-1234-1234-123456789012',
-    source_skill: SECRET,
-    metadata: { created_at: SECRET, task_domain: SECRET, visibility: SECRET, privacy_level: SECRET },
-    steps: [{ step_id: 0, type: SECRET }],
-    knowledge_graph_delta: { entities: [{ type: SECRET }], relationships: [{ valid_from: SECRET }] },
+    source_skill: ID,
+    metadata: { created_at: ID, task_domain: ID, visibility: ID, privacy_level: ID },
+    steps: [{ step_id: 0, type: ID }],
+    knowledge_graph_delta: { entities: [{ type: ID }], relationships: [{ valid_from: ID }] },
   };
   expect(await clean(kept)).toEqual({ cleaned: kept, redactions: [] });
+  expect((await clean({ id: SECRET })).redactions).toEqual([{ type: 'email', count: 1 }]);
 
   const texts = (text) => ({
     metadata: {

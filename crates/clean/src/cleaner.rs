@@ -471,7 +471,7 @@ mod tests {
             let value = knowledgepulse_json::parse(text.as_bytes()).unwrap();
             strict().clean_json(&value).unwrap().to_json()
         };
-        let trace = r#"{"@type":"ReasoningTrace","id":"a@b.cc"}"#;
+        let trace = r#"{"@type":"ReasoningTrace","id":"run-415-555-0142"}"#;
         let traces = format!("[{trace},{trace}]");
         assert_eq!(clean(trace), trace);
         assert_eq!(clean(&traces), traces);

@@ -13,6 +13,7 @@ use std::{
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use knowledgepulse_json::{self as json, Value, parse_str};
+use memchr::memrchr2;
 use regex::bytes::{Captures, Regex};
 
 use crate::{
@@ -34,10 +35,18 @@ static DIRECTORIES: Words = Words::new(
     "cwd workdir working_dir workingdir homedir home_dir home projectpath project_path project_root workspace_root \
      projectroot rootpath directory worktree pwd",
 );
+/// Names of fields of objects that describe a person or an account.
+static PERSONAL: Words = Words::new(
+    "login username user_name displayname display_name fullname full_name realname real_name givenname given_name firstname \
+     first_name lastname last_name surname familyname family_name email mail emailaddress email_address author owner \
+     screen_name assignee reporter user arn",
+);
 static BRANCHES: Words = Words::new("gitbranch git_branch branch head_branch headbranch");
 static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
 /// Names of fields that hold what a command printed.
 static ANSWERS: Words = Words::new("content text output stdout result observation response message");
+/// Owners of repositories that many people work with: they say nothing about who does.
+static ORGANISATIONS: Words = Words::new(include_str!("../rules/organisations.txt"));
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     include_str!("../rules/common-words.txt")
         .split_whitespace()
@@ -56,21 +65,39 @@ const AFTER: usize = 300;
 const MOST_TEXTS: usize = 8;
 /// Longer texts are no commands that ask for a name.
 const MOST_COMMAND: usize = 4096;
+/// Of so many addresses in a line the names beside them are learned.
+const MOST_MAILS: usize = 20;
 /// More people and machines are not learned.
 const MOST_OWNERS: usize = 100_000;
 /// How much of the text around a common word it is found by, in bytes.
 const CONTEXT_BEFORE: usize = 6;
 const CONTEXT_AFTER: usize = 3;
 /// Commands that print a name on a line, which a rule finds.
-const ASKING: [&str; 8] = [
+const ASKING: [&str; 24] = [
     "whoami",
     "id -un",
+    "id -F",
     "logname",
     "hostname",
     "uname -n",
     "pwd",
     "git config",
     "git branch --show-current",
+    "--get LocalHostName",
+    "--get ComputerName",
+    "echo $",
+    "echo %",
+    "printenv ",
+    "env:",
+    "get-value account",
+    "user.name",
+    "get-url",
+    "origin.url",
+    "--show-toplevel",
+    ".login",
+    "%an",
+    "%cn",
+    "/etc/hostname",
 ];
 /// Ends of names of machines that have no address of their own.
 const PRIVATE: [&str; 5] = [".local", ".lan", ".home", ".internal", ".corp"];
@@ -140,10 +167,12 @@ struct Rule {
     /// The rule is tried where one of these stands.
     keywords: Vec<&'static str>,
     expression: Regex,
+    /// How many bytes before the keyword a match may begin; `None` if anywhere.
+    anchor: Option<fn(&[u8]) -> [Option<usize>; 2]>,
 }
 
 /// What stands for `<...>` in the rules. Lines also begin in strings of JSON within JSON; words also behind escape sequences.
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 14] = [
     (
         "<HOMES>",
         r"(?:^|[^A-Za-z0-9_.})$-])(?:(?:<DRIVE>|file://|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data))?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS))<TO>",
@@ -158,26 +187,41 @@ const PARTS: [(&str, &str); 10] = [
     ("<PATH>", r#"(?:[A-Za-z]:)?[\\/][^\s"'`<>|;,)]{2,200}"#),
     ("<LINE>", r"(?:^|[\n\r]|\\[nr])"),
     ("<BEFORE>", r#"(?:^|[\s"']|\\[nrt])"#),
-    (
-        "<START>",
-        r"(?:^|\\[nrt]|\[[0-9;]{0,9}m|[^A-Za-z0-9_.@/:+\x80-\xff-])",
-    ),
     ("<COLOURS>", r"(?:\x1b\[[0-9;]*[A-Za-z])*"),
+    // A login, a person's name of one to four words and of two or more, and either.
+    ("<WHO>", r"<NAMES>|<LOGIN>"),
+    (
+        "<LOGIN>",
+        r"[A-Za-z_\x80-\xff][A-Za-z0-9._\x80-\xff-]{1,39}(?:@[A-Za-z0-9.-]{2,60})?",
+    ),
+    ("<NAMES>", r"<WORD>(?: <WORD>){0,3}"),
+    ("<FULL>", r"<WORD>(?: <WORD>){1,3}"),
+    ("<WORD>", r"[A-Z\x80-\xff][A-Za-z'.\x80-\xff-]{0,24}"),
 ];
 
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let lines = include_str!("../rules/identities.tsv").lines();
     let rules = lines.filter_map(|line| line.split_once('\t'));
     let rule = |(keywords, pattern): (&'static str, &str)| {
-        let pattern = PARTS.iter().fold(pattern.to_owned(), |pattern, (part, letters)| {
-            pattern.replace(part, letters)
-        });
+        let anchored = pattern.strip_prefix("<LINE>").map(|rest| format!("^{rest}"));
+        let whole = anchored.unwrap_or_else(|| pattern.to_owned());
+        let expanded = PARTS
+            .iter()
+            .fold(whole, |pattern, (part, letters)| pattern.replace(part, letters));
         Rule {
             keywords: keywords.split('|').collect(),
-            expression: expression(&pattern),
+            anchor: match pattern {
+                _ if pattern.starts_with("<LINE>") => Some(lines_before),
+                _ if pattern.starts_with('^') => Some(login_before),
+                _ => None,
+            },
+            expression: expression(&expanded),
         }
     };
-    rules.map(rule).collect()
+    rules
+        .filter(|(keywords, _)| !keywords.starts_with('#'))
+        .map(rule)
+        .collect()
 });
 
 /// Finds all keywords, and the rule of each.
@@ -192,6 +236,15 @@ impl Identities {
     /// Learns from a text of the session.
     pub fn learn_text(&mut self, text: &str) {
         self.learn_bytes(text.as_bytes());
+        if text.contains('@') {
+            self.learn_rows(text);
+        }
+        // What a tool has printed may be JSON.
+        if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
+            && let Ok(value) = parse_str(text)
+        {
+            self.learn_json(&value);
+        }
     }
 
     /// Learns from a JSON value of the session: from its texts, and from fields that hold a directory, a branch, a machine or
@@ -204,9 +257,10 @@ impl Identities {
                 Value::String(text) => self.learn_field(name, text),
                 Value::Array(elements) => left.extend(elements.iter().rev().map(|element| (name, element))),
                 Value::Object(fields) => {
+                    self.learn_object(fields);
                     left.extend(fields.iter().rev().map(|(name, value)| (Some(name), value)));
                     for name in fields.keys() {
-                        self.learn_once(name.as_bytes());
+                        self.learn_once(name);
                     }
                 }
                 _ => {}
@@ -216,7 +270,7 @@ impl Identities {
 
     /// Learns from the text of a field.
     fn learn_field(&mut self, name: Option<&json::Text>, text: &json::Text) {
-        self.learn_once(text.as_bytes());
+        self.learn_once(text);
         let name = name.map(json::Text::as_bytes).unwrap_or_default();
         if DIRECTORIES.has(name) {
             self.add_directory(text, false);
@@ -240,10 +294,10 @@ impl Identities {
     }
 
     /// Applies the rules to a text of a field, unless they were applied to it before: sessions repeat most of their texts.
-    fn learn_once(&mut self, text: &[u8]) {
+    fn learn_once(&mut self, text: &str) {
         let (hasher, texts) = &mut self.texts;
         if texts.insert(hasher.hash_one(text)) {
-            self.learn_bytes(text);
+            self.learn_text(text);
         }
     }
 
@@ -267,6 +321,21 @@ impl Identities {
                 continue;
             }
             let window = &text[..text.len().min(found.end() + AFTER)];
+            if let Some(anchor) = rule.anchor {
+                let from = found.start().saturating_sub(BEFORE).max(done[at]);
+                let starts = anchor(&text[from.min(found.start())..found.start()]);
+                // Tried there alone: otherwise, a text of many keywords would be read once for each.
+                let captures = |length| {
+                    let line = &window[found.start() - length..];
+                    Some((line, rule.expression.captures(line)?))
+                };
+                if let Some((line, captures)) = starts.into_iter().flatten().find_map(captures) {
+                    done[at] = found.end();
+                    self.take(line, &captures);
+                    has_match = true;
+                }
+                continue;
+            }
             let mut from = done[at].max(found.start().saturating_sub(BEFORE));
             done[at] = found.end();
             while let Some(captures) = rule.expression.captures_at(window, from) {
@@ -333,6 +402,21 @@ impl Identities {
         .map(group);
         let (before, after) = around("user");
         self.add_user(&user, &before, &after);
+        // A command that sets a name prints nothing.
+        if !group("rest").contains("user.") {
+            let (before, after) = around("who");
+            self.add_who(group("who").trim(), &before, &after);
+        }
+        let gecos = group("gecos");
+        if gecos.contains(' ') {
+            self.add_author(gecos.trim(), "");
+        }
+        let org = group("org");
+        if !is_nobody(&org) && !org.is_empty() {
+            let (before, _) = around("org");
+            self.add(Who::User, &[org.trim()], &before, "", true);
+            self.add_author(org.trim(), "");
+        }
         self.add_user(&group("group"), &around("group").0, &around("group").1);
         let (before, _) = around("bare");
         if !COMMON.contains(&*bare.to_lowercase()) && is_name(trimmed(&bare)) {
@@ -420,6 +504,88 @@ impl Identities {
         }
     }
 
+    /// Learns a login, an address or the name of a person, whichever it is.
+    fn add_who(&mut self, who: &str, before: &str, after: &str) {
+        if who.contains('@') {
+            self.add_author("", who);
+        } else if who.contains(' ') {
+            self.add_author(who, "");
+        } else {
+            self.add_user(who, before, after);
+        }
+    }
+
+    /// Learns who an object describes: its short texts are read as the JSON that they are, which the rules know.
+    fn learn_object(&mut self, fields: &json::Object) {
+        if !fields.keys().any(|name| PERSONAL.has(name.as_bytes())) {
+            return;
+        }
+        let mut lines = String::new();
+        for (name, value) in fields {
+            if let Some(text) = value
+                .as_str()
+                .filter(|text| text.len() <= AFTER && !text.contains('\n'))
+            {
+                lines += &format!("\"{}\": \"{text}\",\n", name.as_str());
+            }
+        }
+        self.learn_bytes(lines.as_bytes());
+        let name = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+        if name.contains(' ') && is_person(name) {
+            self.add_author(name, "");
+        }
+    }
+
+    /// Learns the names of people beside an address: in a cell of its row, before it in brackets, or on a line of its own above it.
+    fn learn_rows(&mut self, text: &str) {
+        static MAIL: LazyLock<Regex> = LazyLock::new(|| {
+            expression(
+                r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}",
+            )
+        });
+        let mut above = ["", "", ""];
+        for line in text.split(['\n', '\r']).filter(|line| !line.trim().is_empty()) {
+            for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
+                let mail = &line[found.range()];
+                let local = mail.split('@').next().unwrap_or_default();
+                let is_sign = |c: char| ",|\t;".contains(c);
+                let is_around = |c: char| " \t\"'`<([{>)]}|,;*".contains(c);
+                let before = line[..found.start()].trim_end_matches(is_around);
+                let cells = line[before.len()..found.start()].contains(is_sign);
+                let mut names = before.rsplit(is_sign).map(|cell| cell.trim_matches(is_around));
+                let last = names.next().unwrap_or_default();
+                let pair = names
+                    .next()
+                    .map(|first| format!("{first} {last}"))
+                    .unwrap_or_default();
+                // The words with capitals at the end of a sentence.
+                let words = last.rsplit(' ').take(4).take_while(|word| is_person(word));
+                let length = words.map(|word| word.len() + 1).sum::<usize>();
+                let name = &last[(last.len() + 1).saturating_sub(length).min(last.len())..];
+                if cells && is_person(last) && !last.contains(' ') && is_person(&pair) {
+                    self.add_author(&pair, mail);
+                } else if !name.is_empty() && (cells && name == last || belongs(name, local)) {
+                    self.add_author(name, mail);
+                }
+                // A login alone.
+                let word = last.rsplit(' ').next().unwrap_or_default();
+                if line[..found.start()].ends_with('<') && is_name(word) && belongs(word, local) {
+                    self.add_author(word, mail);
+                }
+                let behind = line[found.end()..].split(is_sign).nth(1).unwrap_or_default();
+                if is_person(behind.trim_matches(is_around)) && belongs(behind, local) {
+                    self.add_author(behind.trim_matches(is_around), mail);
+                }
+                for name in above.map(str::trim) {
+                    if name.contains(' ') && is_person(name) && belongs(name, local) {
+                        self.add_author(name, mail);
+                    }
+                }
+            }
+            above = [above[1], above[2], line];
+        }
+    }
+
     /// Learns the name of a person, and the local part of an address.
     fn add_author(&mut self, name: &str, mail: &str) {
         let (local, domain) = mail.split_once('@').unwrap_or_default();
@@ -434,6 +600,7 @@ impl Identities {
         if is_bot {
             return;
         }
+        let name = name.trim_matches(['\'', '"', ' ']);
         let mut forms = forms_of(name);
         forms.extend(
             [name, local]
@@ -562,6 +729,7 @@ fn is_nobody(name: &str) -> bool {
         .find_map(|marker| name.strip_prefix(marker));
     number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         || NOBODY.has(name.as_bytes())
+        || ORGANISATIONS.has(name.as_bytes())
         || name
             .split(['-', '_', '.'])
             .all(|part| NOBODY.has(part.as_bytes()))
@@ -569,6 +737,63 @@ fn is_nobody(name: &str) -> bool {
 
 fn is_of_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}
+
+/// Returns how long the last line of a text is, and how long it is behind an escaped line break.
+fn lines_before(text: &[u8]) -> [Option<usize>; 2] {
+    let line = memrchr2(b'\n', b'\r', text).map(|at| text.len() - at - 1);
+    let is_escape = |pair: &[u8]| matches!(pair, b"\\n" | b"\\r");
+    let escaped = text.windows(2).rposition(is_escape).map(|at| text.len() - at - 2);
+    [line.or((text.len() < BEFORE).then_some(text.len())), escaped]
+}
+
+/// Returns how long the word is that ends a text and may be a login: behind an escape, a colour, or what is no part of a word.
+fn login_before(text: &[u8]) -> [Option<usize>; 2] {
+    const MOST: usize = 40;
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"._-".contains(byte);
+    let length = text
+        .iter()
+        .rev()
+        .take(MOST)
+        .take_while(|byte| is_part(byte))
+        .count();
+    let (before, word) = text.split_at(text.len() - length);
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let inner = match before.last() {
+        // The rest of a colour's code.
+        Some(b'[' | b';') if word.get(digits) == Some(&b'm') => digits + 1,
+        Some(b'\\') => 1,
+        Some(b'@' | b'/' | b':' | b'+') => length,
+        _ => 0,
+    };
+    [(inner < length).then_some(length - inner), None]
+}
+
+/// Returns whether a text looks like the name of a person: one to four words with capitals, or of letters that have none.
+fn is_person(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphabetic() || matches!(c, '\'' | '’' | '-' | '.');
+    let is_word = |word: &str| {
+        word.chars().all(is_of_name)
+            && !word.starts_with(char::is_lowercase)
+            && word.chars().any(char::is_alphabetic)
+    };
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_common = |word: &&str| is_nobody(word) || COMMON.contains(&*word.to_lowercase());
+    text.chars().count() >= 2
+        && words.len() <= 4
+        && words.iter().all(|word| is_word(word))
+        && !words.iter().all(|word| is_common(&word))
+}
+
+/// Returns whether the local part of an address is made of a name: of a word of it, or of its beginning.
+fn belongs(name: &str, local: &str) -> bool {
+    let local: String = local
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphabetic())
+        .collect();
+    let mut words = name.split([' ', '-', '.', '\'']).map(str::to_lowercase);
+    words.any(|word| word.chars().count() >= 3 && local.contains(&word.chars().take(4).collect::<String>()))
 }
 
 /// Returns whether a word may be the name of an account.
@@ -619,7 +844,7 @@ fn is_telling(name: &str) -> bool {
 
 /// Returns whether a command prints a name on a line.
 fn asks(command: &str) -> bool {
-    ASKING.iter().any(|asking| command.starts_with(asking))
+    ASKING.iter().any(|asking| command.contains(asking))
 }
 
 /// Returns the commands of a text one by one, if one of them prints a name.
@@ -767,6 +992,30 @@ mod tests {
             "uid=1000(jdoe) gid=1000(jdoe) groups=1000(jdoe),27(sudo)",
             "-rw-r--r--  1 jdoe staff  120 Jan  1 10:00 a.txt",
             "-rw-r--r-- jdoe/users 12 2026-09-30 a",
+            r#"{"login":"jdoe","id":1}"#,
+            r#"{\"username\": \"jdoe\"}"#,
+            "  Logged in to github.com account jdoe (keyring)",
+            "Hi jdoe! You've successfully authenticated, but",
+            "$ npm whoami\njdoe\n",
+            "$ gh api user --jq .login\njdoe",
+            "Username: jdoe\nRegistry: x",
+            r#""Arn": "arn:aws:iam::210987654321:user/jdoe""#,
+            "author:\tjdoe\nlabels:\t",
+            "/src/ @jdoe\n",
+            "https://git.example/jdoe/parser/pull/3",
+            "To github.com\nTo https://git.example/jdoe/parser.git\n",
+            "jdoe    4242  0.0  0.1  12345  6789 pts/0    Ss   10:01   0:00 -bash",
+            "jdoe     4242       1  0 09:12 pts/0    00:00:00 -bash",
+            "jdoe  pts/0   2026-11-28 09:12 (x)",
+            "jdoe:x:1001:1001:J D,,,:/srv/x:/bin/zsh",
+            "Nov 28 10:01:22 build7 sshd[812]: Accepted publickey for jdoe from 1",
+            "[sudo] password for jdoe: ",
+            "sudo chown -R jdoe:staff /srv",
+            "docker login -u jdoe --password-stdin",
+            "GITHUB_ACTOR=jdoe\n",
+            "Co-authored-by: x <88123+jdoe@users.noreply.github.com>",
+            r"\\fs01\profiles$\jdoe\x",
+            "jdoe <jdoe@corp.example>",
             "Uid: ( 1000/    jdoe)   Gid: ( 1000/ docker)",
             ".rw-r--r-- 1.2k jdoe 30 Sep 10:00 a",
             "-rw-r--r-- 1 root jdoe 1 Sep 30 10:00 a",
@@ -806,6 +1055,30 @@ mod tests {
     }
 
     #[test]
+    fn learn_text_finds_the_name_of_a_person_beside_an_address_or_a_word_for_names() {
+        for place in [
+            "Malin Bergqvist,malin@corp.example",
+            "1,Malin,Bergqvist,mb@corp.example",
+            "| Malin Bergqvist | mb@corp.example |",
+            "write to Malin Bergqvist (malin.b@corp.example)",
+            "Thanks,\nMalin Bergqvist\nHead of Data\nbergqvist@corp.example",
+            r#"{"displayName":"Malin Bergqvist"}"#,
+            r#"{"name":"Malin Bergqvist","id":7,"email":"x@corp.example"}"#,
+            "[{\"mail\":\"mb7@corp.example\",\"url\":\"x\",\"name\":\"Malin Bergqvist\"}]",
+            "Full Name                    Malin Bergqvist\n",
+            "   214\tMalin Bergqvist\n",
+            "3fa9c1e - Malin Bergqvist, 3 days ago : x",
+            "author = 'Malin Bergqvist',",
+            "Copyright (c) 2025 Malin Bergqvist.",
+            "/Volumes/Malin Bergqvist/a.zip",
+            "mb:x:1001:1001:Malin Bergqvist,,,:/srv/x:/bin/zsh",
+        ] {
+            let found = cleaned_text(place, "ask Malin or Bergqvist");
+            assert_eq!(found, "ask user-1 or user-1", "{place}");
+        }
+    }
+
+    #[test]
     fn learn_text_finds_the_machine() {
         for place in [
             "jdoe@krypton7:~$ ls",
@@ -816,6 +1089,12 @@ mod tests {
             "HOSTNAME=krypton7\n",
             "$ hostname\nkrypton7\n",
             "root@krypton7:/app# ls",
+            "Host Name:                 krypton7\n",
+            "   Host Name . . . . . . . . : krypton7",
+            "127.0.1.1 krypton7\n",
+            "Nov 28 10:01:22 krypton7 kernel[1]: x",
+            "$ cat /etc/hostname\nkrypton7\n",
+            "Last login: Sat Nov 28 10:01:22 from krypton7",
         ] {
             assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
         }
@@ -959,6 +1238,10 @@ mod tests {
             "USER=app\nHOME=/root\n",
             "git@github.com:/x git@github.com:acme/x",
             "https://example.com/home/settings2 navigate('/api/users/list2')",
+            "origin\thttps://github.com/pallets/flask.git (fetch)",
+            "uid=65532(nonroot) /home/daytona/x user-1@host-1:~$ /home/user-1/x",
+            "git user.name not configured; all user role entries; Claude continues",
+            " * @param name the User continues",
         ] {
             let mut identities = Identities::default();
             identities.learn_text(text);

@@ -91,6 +91,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("kubernetes_secrets", Own(structures::kubernetes_secrets)),
     ("mac_address", Match(numbers::mac_address)),
     ("named_options", Own(commands::named_options)),
+    ("national_id", Match(numbers::national_id)),
     ("national_phone", Match(numbers::national_phone)),
     ("of_structures", Own(structures::of_structures)),
     ("other_email", Match(emails::other_email)),
@@ -164,7 +165,7 @@ impl Kind {
 }
 
 /// Returns whether a text has a secret, also in Base64.
-fn has_secret(text: &str) -> bool {
+pub(super) fn has_secret(text: &str) -> bool {
     has_plain_secret(text) || !encoded::secrets(text.as_bytes(), has_plain_secret).is_empty()
 }
 

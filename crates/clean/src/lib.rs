@@ -319,7 +319,11 @@ pub(crate) mod tests {
             ("7", "7"),
             (
                 r#"{"id":"a@b.cc","x":"a@b.cc","steps":[{"type":"a@b.cc"}]}"#,
-                r#"{"id":"a@b.cc","x":"[REDACTED:email]","steps":[{"type":"a@b.cc"}]}"#,
+                r#"{"id":"[REDACTED:email]","x":"[REDACTED:email]","steps":[{"type":"[REDACTED:email]"}]}"#,
+            ),
+            (
+                r#"{"id":"kp_0123456789abcdef","y":[{"uuid":"n-415-555-0142"}],"metadata":{"created_at":"Bob, 415-555-0142"}}"#,
+                r#"{"id":"[REDACTED:api_key]","y":[{"uuid":"n-415-555-0142"}],"metadata":{"created_at":"Bob, [REDACTED:phone]"}}"#,
             ),
             (
                 r#"{"a@b.cc":1,"2":[[]],"c@d.ee":{"e":null}}"#,

@@ -151,7 +151,8 @@ pub(super) fn iban(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
         let letter = *letters.get(index)?;
         if letter.is_ascii_alphanumeric() {
             number.push(letter);
-        } else if !matches!(letter, b' ' | b'-' | 0x80) || !letters[index - 1].is_ascii_alphanumeric() {
+        } else if !matches!(letter, b' ' | b'-' | b'.' | 0x80) || !letters[index - 1].is_ascii_alphanumeric()
+        {
             return None;
         }
         index += 1;
@@ -173,7 +174,7 @@ fn with_letter(remainder: u32, letter: u8) -> u32 {
     }
 }
 
-/// Returns a social security number of the United States, Canada, Switzerland, Brazil or France.
+/// Returns a social security number of the United States, Canada, Switzerland, Brazil, France, Sweden, Korea or China.
 pub(super) fn social_security_number(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
     let digits = digits_of(text);
@@ -182,9 +183,46 @@ pub(super) fn social_security_number(letters: &[u8], found: Range<usize>) -> Opt
         (11, 9) => has_luhn_check_digit(&digits) && number(&digits) != 0,
         (16, 13) => is_swiss(&digits),
         (14, 11) => is_brazilian(&digits),
+        (11, 10) | (13, 12) => {
+            has_date(&digits[digits.len() - 8..]) && has_luhn_check_digit(&digits[digits.len() - 10..])
+        }
+        (14, 13) if text[6] == b'-' => has_date(&digits[2..]),
+        (18, 17 | 18) => has_date(&digits[10..]) && is_chinese(text),
         _ => is_french(&digits),
     };
     (is_valid && is_whole_number(letters, &found)).then_some(found)
+}
+
+/// Returns whether digits begin with a month and a day.
+fn has_date(digits: &[u8]) -> bool {
+    (1..=12).contains(&number(&digits[..2])) && (1..=31).contains(&number(&digits[2..4]))
+}
+
+/// Returns whether the check digit is valid, ISO 7064 MOD 11-2.
+fn is_chinese(text: &[u8]) -> bool {
+    let value = |letter: &u8| {
+        u32::from(if letter.is_ascii_digit() {
+            letter - b'0'
+        } else {
+            10
+        })
+    };
+    let sum = text.iter().fold(0, |sum, letter| (sum * 2 + value(letter)) % 11);
+    sum == 1
+}
+
+/// Returns the national number that stands behind its name: groups of digits and capitals, with six digits or more.
+pub(super) fn national_id(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    const MOST: usize = 24;
+    let is_part = |letter: u8| letter.is_ascii_digit() || letter.is_ascii_uppercase();
+    let start = skip(letters, found.start, |letter| !is_part(letter)).max(found.end);
+    let most = letters.len().min(start + MOST);
+    let end = skip(&letters[..most], start, |letter| {
+        is_part(letter) || b" .-/".contains(&letter)
+    });
+    let end = skip_back(letters, start..end, |letter| !is_part(letter));
+    let digits = digits_of(letters.get(start..end)?).len();
+    ((6..=18).contains(&digits) && stands_alone(letters, &(start..end))).then_some(start..end)
 }
 
 /// Returns whether no digit stands beside a number, also behind a hyphen or a point.
@@ -286,7 +324,6 @@ pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option
 
 /// Returns a telephone number without a country's code, in pairs of digits or behind a word that says so.
 pub(super) fn national_phone(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    const DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
     let start = skip(letters, found.start, |letter| {
         !letter.is_ascii_digit() && !matches!(letter, b'+' | b'(')
     });
@@ -303,7 +340,14 @@ pub(super) fn national_phone(letters: &[u8], found: Range<usize>) -> Option<Rang
             .is_some_and(u8::is_ascii_digit)
     };
     let is_in_row = is_digit(before.checked_sub(1)) || is_digit(Some(behind));
-    (DIGITS.contains(&digits.count()) && !is_in_row && is_whole_number(letters, &range)).then_some(range)
+    let count = digits.count();
+    // Without a word before it, or pairs, a number of groups has ten digits.
+    let least = if start == found.start && letters[start] == b'0' {
+        10
+    } else {
+        7
+    };
+    ((least..=15).contains(&count) && !is_in_row && is_whole_number(letters, &range)).then_some(range)
 }
 
 /// Returns a telephone number that is no part of a UUID.

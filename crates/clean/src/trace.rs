@@ -12,7 +12,7 @@ use knowledgepulse_json::{Object, Text, Value, write_string};
 use crate::{
     cleaner::Cleaner,
     identity::Identities,
-    kinds::over_strings,
+    kinds::{has_secret, over_strings},
     names::{is_secret, is_secret_name},
     providers,
     random::{is_id, is_random},
@@ -49,6 +49,12 @@ const KEPT: &[&[&str]] = &[
     &["knowledge_graph_delta", "entities", "type"],
     &["knowledge_graph_delta", "relationships", "valid_from"],
 ];
+
+/// Names of fields by which formats link their records. An id under them stays.
+static LINKS: Words = Words::new(
+    "id uuid parentuuid leafuuid sessionid session_id messageid message_id parentid parent_id tooluseid tool_use_id \
+     toolcallid tool_call_id call_id callid requestid request_id promptid turn_id thread_id agentid conversation_id itemid item_id",
+);
 
 impl Cleaner {
     /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name of a secret.
@@ -120,7 +126,7 @@ impl<'n> Walk<'n> {
         let mut outer = self.outer.iter();
         let clean = if outer.any(|name| is_secret(name.as_bytes(), text.as_bytes())) {
             self.marker(text, SECRET_TYPE)
-        } else if value.as_text().is_none() || self.is_kept() {
+        } else if value.as_text().is_none() || self.is_kept(text) {
             None
         } else if self.outer.iter().any(|name| is_cookie_name(name)) {
             self.text(text, COOKIE)
@@ -215,10 +221,15 @@ impl<'n> Walk<'n> {
     }
 
     /// Returns whether the current string stays.
-    fn is_kept(&self) -> bool {
+    fn is_kept(&self, text: &Text) -> bool {
         let names = || self.path.iter().filter_map(|(_, name)| *name);
         let is_field = matches!(self.path.last(), Some((_, Some(_))));
-        self.keeps && is_field && KEPT.iter().any(|kept| names().eq(kept.iter()))
+        let is_kept = || self.keeps && KEPT.iter().any(|kept| names().eq(kept.iter()));
+        if !self.cleaner.options.strict {
+            return is_field && is_kept();
+        }
+        let links = || names().next_back().is_some_and(|name| LINKS.has(name.as_bytes()));
+        is_field && (is_kept() && is_id(text, 0) || links() && is_id(text, 2))
     }
 
     /// Returns the marker of a value that is replaced whole.
@@ -271,6 +282,16 @@ impl<'n> Walk<'n> {
         }
         is_changed.then(|| cleaned.into())
     }
+}
+
+/// Returns whether a text looks like an id, with this many digits at least, and is no key.
+fn is_id(text: &Text, digits: usize) -> bool {
+    let bytes = text.as_bytes();
+    let is_of_id = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:/+|-".contains(byte);
+    bytes.len() <= 256
+        && bytes.iter().all(is_of_id)
+        && bytes.iter().filter(|byte| byte.is_ascii_digit()).count() >= digits
+        && !has_secret(text)
 }
 
 /// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.

@@ -51,7 +51,8 @@ pub(crate) static NOBODY: Words = Words::new(
      desktop laptop machine dev prod staging actions bot noreply no-reply info support contact hello mail team service \
      services system staff wheel sudo bin lib opt tmp var usr etc srv mnt claude codex cursor copilot gemini anthropic \
      openai datasets dataset models checkpoints cache shared share downloads documents example sample demo appuser \
-     swe-agent sweagent kasm-user adm apache developer everyone games httpd man nogroup none sys redacted",
+     swe-agent sweagent kasm-user adm apache developer everyone games httpd man nogroup none sys redacted reviewer pull request nonroot daytona all personal jwt oauth2 kubernetes minikube param params returns \
+     throws anybody nixbld dependabot renovate",
 );
 
 #[cfg(test)]
