@@ -201,7 +201,7 @@ const PARTS: [(&str, &str); 14] = [
 
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let lines = include_str!("../rules/identities.tsv").lines();
-    let rules = lines.filter_map(|line| line.split_once('\t'));
+    let rules = lines.filter_map(|line| line.rsplit_once('\t'));
     let rule = |(keywords, pattern): (&'static str, &str)| {
         let anchored = pattern.strip_prefix("<LINE>").map(|rest| format!("^{rest}"));
         let whole = anchored.unwrap_or_else(|| pattern.to_owned());
@@ -409,7 +409,7 @@ impl Identities {
         }
         let gecos = group("gecos");
         if gecos.contains(' ') {
-            self.add_author(gecos.trim(), "");
+            self.add_author(gecos.trim(), &format!("{user}@"));
         }
         let org = group("org");
         if !is_nobody(&org) && !org.is_empty() {
