@@ -162,13 +162,16 @@ impl<'n> Named<'n> {
     }
 }
 
+/// Returns how many bytes before the end of a text a match may begin.
+type Anchor = fn(&[u8]) -> [Option<usize>; 2];
+
 /// A place that names somebody.
 struct Rule {
     /// The rule is tried where one of these stands.
     keywords: Vec<&'static str>,
     expression: Regex,
-    /// How many bytes before the keyword a match may begin; `None` if anywhere.
-    anchor: Option<fn(&[u8]) -> [Option<usize>; 2]>,
+    /// Where before the keyword a match begins; `None` if anywhere.
+    anchor: Option<Anchor>,
 }
 
 /// What stands for `<...>` in the rules. Lines also begin in strings of JSON within JSON; words also behind escape sequences.
@@ -782,7 +785,7 @@ fn is_person(text: &str) -> bool {
     text.chars().count() >= 2
         && words.len() <= 4
         && words.iter().all(|word| is_word(word))
-        && !words.iter().all(|word| is_common(&word))
+        && !words.iter().all(|word| is_common(word))
 }
 
 /// Returns whether the local part of an address is made of a name: of a word of it, or of its beginning.
