@@ -785,7 +785,7 @@ fn is_person(text: &str) -> bool {
     text.chars().count() >= 2
         && words.len() <= 4
         && words.iter().all(|word| is_word(word))
-        && !words.iter().all(|word| is_common(word))
+        && !words.iter().all(is_common)
 }
 
 /// Returns whether the local part of an address is made of a name: of a word of it, or of its beginning.
