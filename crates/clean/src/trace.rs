@@ -229,7 +229,7 @@ impl<'n> Walk<'n> {
             return is_field && is_kept();
         }
         let links = || names().next_back().is_some_and(|name| LINKS.has(name.as_bytes()));
-        is_field && (is_kept() && is_id(text, 0) || links() && is_id(text, 2))
+        is_field && (is_kept() && has_form_of_id(text, 0) || links() && has_form_of_id(text, 2))
     }
 
     /// Returns the marker of a value that is replaced whole.
@@ -285,13 +285,13 @@ impl<'n> Walk<'n> {
 }
 
 /// Returns whether a text looks like an id, with this many digits at least, and is no key.
-fn is_id(text: &Text, digits: usize) -> bool {
+fn has_form_of_id(text: &Text, digits: usize) -> bool {
     let bytes = text.as_bytes();
     let is_of_id = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:/+|-".contains(byte);
     bytes.len() <= 256
         && bytes.iter().all(is_of_id)
         && bytes.iter().filter(|byte| byte.is_ascii_digit()).count() >= digits
-        && !has_secret(text)
+        && (is_id(bytes) || !has_secret(text))
 }
 
 /// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
