@@ -5,11 +5,10 @@ use std::{mem, ops::Range};
 
 use memchr::{memchr, memchr_iter, memchr2_iter, memchr3, memrchr};
 
-use crate::DEFAULT_LIMIT;
-
-/// So many bytes may be read again after objects over several lines that never end. After that a line is a value: hostile input takes
-/// linear time too.
-const RESCAN_LIMIT: usize = 4 * DEFAULT_LIMIT as usize;
+/// So often, and so many bytes more, the bytes of a text may be followed in vain for the end of a value. After that a line is a value:
+/// hostile input takes linear time too.
+const MOST_VAIN: usize = 4;
+const FREE_VAIN: usize = 64 * 1024;
 
 const NEWLINE: u8 = b'\n';
 
@@ -60,7 +59,11 @@ pub struct Splitter {
     /// What is left of a value that is too long.
     skip: Option<Skip>,
     has_rows: bool,
-    read_again: usize,
+    /// Whether a value of several lines that is too long is text.
+    keeps_long: bool,
+    /// How many bytes were split off, and how many were followed in vain.
+    done: usize,
+    vain: usize,
 }
 
 /// The array that values are elements of.
@@ -95,14 +98,47 @@ impl Splitter {
             scan: None,
             skip: None,
             has_rows: false,
-            read_again: 0,
+            keeps_long: false,
+            done: 0,
+            vain: 0,
+        }
+    }
+
+    /// Creates a splitter that takes a value of several lines for text if it is longer than the limit, and drops nothing.
+    #[must_use]
+    pub fn of_whole_text(limit: u64) -> Self {
+        Self {
+            keeps_long: true,
+            ..Self::new(limit)
         }
     }
 
     /// Takes the next bytes, and drops those that were split.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.text.drain(..mem::take(&mut self.at));
+        self.push_after(bytes, self.at);
+    }
+
+    /// Takes the next bytes, and drops so many of those that were split.
+    pub fn push_after(&mut self, bytes: &[u8], dropped: usize) {
+        self.text.drain(..dropped);
+        self.at -= dropped;
         self.text.extend_from_slice(bytes);
+    }
+
+    /// Splits off the end of the line if nothing else is left of it; returns its length.
+    pub fn end_line(&mut self) -> usize {
+        let rest = &self.text[self.at..];
+        let blanks = rest
+            .iter()
+            .take_while(|byte| is_blank(**byte) && **byte != NEWLINE)
+            .count();
+        let length = if rest.get(blanks) == Some(&NEWLINE) {
+            blanks + 1
+        } else {
+            0
+        };
+        self.advance(length);
+        length
     }
 
     /// Ends the text.
@@ -229,6 +265,9 @@ impl Splitter {
                 let rest = &self.text[self.at..];
                 let line = memchr(NEWLINE, rest).unwrap_or(rest.len());
                 let length = trimmed(&rest[..line]);
+                if length > self.limit {
+                    return Some(self.too_long(0, Some(Skip::Line)));
+                }
                 let piece = self.give_up(followed, length);
                 self.array = None;
                 Some(piece)
@@ -272,8 +311,14 @@ impl Splitter {
     /// Follows the value at `at` as far as it is there.
     fn follow(&mut self) -> Followed {
         let mut scan = self.scan.take().unwrap_or_default();
-        let end = scan.follow(&self.text[self.at..], self.read_again <= RESCAN_LIMIT);
+        let end = scan.follow(
+            &self.text[self.at..],
+            self.vain <= MOST_VAIN * self.done + FREE_VAIN,
+        );
         let length = scan.length;
+        if length > self.limit && self.keeps_long {
+            return Followed::Broken(length);
+        }
         if length > self.limit {
             let is_bracket = end == Some(false) && self.text[self.at + length - 1] != NEWLINE;
             let rest = end.is_none().then_some(Skip::Value(Scan { length: 0, ..scan }));
@@ -293,7 +338,7 @@ impl Splitter {
 
     /// Splits off a line of a value that does not end, after so many bytes of it were followed.
     fn give_up(&mut self, followed: usize, line: usize) -> Piece {
-        self.read_again += followed.saturating_sub(line);
+        self.vain += followed.saturating_sub(line);
         self.take(Kind::Text, line)
     }
 
@@ -380,6 +425,7 @@ impl Splitter {
         }
         self.is_in_line |= after.unwrap_or(text).iter().any(|byte| !is_blank(*byte));
         self.at += length;
+        self.done += length;
     }
 }
 
@@ -483,6 +529,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::DEFAULT_LIMIT;
 
     /// Returns the pieces of a text that is pushed in parts of so many bytes, each as its line, its kind and its text.
     fn pieces(text: &str, size: usize, limit: u64) -> Vec<String> {
@@ -559,17 +606,28 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_braces_that_nothing_closes_are_split_in_linear_time() {
-        let mut splitter = Splitter::new(DEFAULT_LIMIT);
-        splitter.push("{\n".repeat(20_000).as_bytes());
-        splitter.finish();
-        splitter.read_again = RESCAN_LIMIT - 10;
-        let mut count = 0;
-        while splitter.next(&mut |_, _| false).is_some() {
-            count += 1;
+    fn values_that_nothing_closes_cost_no_more_than_a_few_times_their_length() {
+        for unit in [
+            "{\n",
+            "[{\n",
+            "{\"a\":[\n",
+            "{\"a\": 1\n",
+            "{\"a\":{},\n",
+            "[[1,\n",
+        ] {
+            for count in [10_000, 20_000, 40_000, 80_000] {
+                let mut splitter = Splitter::new(DEFAULT_LIMIT);
+                let text = unit.repeat(count);
+                splitter.push(text.as_bytes());
+                splitter.finish();
+                while splitter.next(&mut |_, _| false).is_some() {}
+                let vain = splitter.vain;
+                assert!(
+                    vain <= (MOST_VAIN + 2) * text.len() + FREE_VAIN,
+                    "{unit:?} × {count}: {vain}"
+                );
+            }
         }
-        assert_eq!(count, 40_000);
-        assert!(splitter.read_again <= RESCAN_LIMIT + 100_000);
     }
 
     proptest! {
