@@ -64,7 +64,12 @@ function start(args) {
   });
   const ended = new Promise((resolve, reject) => {
     child.on('error', reject);
-    child.on('exit', () => child.stdout.resume());
+    child.on('exit', () => {
+      child.stdout.on('data', (chunk) => {
+        output.stdout += chunk;
+      });
+      child.stdout.resume();
+    });
     child.on('close', (code, signal) => resolve({ code, signal, ...output }));
   });
   return { child, ended, output };

@@ -445,6 +445,27 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_stands_twice_is_found_twice_and_searched_once() {
+        let mut cleaner = strict();
+        let texts = vec![Value::String("mail bob@example.com".into()); 3];
+        let clean = cleaner.clean_json(&Value::Array(texts)).unwrap();
+        let [first, rest @ ..] = clean.as_array().unwrap() else {
+            panic!()
+        };
+        assert!(first.as_str().unwrap().contains("[REDACTED:email") && rest.iter().all(|text| text == first));
+        let found = cleaner.take_findings();
+        let paths: Vec<_> = found.iter().map(|finding| finding.path.as_str()).collect();
+        assert_eq!(paths, ["[0]", "[1]", "[2]"]);
+        // Another session has other identities.
+        let mut identities = Identities::default();
+        identities.learn_text("/home/zorblax/acme");
+        let name = Value::Array(vec!["zorblax".into(), "zorblax".into()]);
+        assert_eq!(cleaner.clean_json(&name).unwrap(), name);
+        cleaner.set_identities(identities);
+        assert_ne!(cleaner.clean_json(&name).unwrap(), name);
+    }
+
+    #[test]
     fn json_is_cleaned_by_names_and_its_findings_have_paths() {
         let mut cleaner = strict();
         let value = knowledgepulse_json::parse(

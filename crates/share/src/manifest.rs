@@ -39,7 +39,7 @@ pub struct Entry {
     pub redactions: BTreeMap<String, u64>,
     /// The places to review.
     pub review: Vec<Place>,
-    /// How many lines were left out, because they are no JSON objects.
+    /// How many lines were left out: those that are no JSON objects, and pieces of messages.
     pub lines_left_out: u64,
 }
 
