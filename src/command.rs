@@ -1,5 +1,7 @@
 //! The command `kp-score` for JavaScript: a run on a thread of its own.
 
+use std::sync::Arc;
+
 use napi::{
     Status,
     bindgen_prelude::Function,
@@ -40,7 +42,7 @@ impl NativeCommand {
     /// Starts a run with these arguments, without the name of the program. Calls `on_end` with the exit code.
     #[napi(constructor, catch_unwind)]
     pub fn new(arguments: Vec<String>, on_end: Function<u32, ()>) -> Result<Self> {
-        let on_end: OnEnd = on_end.build_threadsafe_function().build()?;
+        let on_end: Arc<OnEnd> = Arc::new(on_end.build_threadsafe_function().build()?);
         let end = move |exit: Exit| {
             on_end.call(exit.code().into(), ThreadsafeFunctionCallMode::NonBlocking);
         };
@@ -59,11 +61,12 @@ impl NativeCommand {
         }
         #[cfg(not(target_family = "wasm"))]
         {
+            let fail = end.clone();
             let run = move || end(cli::start(&arguments, &JavaScript, &messages, &stop));
-            std::thread::Builder::new()
-                .name("kp-score".into())
-                .spawn(run)
-                .map_err(|error| napi::Error::from_reason(format!("no thread to run on: {error}")))?;
+            if let Err(error) = std::thread::Builder::new().name("kp-score".into()).spawn(run) {
+                command.messages.failure(format!("no thread to run on: {error}"));
+                fail(Exit::File);
+            }
         }
         Ok(command)
     }
