@@ -439,7 +439,7 @@ needing(
       const { page } = await open(html);
       expect(await page.locator('h1').textContent()).toBe('5 chosen of 20 traces');
       expect(await page.locator('.essentials').textContent()).toMatch(
-        /^Chosen5of 20 tracesCovered\d+%.*To review0no place found/,
+        /^Chosen5of 20 tracesCovered\d+%.*To review0names of people are not looked for/,
       );
       const chosen = page.locator('section').nth(1);
       expect(await chosen.locator('h2').textContent()).toBe('Coverage');

@@ -104,7 +104,7 @@ function reviewOf({ selection, traces }) {
   return [
     'To review',
     short(places),
-    places === 0 ? 'no place found' : `places in ${count(found.length, 'trace')}`,
+    places === 0 ? 'names of people are not looked for' : `places in ${count(found.length, 'trace')}`,
   ];
 }
 

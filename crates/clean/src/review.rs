@@ -2,13 +2,27 @@
 
 use std::sync::LazyLock;
 
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Object, Value};
 use regex::bytes::Regex;
 
 use crate::{
     ranges::expression,
     trace::{Key, MOST_LEVELS, path_of},
+    words::Words,
 };
+
+/// Names of fields that hold a person, a company or where they are, without signs and without `name` at their end.
+static CONTACTS: Words = Words::new(
+    "contact contacts customer customers client clients company employer recipient patient tenant guest passenger address street \
+     streetaddress postaladdress billingaddress shippingaddress firma unternehmen kunde kundin ansprechpartner adresse anschrift strasse \
+     cliente empresa direccion nombre apellido contacto nom prenom societe entreprise nome cognome indirizzo azienda morada klant bedrijf \
+     adres kund namn adress imie nazwisko klient firmenname",
+);
+/// Names of fields that hold a name, if an address stands beside them.
+static NAMES: Words =
+    Words::new("name title nickname fullname displayname realname firstname lastname label person");
+/// Longer texts of fields are no names.
+const MOST_NAME: usize = 200;
 
 /// The most characters on each side of a place that are shown with it.
 const MOST_AROUND: usize = 40;
@@ -50,9 +64,15 @@ pub fn places_in_json(value: &Value) -> Vec<PlaceToReview> {
 }
 
 fn walk<'v>(value: &'v Value, path: &mut Vec<Key<'v>>, found: &mut Vec<PlaceToReview>) {
-    let mut child = |key: Key<'v>, value: &'v Value| {
+    let mut child = |key: Key<'v>, value: &'v Value, is_place: bool| {
         path.push(key);
-        if path.len() <= MOST_LEVELS {
+        if is_place {
+            found.push(PlaceToReview {
+                path: path_of(path),
+                lines: 0,
+                text: value.as_str().unwrap_or_default().to_owned(),
+            });
+        } else if path.len() <= MOST_LEVELS {
             walk(value, path, found);
         }
         path.pop();
@@ -64,16 +84,44 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<Key<'v>>, found: &mut Vec<PlaceToRe
         })),
         Value::Array(elements) => {
             for (at, element) in elements.iter().enumerate() {
-                child((at, None), element);
+                child((at, None), element, false);
             }
         }
         Value::Object(fields) => {
+            let is_beside_address = has_address(fields);
             for (at, (name, value)) in fields.iter().enumerate() {
-                child((at, Some(name)), value);
+                let is_place = names_somebody(name.as_bytes(), value, is_beside_address);
+                child((at, Some(name)), value, is_place);
             }
         }
         _ => {}
     }
+}
+
+/// Returns whether an e-mail address or a telephone number was replaced in a field of an object.
+fn has_address(fields: &Object) -> bool {
+    let texts = fields.values().filter_map(Value::as_str);
+    texts
+        .into_iter()
+        .any(|text| text.starts_with("[REDACTED:email-") || text.starts_with("[REDACTED:phone-"))
+}
+
+/// Returns whether a field holds a name or an address that nothing has replaced, by its own name.
+fn names_somebody(name: &[u8], value: &Value, is_beside_address: bool) -> bool {
+    let Some(text) = value.as_str().filter(|text| text.len() <= MOST_NAME) else {
+        return false;
+    };
+    let name: Vec<u8> = name
+        .iter()
+        .filter(|byte| byte.is_ascii_alphanumeric())
+        .map(u8::to_ascii_lowercase)
+        .collect();
+    let is_contact =
+        CONTACTS.has(name.strip_suffix(b"name").unwrap_or(&name)) || is_beside_address && NAMES.has(&name);
+    let is_told = text
+        .chars()
+        .any(|c| c.is_uppercase() || c.is_alphabetic() && !c.is_ascii());
+    is_contact && is_told && !text.contains("REDACTED:") && !text.contains("://") && !text.contains('<')
 }
 
 /// Returns the positions in bytes of what looks like a street address, or like a greeting or a signature with a name, in order.
@@ -87,6 +135,11 @@ fn places(text: &str) -> impl Iterator<Item = usize> + '_ {
             r"|\b(?:rue|avenue|place|quai|via|viale|piazza|calle|plaza) (?:d[eiu] |de la |d'|della? |del )?[A-Z][A-Za-z\x80-\xff-]{2,30},? \d{1,4}\b",
             r"|\b\d{1,4},? (?:bis )?(?:rue|avenue|boulevard|quai) (?:d[eu] |de la |d'|des )?[A-Z\xc3][A-Za-z\x80-\xff-]{2,30}",
             r"|\bP\.? ?O\.? Box \d+",
+            r"|\b[A-Z][a-z\x80-\xff]{1,20} [A-Z][a-z\x80-\xff]{1,20}[ ,:(<|-]{1,4}\[REDACTED:(?:email|phone)-\d",
+            r"|\|[ ]{0,20}(?i:customer|client|contact|company|full name|firstname|lastname|kunde|firma|nom|nombre|nome|address|adresse)[ ]{0,20}\|",
+            r"|\b(?:Estimad[oa]|Gentile|Car[oa]|Prezad[oa]|Ol\xc3\xa1|Geachte|Beste|Hej|K\xc3\xa4ra|Szanown[ya]|Drog[ia]|Ch\xc3\xa8re|Cher) [A-Z][a-z\x80-\xff]{1,20}(?: [A-Z][a-z\x80-\xff]{1,20})?,",
+            r"|(?:\b|\\n)(?:Cordialement|Saludos|Atentamente|Atenciosamente|Cordiali saluti|Met vriendelijke groet|Mvh|Pozdrawiam),?(?:\s|\\n){1,3}[A-Z][a-z\x80-\xff]{2,20}",
+            r"|[\xe3-\xed][\x80-\xbf]{2}(?:\xe6\xa7\x98|\xe3\x81\x95\xe3\x82\x93|\xeb\x8b\x98|\xe5\x85\x88\xe7\x94\x9f|\xe5\xa5\xb3\xe5\xa3\xab)",
             r"|\b(?:Dear|Hi|Hello|Hallo|Bonjour|Lieber?|Sehr geehrter?) (?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|M|Mme)\b\.? [A-Z][a-z\x80-\xff]{1,20}",
             r"|(?:\b|\\n)(?:Regards|Best|Cheers|Sincerely|Thanks|Gr\xc3\xbc\xc3\x9fe),(?:\s|\\n){1,3}[A-Z][a-z\x80-\xff]{2,20}(?: [A-Z][a-z\x80-\xff]{2,20})?(?:\s|\\n|[.\x22]|$)",
         ))
@@ -111,6 +164,11 @@ mod tests {
             "Dear Mr. Jones, thank you",
             r"done.\nRegards,\nAlice Jones\n",
             "Best,\nAlice",
+            "Estimada Maria Lopez, gracias",
+            "Cordialement,\nJeanne",
+            "田中様",
+            "| Customer | Order |",
+            "Nina Berg <[REDACTED:email-1]>",
         ] {
             assert_eq!(places(text).count(), 1, "{text}");
         }
@@ -129,5 +187,15 @@ mod tests {
         ] {
             assert_eq!(places(text).count(), 0, "{text}");
         }
+    }
+
+    #[test]
+    fn places_in_json_finds_fields_of_people_and_names_beside_addresses() {
+        let value = knowledgepulse_json::parse(
+            br#"{"customer_name":"Acme AB","rows":[{"name":"Nina","mail":"[REDACTED:email-1]"},{"name":"Read","id":"7"}],"address":"0x7f"}"#,
+        );
+        let found = places_in_json(&value.unwrap());
+        let paths: Vec<&str> = found.iter().map(|place| place.path.as_str()).collect();
+        assert_eq!(paths, [".customer_name", ".rows[0].name"]);
     }
 }

@@ -118,9 +118,9 @@ pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
     }
     let places = match manifest.review().count() {
         0 => String::new(),
-        1 => " 1 place looks like an address or a signature: `review` in the manifest names it.".into(),
+        1 => " 1 place looks like a name or an address: `review` in the manifest names it.".into(),
         count => {
-            format!(" {count} places look like addresses or signatures: `review` in the manifest names them.")
+            format!(" {count} places look like names or addresses: `review` in the manifest names them.")
         }
     };
     let _ = writeln!(

@@ -33,6 +33,7 @@ use crate::{
     show::{
         messages::Messages,
         printable::{counted, fitted, pad_end, printable},
+        review::{NOT_DETECTED, told},
     },
 };
 
@@ -273,19 +274,18 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
 
 /// Says what a person should look at.
 fn tell_review(manifest: &Manifest, is_shown: bool, messages: &Messages) {
+    let redactions = manifest.redactions();
+    if !redactions.is_empty() {
+        messages.note(format!("replaced {}", told(&redactions)));
+    }
     let places = manifest.review().count() as u64;
     let hint = if is_shown { "" } else { ": --review prints them" };
     let places = match places {
         0 => String::new(),
-        1 => format!("; 1 place looks like an address or a signature{hint}"),
-        _ => format!(
-            "; {} look like addresses or signatures{hint}",
-            counted(places, "place")
-        ),
+        1 => format!("; 1 place looks like them{hint}"),
+        _ => format!("; {} look like them{hint}", counted(places, "place")),
     };
-    messages.note(format!(
-        "names of people, street addresses, pictures: not detected{places}"
-    ));
+    messages.note(format!("{NOT_DETECTED}: not detected{places}"));
 }
 
 /// Asks whether to write.

@@ -1,11 +1,64 @@
-//! What a run that cleans tells at its end: what patterns do not find, and the places where a person should look.
+//! What a run that cleans tells at its end: what it replaced, what patterns do not find, and the places where a person should look.
 
-use knowledgepulse_clean::PlaceToReview;
+use std::collections::BTreeMap;
 
-use crate::show::{messages::Messages, printable::counted};
+use knowledgepulse_clean::{Cleaner, PlaceToReview};
+
+use crate::show::{
+    messages::Messages,
+    printable::{counted, grouped},
+};
+
+/// What is not looked for.
+pub(crate) const NOT_DETECTED: &str =
+    "names of people whom a session only mentions, companies, street addresses, what pictures show";
 
 /// So many places are named.
 const MOST_NAMED: usize = 3;
+
+/// What identifiers are called, those first that tell most.
+const IDENTIFIERS: [(&str, &str, &str); 7] = [
+    ("email", "e-mail address", "e-mail addresses"),
+    ("phone", "telephone number", "telephone numbers"),
+    ("ip", "IP address", "IP addresses"),
+    ("user", "name", "names"),
+    ("host", "machine", "machines"),
+    ("filepath", "path", "paths"),
+    ("document", "document", "documents"),
+];
+
+/// Tells what was replaced, by danger: `4 secrets, 1 e-mail address, 60 paths`. What a user's rules found follows by their names.
+pub(crate) fn told(counts: &BTreeMap<String, u64>) -> String {
+    let types = Cleaner::types();
+    let is_secret = |name: &&String| {
+        types
+            .iter()
+            .any(|(each, is_identifier)| each == name && !is_identifier)
+    };
+    let secrets: u64 = counts.keys().filter(is_secret).map(|name| counts[name]).sum();
+    let mut told: Vec<String> = (secrets > 0)
+        .then(|| counted(secrets, "secret"))
+        .into_iter()
+        .collect();
+    for (name, one, many) in IDENTIFIERS {
+        let count = counts.get(name).copied().unwrap_or_default();
+        if count > 0 {
+            told.push(format!(
+                "{} {}",
+                grouped(count),
+                if count == 1 { one } else { many }
+            ));
+        }
+    }
+    let is_other = |name: &&String| !is_secret(name) && IDENTIFIERS.iter().all(|(each, ..)| each != name);
+    told.extend(
+        counts
+            .keys()
+            .filter(is_other)
+            .map(|name| format!("{} {name}", grouped(counts[name]))),
+    );
+    told.join(", ")
+}
 
 /// The places that look like what patterns do not find.
 #[derive(Debug, Default)]
@@ -47,9 +100,9 @@ impl Review {
                 let is_whole = count == self.first.len() as u64;
                 let more = if is_whole { "" } else { " …" };
                 let (places, first) = (counted(count, "place"), self.first.join(" "));
-                format!("; {places} {look} like addresses or signatures: {first}{more}")
+                format!("; {places} {look} like them: {first}{more}")
             }
         };
-        messages.note(format!("names of people, street addresses: not detected{seen}"));
+        messages.note(format!("{NOT_DETECTED}: not detected{seen}"));
     }
 }

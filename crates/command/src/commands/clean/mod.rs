@@ -35,7 +35,7 @@ use crate::{
     show::{
         messages::Messages,
         printable::{MOST_UNITS, counted, printable},
-        review::Review,
+        review::{Review, told},
         values::list,
     },
 };
@@ -127,16 +127,12 @@ fn listed(places: &[(&str, Place)], json: bool) -> String {
 }
 
 fn summary(counts: &BTreeMap<String, u64>, files: usize, is_check: bool) -> String {
-    let counts: Vec<_> = counts
-        .iter()
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
     let files = counted(files as u64, "file");
     if counts.is_empty() {
         return format!("{files}: nothing to replace");
     }
     let verb = if is_check { "found" } else { "replaced" };
-    format!("{files}: {verb} {}", counts.join(", "))
+    format!("{files}: {verb} {}", told(counts))
 }
 
 /// Why the parts of a file cannot be read.
