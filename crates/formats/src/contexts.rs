@@ -223,28 +223,29 @@ fn unwrapped(text: &str) -> Option<&str> {
     })
 }
 
-/// Returns what the elements say that a text is made of, if they are a program's by their shape: a name with a dash or an underscore, or
+/// Returns what the elements say that a text is made of, if they are a program's by their shape: a name with a dash, or
 /// attributes. `None` for another text.
 fn told_in(text: &str) -> Option<Vec<Part>> {
-    let (mut parts, mut rest) = (Vec::new(), text.trim());
+    let (mut parts, mut told, mut rest) = (Vec::new(), Vec::new(), text.trim());
     while !rest.is_empty() {
         let (tag, _) = rest.strip_prefix('<')?.split_once('>')?;
         let name = tag.split_ascii_whitespace().next()?;
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte);
-        let is_shape = tag.contains("=\"") || name.contains(['-', '_', ':']);
+        let is_shape = tag.contains("=\"") || name.contains('-');
         if !is_shape || name.len() > LONGEST_TAG || !name.bytes().all(is_name) || WRAPPERS.contains(&name) {
             return None;
         }
         let (_, within, after) = inside(rest, name)?;
         let within = within.trim();
-        parts.push(
-            if context_in(rest).is_some() || within.is_empty() || is_notice(within) {
-                Part::Context
-            } else {
-                Part::Told(within.into())
-            },
-        );
+        if context_in(rest).is_some() || within.is_empty() || is_notice(within) {
+            parts.push(Part::Context);
+        } else {
+            told.push(within);
+        }
         rest = after.trim_start();
+    }
+    if !told.is_empty() {
+        parts.push(Part::Told(told.join("\n").into()));
     }
     (!parts.is_empty()).then_some(parts)
 }
@@ -366,7 +367,12 @@ mod tests {
                 "{\"type\":\"idle\",\"timestamp\":\"2026-01-01\"}",
                 vec![Part::Context],
             ),
+            ("<a-b>x</a-b><c-d>y</c-d>", vec![Part::Told("x\ny".into())]),
             ("<b>a</b>", vec![own("<b>a</b>")]),
+            (
+                "<pr_description>a</pr_description>",
+                vec![own("<pr_description>a</pr_description>")],
+            ),
             (
                 "<my-tag>a</my-tag> is it closed?",
                 vec![own("<my-tag>a</my-tag> is it closed?")],
