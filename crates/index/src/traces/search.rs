@@ -21,7 +21,7 @@ use knowledgepulse_trace::words::Words;
 use super::{
     TraceMemory,
     rate::NormBound,
-    terms::{Known, PartialSums, RARE, Terms, add_up},
+    terms::{Known, PartialSums, Terms, add_up},
 };
 use crate::{
     document::{Document, DocumentWord},
@@ -163,7 +163,6 @@ impl<'t> Remaining<'t> {
                     contained: (word.weight / total) as f32,
                 };
                 Some(Known {
-                    number: RARE,
                     share,
                     postings: terms.get(word.term?).postings(),
                 })
@@ -394,7 +393,6 @@ mod tests {
     #[test]
     fn the_most_common_words_are_left_out_up_to_a_length() {
         let known = |product| Known {
-            number: RARE,
             share: PartialSums {
                 product,
                 contained: 0.0,

@@ -73,13 +73,8 @@ pub(super) struct PartialSums {
     pub(super) contained: f32,
 }
 
-/// The number of a word that is not common. That of a common word is below it: 480 words a trace, 2^7 times.
-pub(super) const RARE: u16 = u16::MAX;
-
 /// A word of a query that is remembered.
 pub(super) struct Known<'t> {
-    /// Its number among the common words of a join.
-    pub(super) number: u16,
     /// Its part of the sums of a trace that has it.
     pub(super) share: PartialSums,
     /// The postings still to be added up.

@@ -13,12 +13,9 @@ use knowledgepulse_index::{
     shared::SharedMemory,
     traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
 };
-use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, signs::Signs, words::Words};
+use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, signs::Signs};
 
-use super::{
-    FAILURE, NEIGHBOURS, Selection, Standing,
-    cosine::{Cosines, Numbers, Vocabulary},
-};
+use super::{FAILURE, NEIGHBOURS, Selection, Standing};
 
 /// How many traces are compared: they take 0.8 GB, and their join takes a minute on two cores. See DESIGN.md.
 const MOST_COMPARED: usize = 100_000;
@@ -133,9 +130,6 @@ pub struct Candidates {
     memory: TraceMemory,
     /// How many traces are shared already.
     known: usize,
-    vocabulary: Vocabulary,
-    /// The words of each trace in the memory, if it compares words alone.
-    words: Vec<Numbers>,
     held: Vec<Held>,
     added: usize,
     /// Of 2 to this power candidates one is held.
@@ -160,29 +154,14 @@ impl Candidates {
     pub fn beside(known: &mut TraceMemory) -> Self {
         let size = known.len(Instant::now());
         let shared = known.clone().unbounded();
-        let mut candidates = Self {
+        Self {
             known: size,
             memory: shared.clone(),
             shared,
-            vocabulary: Vocabulary::default(),
-            words: Vec::new(),
             held: Vec::new(),
             added: 0,
             level: 0,
             most: MOST_COMPARED,
-        };
-        for place in 0..size {
-            if let Some(stored) = candidates.stored(place) {
-                candidates.note(&stored.words);
-            }
-        }
-        candidates
-    }
-
-    /// Notes the words of the trace that was added last.
-    fn note(&mut self, words: &Words) {
-        if self.memory.method() == Method::Lexical {
-            self.words.push(self.vocabulary.numbers_of(words));
         }
     }
 
@@ -205,7 +184,6 @@ impl Candidates {
         }
         if is_sampled(index, self.level) {
             self.memory.add(entry, Instant::now())?;
-            self.note(entry.words);
             self.held.push(Held {
                 index,
                 outcome,
@@ -220,7 +198,6 @@ impl Candidates {
         self.level += 1;
         let mut memory = self.shared.clone();
         let held = std::mem::take(&mut self.held);
-        self.words.truncate(self.known);
         for (place, held) in held.into_iter().enumerate() {
             if is_sampled(held.index, self.level)
                 && let Some(stored) = self.stored(self.known + place)
@@ -232,7 +209,6 @@ impl Candidates {
                     model: self.memory.model(),
                 };
                 memory.add(entry, Instant::now())?;
-                self.note(&stored.words);
                 self.held.push(held);
             }
         }
@@ -260,29 +236,13 @@ impl Candidates {
         self.memory.model()
     }
 
-    /// Finds the neighbours of each candidate, the most similar first: by words alone those of the smallest novelty, by their cosines.
+    /// Finds the neighbours of each candidate, the most similar first.
     pub(super) fn join(
         &mut self,
         threads: usize,
         progress: &(dyn Fn(usize) -> bool + Sync),
     ) -> Result<Vec<Neighbours>> {
-        let mut neighbours = self.memory.join(self.known, NEIGHBOURS, threads, progress)?;
-        if self.memory.method() == Method::Lexical {
-            let mut cosines = Cosines::new(&self.words, &self.vocabulary);
-            for (place, Neighbours { nearest, before }) in neighbours.iter_mut().enumerate() {
-                let others = nearest.iter().map(|near| self.known + near.index);
-                let others = others.chain(before.iter().map(|known| known.index));
-                let row = cosines.row(self.known + place, others);
-                for (near, cosine) in nearest.iter_mut().chain(before).zip(row) {
-                    near.similarity = cosine;
-                }
-                nearest.sort_by(|one, other| {
-                    let by_similarity = other.similarity.total_cmp(&one.similarity);
-                    by_similarity.then(one.index.cmp(&other.index))
-                });
-            }
-        }
-        Ok(neighbours)
+        self.memory.join(self.known, NEIGHBOURS, threads, progress)
     }
 
     pub(super) fn outcomes(&self) -> Vec<SelectOutcome> {

@@ -7,12 +7,10 @@
 //!
 //! large, where M is what is shared already. A told outcome is worth confidence × (success ? 1 : 0.3), and up to a quarter less where
 //! similar traces failed, unless it is verified; w(i) is q(i). Where no outcome is told, q(i) is a rank by [`Signs`], and w(i) is q(i)
-//! divided by the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts once. s(i, j) is the
-//! [`cosine`] of words, or with embeddings the [`similarity`](knowledgepulse_index::similarity) of novelty. Lazy greedy gives at least
-//! 1 - 1/e of the largest F. DESIGN.md has the measurements.
+//! divided by the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts once. s(i, j) is that of
+//! the [`join`](knowledgepulse_index::traces::join). Lazy greedy gives at least 1 - 1/e of the largest F. DESIGN.md has the measurements.
 
 mod candidates;
-mod cosine;
 mod facility;
 mod value;
 
