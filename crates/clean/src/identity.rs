@@ -562,12 +562,18 @@ impl Identities {
                     .map(|first| format!("{first} {last}"))
                     .unwrap_or_default();
                 // The words with capitals at the end of a sentence.
-                let words = last.rsplit(' ').take(4).take_while(|word| is_person(word));
+                let words = last
+                    .rsplit([' ', '"', '\'', '[', '('])
+                    .take(4)
+                    .take_while(|word| is_person(word));
                 let length = words.map(|word| word.len() + 1).sum::<usize>();
                 let name = &last[(last.len() + 1).saturating_sub(length).min(last.len())..];
                 if cells && is_person(last) && !last.contains(' ') && is_person(&pair) {
                     self.add_author(&pair, mail);
-                } else if !name.is_empty() && (cells && name == last || belongs(name, local)) {
+                } else if !name.is_empty()
+                    && (name.contains(' ') && (cells && name == last || line[..found.start()].ends_with('<'))
+                        || belongs(name, local))
+                {
                     self.add_author(name, mail);
                 }
                 // A login alone.
@@ -779,6 +785,8 @@ fn is_person(text: &str) -> bool {
         word.chars().all(is_of_name)
             && !word.starts_with(char::is_lowercase)
             && word.chars().any(char::is_alphabetic)
+            // `McLeod`, and not `WriteFile`.
+            && !word.as_bytes().windows(2).skip(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
     };
     let words: Vec<&str> = text.split(' ').collect();
     let is_common = |word: &&str| is_nobody(word) || COMMON.contains(&*word.to_lowercase());
@@ -1061,6 +1069,8 @@ mod tests {
     fn learn_text_finds_the_name_of_a_person_beside_an_address_or_a_word_for_names() {
         for place in [
             "Malin Bergqvist,malin@corp.example",
+            "authors = [\"Malin Bergqvist <mb@corp.example>\"]",
+            "author Malin Bergqvist\nauthor-mail <x@corp.example>",
             "1,Malin,Bergqvist,mb@corp.example",
             "| Malin Bergqvist | mb@corp.example |",
             "write to Malin Bergqvist (malin.b@corp.example)",
@@ -1245,6 +1255,7 @@ mod tests {
             "uid=65532(nonroot) /home/daytona/x user-1@host-1:~$ /home/user-1/x",
             "git user.name not configured; all user role entries; Claude continues",
             " * @param name the User continues",
+            "os.WriteFile, \"test@test.com\"",
         ] {
             let mut identities = Identities::default();
             identities.learn_text(text);
