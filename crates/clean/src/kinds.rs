@@ -15,7 +15,7 @@ use crate::{
     ranges::{Ranges, expression, merged, skip, skip_back},
     siblings, structures,
     text::{Text, is_white_space, is_word},
-    values::is_placeholder,
+    values::{is_expression, is_keyword, is_placeholder},
     words::Words,
     wrapped,
 };
@@ -194,7 +194,11 @@ fn wrapped_keys(letters: &[u8]) -> Ranges {
 /// Finds the passwords of the SDK that are no placeholders and no pieces of programs.
 fn passwords_outside_programs(letters: &[u8]) -> Ranges {
     let mut ranges = passwords(letters);
-    ranges.retain(|range| !is_of_program(letters, range));
+    ranges.retain(|range| {
+        let value = letters[range.clone()].trim_ascii();
+        let is_harmless = is_expression(value) || is_keyword(value) || names::is_label(value);
+        !is_harmless && !is_of_program(letters, range)
+    });
     ranges
 }
 

@@ -140,6 +140,10 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let end = skip(&letters[..most], start, of_secret);
         let text = &letters[start..end];
         at = end.max(start + 1);
+        // In English a sign of assignment is one of a program.
+        if verbs.is_some() && text.contains(&b'=') {
+            return None;
+        }
         if matches!(text, b":" | b"=" | b"-" | b"->" | b"=>" | b"/" | b":=") {
             is_told |= count > 0 || verbs.is_none();
             continue;
