@@ -319,7 +319,7 @@ export interface Selection {
       /** The trace of `known` that stands for it; null if there is none. */
       known: { id: string | null; similarity: number } | null;
       /** Why nobody can learn from it, so that it is never chosen; null if somebody can. */
-      unfit: 'no-agent-step' | 'one-step' | 'no-objective' | null;
+      unfit: 'no-agent-step' | 'one-step' | 'no-objective' | 'sub-agent' | null;
     }
   >;
   /** A sentence that says how they were chosen, and why they may be fewer than `count`. */

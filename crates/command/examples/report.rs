@@ -10,7 +10,7 @@ use std::{
 
 use knowledgepulse_command::{
     desk::{Report, ReportOptions, Run},
-    scored::{Place, Scored, TraceInfo},
+    scored::{Place, RunInfo, Scored, TraceInfo},
 };
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::{
@@ -130,6 +130,7 @@ fn scored_of(value: &Value) -> Option<Scored> {
             id: text("id"),
             objective: text("objective")?,
             domain: text("domain")?,
+            run: RunInfo::default(),
         },
         breakdown: breakdown_of(value.get("breakdown")?)?,
     })

@@ -173,3 +173,50 @@ impl<T> Copies<T> {
         self.waiting.into_iter().map(|(_, run, copies)| (run, copies))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn print(name: &str, store: &str, ids: &[u64], said: &[u64]) -> Print {
+        Print {
+            name: Some(name.into()),
+            store: Some(store.into()),
+            ids: ids.iter().copied().collect(),
+            said: said.to_vec(),
+        }
+    }
+
+    #[test]
+    fn is_in_compares_ids_else_the_same_beginning_else_two_stores() {
+        let many: Vec<u64> = (0..40).collect();
+        let long = print("a", "jsonl", &many, &[]);
+        for (ids, is_copy) in [
+            (&many[..20], true),
+            (&[&many[..19], &[99]].concat(), true),
+            (&[&many[..18], &[98, 99]].concat(), false),
+        ] {
+            assert_eq!(print("b", "jsonl", ids, &[]).is_in(&long), is_copy, "{ids:?}");
+        }
+        let said = print("a", "jsonl", &[], &[1, 2, 3]);
+        assert!(print("b", "jsonl", &[], &[1, 2]).is_in(&said));
+        assert!(!print("a", "jsonl", &[], &[1, 4]).is_in(&said));
+        assert!(print("a", "vscdb", &[], &[8, 9]).is_in(&said));
+        assert!(!print("b", "vscdb", &[], &[8, 9]).is_in(&said));
+    }
+
+    #[test]
+    fn the_longest_stands_for_all_in_whatever_order_they_come() {
+        let runs = [&[1_u64, 2][..], &[1, 2, 3, 4], &[1, 2, 3], &[1, 9]];
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
+            let mut copies = Copies::of(HashSet::new());
+            for at in order {
+                let taken = copies.take(at, |at, _| Some(print("a", "jsonl", &[], runs[*at])));
+                assert_eq!(taken, None);
+            }
+            let mut left: Vec<_> = copies.end().collect();
+            left.sort_unstable();
+            assert_eq!(left, [(1, 2), (3, 0)], "{order:?}");
+        }
+    }
+}

@@ -55,3 +55,4 @@ mod values;
 pub use agents::FormatName;
 pub use common::{DEFAULT_LIMIT, Given, Known, Wrong};
 pub(crate) use common::{Entry, Place};
+pub use event::PARENT;

@@ -4,7 +4,7 @@ pub(crate) mod kept;
 pub(crate) mod known;
 pub(crate) mod labels;
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use clap::Args;
 use knowledgepulse_error::Error;
@@ -19,7 +19,7 @@ use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_score::{
     Scorer,
     engine::{Comparable, Status},
-    select::{Candidates, Chosen, Count, Neighbour, SelectOptions, Selection, select},
+    select::{Candidates, Chosen, Count, Neighbour, SelectOptions, Selection, Unfit, select},
     weights::Profiles,
 };
 use knowledgepulse_trace::label::Label;
@@ -280,6 +280,18 @@ impl Choosing<'_> {
             if !problems.is_empty() {
                 self.messages
                     .warning(format!("--labels: {}", problems.join(", and ")));
+            }
+        }
+        if let Some(candidates) = &mut self.candidates {
+            let runs = || self.scored.iter().map(|scored| &scored.about.run);
+            let parents = runs().filter(|run| run.parent.is_none() || run.session != run.parent);
+            let parents: HashMap<_, _> = parents
+                .filter_map(|run| Some((run.session.clone()?, run.parent.clone())))
+                .collect();
+            for (index, run) in runs().enumerate() {
+                if run.root(&parents).is_some() {
+                    candidates.leave_out(index, Unfit::SubAgent);
+                }
             }
         }
         let interrupted_before = stop.is_interrupted();

@@ -12,7 +12,7 @@ use knowledgepulse_score::{
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::score::scored::{Scored, TraceInfo, tests::scored};
+use crate::score::scored::{RunInfo, Scored, TraceInfo, tests::scored};
 
 fn count_of(count: u64) -> Value {
     count.into_value()
@@ -67,6 +67,7 @@ fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Scored {
             id: Some(id.into()),
             objective: format!("Objective of {id}").into(),
             domain: "code".into(),
+            run: RunInfo::default(),
         },
         breakdown: Breakdown {
             score,

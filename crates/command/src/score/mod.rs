@@ -31,7 +31,7 @@ use crate::{
     error::Failure,
     host::Host,
     read::{Prepare, ReadTrace},
-    score::scored::{Place, Scored, TraceInfo},
+    score::scored::{Place, RunInfo, Scored, TraceInfo},
     show::messages::Messages,
 };
 
@@ -163,6 +163,7 @@ impl Preparation {
                 .map(|objective| cut(objective, EXCERPT_LENGTH).into())
                 .unwrap_or_default(),
             domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
+            run: RunInfo::of(&value),
         };
         let text = self
             .needs_text

@@ -1,7 +1,9 @@
 //! A trace that was scored.
 
-use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::Text;
+use std::collections::HashMap;
+
+use knowledgepulse_formats::{FormatName, PARENT, reader::EARLIER_COPIES};
+use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::Breakdown;
 
 /// Where a record is.
@@ -43,7 +45,51 @@ pub struct TraceInfo {
     pub objective: Text,
     /// Its `task_domain`, or `default`.
     pub domain: Text,
+    /// Whose run it is.
+    pub run: RunInfo,
 }
+
+/// What a session is to others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunInfo {
+    /// The session's name in its format.
+    pub session: Option<Text>,
+    /// The session whose agent has started it, if it is of a sub-agent.
+    pub parent: Option<Text>,
+    /// How many earlier copies of it were left out.
+    pub copies: u64,
+}
+
+impl RunInfo {
+    /// Reads what a reader has noted in a trace.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a small whole number.
+    pub(crate) fn of(trace: &Value) -> Self {
+        let noted = |name| trace.at(&["metadata", "imported", name]);
+        let text = |name| noted(name).and_then(Value::as_text).cloned();
+        let copies = noted(EARLIER_COPIES).and_then(Value::as_number);
+        Self {
+            session: text("session_id"),
+            parent: text(PARENT),
+            copies: copies.map_or(0, |copies| copies as u64),
+        }
+    }
+
+    /// Returns where the session that a sub-agent belongs to is: among these, by their names.
+    pub(crate) fn root<'r>(&'r self, parents: &'r HashMap<Text, Option<Text>>) -> Option<&'r Text> {
+        let mut next = self.parent.as_ref()?;
+        // Sub-agents may have sub-agents.
+        for _ in 0..MOST_LEVELS {
+            match parents.get(next)? {
+                Some(above) if above != next => next = above,
+                _ => return Some(next),
+            }
+        }
+        None
+    }
+}
+
+/// How deep sub-agents are looked for.
+const MOST_LEVELS: usize = 16;
 
 /// A trace that was scored.
 #[derive(Debug, Clone, PartialEq)]

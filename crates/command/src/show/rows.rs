@@ -284,7 +284,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::score::scored::{Place, TraceInfo, tests::scored};
+    use crate::score::scored::{Place, RunInfo, TraceInfo, tests::scored};
 
     fn one() -> Scored {
         let dimensions = ByDimension::from_array([0.5, -1.4e-9, 0.25, 1.0]);
@@ -310,6 +310,7 @@ mod tests {
                 id: Some("t1".into()),
                 objective: " Fix\nit".into(),
                 domain: "=code".into(),
+                run: RunInfo::default(),
             },
             breakdown: Breakdown {
                 score: 0.46875,

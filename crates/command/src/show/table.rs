@@ -41,6 +41,10 @@ pub(crate) struct Table {
     /// How many of the best rows are shown; `None` for all.
     most: Option<usize>,
     count: usize,
+    /// The traces of sub-agents, until it is known whether their sessions are there.
+    of_sub_agents: Vec<TableRow>,
+    /// By the name of a session, the one that has started it.
+    parents: HashMap<Text, Option<Text>>,
     /// How many traces are near-copies of a trace, by its id.
     alike: HashMap<Text, u64>,
     /// The first trace of the near-copies that each trace is of, by its id.
@@ -90,11 +94,24 @@ impl Table {
                 self.first.insert(id.clone(), first);
             }
         }
-        self.rows.push(TableRow {
+        let row = TableRow {
             scored: scored.clone(),
             end,
             below,
-        });
+        };
+        let run = &scored.about.run;
+        if let Some(session) = run
+            .session
+            .clone()
+            .filter(|session| run.parent.as_ref() != Some(session))
+        {
+            self.parents.insert(session, run.parent.clone());
+        }
+        if run.parent.is_some() && !self.is_sorted {
+            self.of_sub_agents.push(row);
+            return;
+        }
+        self.rows.push(row);
         if let Some(most) = self.most
             && self.rows.len() >= 2 * most + 64
         {
@@ -120,10 +137,35 @@ impl Table {
 
     /// Returns the table, best first, with the rank of each score among `scores`.
     pub(crate) fn render(mut self, scores: &Sorted) -> String {
+        let mut sub_agents: HashMap<Text, u64> = HashMap::new();
+        for mut row in std::mem::take(&mut self.of_sub_agents) {
+            if let Some(session) = row.scored.about.run.root(&self.parents) {
+                *sub_agents.entry(session.clone()).or_default() += 1;
+                self.count -= 1;
+            } else {
+                row.end = "sub-agent".into();
+                self.rows.push(row);
+            }
+        }
         self.sort();
         let ids = self.rows.iter().map(|row| row.scored.about.id.clone());
         let numbers: HashMap<_, _> = ids.zip(1..).collect();
         for row in &mut self.rows {
+            let run = &row.scored.about.run;
+            let own = run.session.as_ref().filter(|_| run.parent.is_none());
+            let started = own.and_then(|session| sub_agents.get(session)).copied();
+            let counts = [
+                (started.unwrap_or_default(), ["sub-agent", "sub-agents"]),
+                (run.copies, ["earlier copy", "earlier copies"]),
+            ];
+            let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+            let counts: Vec<_> = counts
+                .map(|(count, names)| format!("+{} {}", grouped(count), names[usize::from(count > 1)]))
+                .collect();
+            if !counts.is_empty() {
+                row.end = counts.join(", ");
+                continue;
+            }
             let alike = row.scored.about.id.as_ref().and_then(|id| self.alike.get(id));
             if let Some(alike) = alike {
                 row.end = format!("+{} alike", grouped(*alike));

@@ -443,6 +443,47 @@ mod tests {
     }
 
     #[test]
+    fn a_database_is_read_without_a_trace() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = database(
+            &directory,
+            "PRAGMA journal_mode = WAL; INSERT INTO note VALUES ('a', '1')",
+        );
+        let files = || {
+            let entries = fs::read_dir(directory.path()).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        let before = files();
+        assert_eq!(read(&path, 1000).len(), 1);
+        assert_eq!(files(), before);
+        let odd = directory.path().join("50% #1?.db");
+        fs::rename(&path, &odd).unwrap();
+        assert_eq!(read(&odd, 1000).len(), 1);
+    }
+
+    #[test]
+    fn views_are_no_tables_and_newer_tables_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let sql = "CREATE TABLE note_v2 (id, pages); INSERT INTO note VALUES ('a', '1')";
+        let path = database(&directory, sql);
+        let lines: Vec<_> = Sessions::open_as(&path, KNOWN, 1000)
+            .unwrap()
+            .into_lines()
+            .collect();
+        assert_eq!(
+            lines.last().unwrap(),
+            "{\"tables_that_are_not_read\":\"note_v2\"}\n"
+        );
+        let endless = "ALTER TABLE note RENAME TO other; CREATE VIEW note (id, words) AS
+            WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, '1' FROM n";
+        Connection::open(&path).unwrap().execute_batch(endless).unwrap();
+        let opened = Sessions::open_as(&path, KNOWN, 1000);
+        assert!(matches!(opened, Err(SqliteError::Unknown(_))));
+    }
+
+    #[test]
     fn of_bytes_reads_a_database_with_a_log_without_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = database(

@@ -75,6 +75,8 @@ named! {
         OneStep = "one-step",
         /// It does not say what was to be done.
         NoObjective = "no-objective",
+        /// It is of a sub-agent whose session is there: it goes with that.
+        SubAgent = "sub-agent",
     }
 }
 
@@ -99,6 +101,7 @@ impl Unfit {
             Self::NoAgentStep => "without a step of the agent",
             Self::OneStep => "of one step",
             Self::NoObjective => "without an objective",
+            Self::SubAgent => "of sub-agents, which go with their sessions",
         }
     }
 }
@@ -170,6 +173,13 @@ impl Candidates {
     pub(super) fn with_most(mut self, most: usize) -> Self {
         self.most = most;
         self
+    }
+
+    /// Notes that a candidate is unfit, by how many were added before it.
+    pub fn leave_out(&mut self, index: usize, unfit: Unfit) {
+        if let Ok(at) = self.held.binary_search_by_key(&index, |held| held.index) {
+            self.held[at].unfit = Some(unfit);
+        }
     }
 
     /// Adds a candidate.

@@ -609,7 +609,7 @@ fn unfit_names_the_first_reason() {
         assert_eq!(Unfit::of(&with_steps(steps)), Some(unfit), "{steps:?}");
     }
     let names: Vec<_> = Unfit::ALL.iter().map(|unfit| unfit.name()).collect();
-    assert_eq!(names, ["no-agent-step", "one-step", "no-objective"]);
+    assert_eq!(names, ["no-agent-step", "one-step", "no-objective", "sub-agent"]);
     assert_eq!(
         [Reason::Coverage, Reason::Failure].map(Reason::name),
         ["coverage", "failure"]

@@ -135,6 +135,7 @@ fn about() -> impl Strategy<Value = TraceInfo> {
                 id,
                 objective,
                 domain,
+                run: RunInfo::default(),
             },
         )
 }
