@@ -427,19 +427,47 @@ export interface ShareOptions {
   clean?: CleanOptions;
 }
 
-/** What {@link share} has written: of each session its line of `manifest.jsonl`; and what it has left out, as `trace-3` the third trace. */
+/** The set after {@link share}: of each session its line of `manifest.jsonl`; and what was left out, as `trace-3` the third trace. */
 export interface Manifest {
   sessions: Array<{
     /** The file in the folder, and its line if it has several sessions. */
     file: string;
     line?: number;
     subagents: string[];
+    /** The SHA-256 of its file or line, in hexadecimal. */
+    sha256: string;
+    /** From 1, in the order in which sessions were added; why; and how many others it stands for. */
+    rank: number;
+    reason: string;
+    stands_for: number;
     id: string | null;
+    /** The `session_id` of its row, and the log's own name for it. */
+    session_id: string;
+    session: string | null;
     agent: FormatName;
+    model: string | null;
+    /** The name of the folder that it worked in. */
+    project: string | null;
+    created_at: string | null;
     objective: string;
     steps: number;
+    /** Turns of the user; tokens, a quarter of the bytes; calls of tools. */
+    turns: number;
+    tokens: number;
+    calls: number;
+    failed_calls: number;
+    calls_without_result: number;
+    ends_with_answer: boolean;
+    /** Pictures that its trace lacks. */
+    pictures: number;
+    /** Whether definitions of its tools were in the log. */
+    tools: 'recorded' | 'inferred' | null;
     success: boolean | null;
     confidence: number | null;
+    outcome_from: 'user' | 'log' | null;
+    /** The score of a unit. */
+    quality_score?: number;
+    lines_left_out: number;
     redactions: Record<string, number>;
     /** The places that a person should look at: the line of a file, and the field in it. */
     review: Array<{ file: string; line: number; field: string }>;
@@ -448,7 +476,7 @@ export interface Manifest {
 }
 
 /**
- * Writes traces, or the sessions in files, cleaned into a folder that others load. It must be new, empty, or shared before.
+ * Adds traces, or the sessions in files, cleaned to a folder that others load. A session that it has is added again only if it has grown.
  *
  * @param tracesOrFiles - traces, copied before the call returns, and paths of files in UTF-8
  * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`, `ERR_INVALID_TRACE`; `ERR_MEMORY_IO` if the system refuses a path; as a rejection

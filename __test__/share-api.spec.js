@@ -42,19 +42,21 @@ const file = path.join(directory, 'session.jsonl');
 beforeAll(() => fs.writeFileSync(file, session));
 
 test.each([
-  ['native', 'sessions/trace-1.jsonl'],
-  ['messages', 'messages.jsonl'],
-  ['atif', 'sessions/trace-1.json'],
-  ['knowledgepulse', 'units.jsonl'],
+  ['native', /^sessions\/2\d{3}-\d\d-\d\d-log-in-with-.+\.jsonl$/],
+  ['messages', /^messages\.jsonl$/],
+  ['atif', /^sessions\/2\d{3}-\d\d-\d\d-log-in-with-.+\.json$/],
+  ['knowledgepulse', /^units\.jsonl$/],
 ])('share as %s writes traces without secrets, and resolves to the manifest', async (as, name) => {
   const folder = newFolder();
   const { sessions, leftOut } = await share([trace, makeTrace()], folder, { as });
   expect(leftOut).toEqual([]);
   expect(sessions.map(({ rank }) => rank)).toEqual([1, 2]);
-  expect(sessions[0]).toMatchObject({ file: name, agent: 'trace', success: true, confidence: 0.9 });
+  expect(sessions[0].file).toMatch(name);
+  expect(sessions[0]).toMatchObject({ agent: 'trace', success: true, confidence: 0.9, outcome_from: 'log' });
+  expect(sessions[0].quality_score).toEqual(as === 'knowledgepulse' ? expect.any(Number) : undefined);
   expect(sessions[0].redactions).toEqual({ api_key: 1 });
   expect(linesOf(folder, 'manifest.jsonl')).toEqual(sessions);
-  const text = fs.readFileSync(path.join(folder, name), 'utf8');
+  const text = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
   expect(text).toContain('Log in with [REDACTED:api_key-1]');
   expect(fs.readFileSync(path.join(folder, 'README.md'), 'utf8')).toContain('@knowledgepulse/native');
 });
@@ -62,8 +64,9 @@ test.each([
 test('share leaves the bytes of files but for redactions, and takes traces beside them', async () => {
   const folder = newFolder();
   const { sessions } = await share([file, trace], folder);
-  expect(sessions.map((each) => each.file)).toEqual(['sessions/session.jsonl', 'sessions/trace-2.jsonl']);
-  const written = fs.readFileSync(path.join(folder, 'sessions/session.jsonl'), 'utf8');
+  expect(sessions.map(({ agent }) => agent)).toEqual(['codex', 'trace']);
+  expect(sessions[0]).toMatchObject({ session_id: 's1', session: 's1', project: 'work' });
+  const written = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
   expect(written).toBe(session.replace('bob@a.org', '[REDACTED:email-1]'));
 });
 
@@ -80,8 +83,10 @@ test.each([[undefined], [{}], [{ clean: {} }]])(
 
 test('share takes the options of clean', async () => {
   const folder = newFolder();
-  await share([file], folder, { clean: { allow: ['bob@a.org'], rules: { verb: /Write/ } } });
-  const written = fs.readFileSync(path.join(folder, 'sessions/session.jsonl'), 'utf8');
+  const { sessions } = await share([file], folder, {
+    clean: { allow: ['bob@a.org'], rules: { verb: /Write/ } },
+  });
+  const written = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
   expect(written).toBe(session.replace('Write', '[REDACTED:verb-1]'));
 });
 
@@ -97,16 +102,25 @@ test('share leaves out invalid traces and traces without a known outcome, and sa
   ]);
 });
 
-test('share replaces what it has shared before, and no other folder', async () => {
+test('share adds to a folder in its form, each session once, and keeps the files of others', async () => {
   const folder = newFolder();
-  await share([trace], folder);
-  await share([trace], folder, { as: 'messages' });
-  expect(fs.readdirSync(folder).sort()).toEqual(['README.md', 'manifest.jsonl', 'messages.jsonl']);
+  fs.mkdirSync(folder);
   fs.writeFileSync(path.join(folder, 'thesis.txt'), 'precious');
-  const error = await rejectionOf(share([trace], folder));
+  await share([trace], folder, { as: 'messages' });
+  const { sessions } = await share([trace, file], folder);
+  expect(sessions.map(({ line }) => line)).toEqual([1, 2]);
+  expect(linesOf(folder, 'messages.jsonl')).toHaveLength(2);
+  const names = ['README.md', 'manifest.jsonl', 'messages.jsonl', 'thesis.txt'];
+  expect(fs.readdirSync(folder).sort()).toEqual(names);
+  const error = await rejectionOf(share([trace], folder, { as: 'native' }));
   expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
-  expect(error.message).toMatch('thesis.txt, which was not shared into it: name another folder');
-  expect(fs.readFileSync(path.join(folder, 'thesis.txt'), 'utf8')).toBe('precious');
+  expect(error.message).toMatch('has sessions as messages, not as native');
+  const other = newFolder();
+  fs.mkdirSync(other);
+  fs.writeFileSync(path.join(other, 'manifest.jsonl'), 'mine');
+  const taken = await rejectionOf(share([trace], other));
+  expect(taken.message).toMatch('has manifest.jsonl, which kp-score did not write');
+  expect(fs.readFileSync(path.join(other, 'manifest.jsonl'), 'utf8')).toBe('mine');
 });
 
 test.each([

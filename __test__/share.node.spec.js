@@ -1,6 +1,7 @@
 'use strict';
 
-// `kp-score share` writes folders that those load for whom they are made: Hugging Face's `datasets`, `atif`, `openai`, a registry.
+// `kp-score share` writes folders that those load for whom they are made: Hugging Face's `datasets`, `atif`, `openai`, the chat templates
+// of trainers, a registry.
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -39,6 +40,7 @@ async function shareAs(form, ...args) {
   return { folder, manifest };
 }
 
+const testTemplates = testWithPackages('trl', 'jinja2');
 const testReaders = testWithPackages('datasets', 'teich', 'openai', 'atif', 'pydantic');
 
 describe('share', () => {
@@ -71,6 +73,25 @@ describe('share', () => {
       expect(roles).toEqual(expect.arrayContaining(['user', 'assistant', 'tool']));
       expect(JSON.stringify(row)).not.toMatch(/home\/dev/);
     }
+  });
+
+  testReaders.each(['native', 'messages', 'atif'])('a row of %s has the session_id of its line', (form) => {
+    const ids = (list) => list.map(({ session_id }) => session_id).sort();
+    expect(ids(rows[form])).toEqual(ids(manifests[form]));
+  });
+
+  testTemplates('chat templates of TRL render share as messages, but for three', async () => {
+    const { folder } = await shareAs('messages', '--success', 'yes');
+    const script = path.join(__dirname, 'support', 'render-templates.py');
+    const printed = execFileSync(python, [script, path.join(folder, 'messages.jsonl')], { encoding: 'utf8' });
+    const { templates, refused, without_tools, without_calls } = JSON.parse(printed);
+    expect(templates - without_tools.length).toBeGreaterThan(40);
+    // The first wants arguments as a text, the others one call a message.
+    const refusing = ['deepseekv3', 'llama3_1', 'llama3_2'];
+    expect(refusing).toEqual(expect.arrayContaining(Object.keys(refused)));
+    // It prints calls only of messages whose content is null.
+    const leaving = ['deepseek_r1_distill', 'deepseek_r1_distill_training'];
+    expect(leaving).toEqual(expect.arrayContaining(without_calls));
   });
 
   testReaders('share as messages lists the tools that each session calls, once each', () => {

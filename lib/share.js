@@ -18,7 +18,8 @@ const OPTIONS = {
 
 /** @type {typeof import('../index.js').share} */
 async function share(tracesOrFiles, folder, options) {
-  const { as = 'native', clean = readCleaning({}, 'options.clean') } = readOptions(options ?? {}, OPTIONS);
+  // Without a form the addon takes that of the folder.
+  const { as = '', clean = readCleaning({}, 'options.clean') } = readOptions(options ?? {}, OPTIONS);
   if (typeof folder !== 'string' || folder === '') {
     const found = folder === '' ? 'an empty string' : describe(folder);
     throw invalidInput(`folder must be the path of a folder, got ${found}`);

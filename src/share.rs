@@ -7,15 +7,18 @@ use napi_derive::napi;
 
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_formats::FormatName;
+use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
 use knowledgepulse_json::{Value, object};
 use knowledgepulse_share::{
-    Files, Folder, FolderError, Form, Manifest, Session, SessionFile, Settings, ShareError, Zip, share,
+    Files, Folder, FolderError, Form, Manifest, Quality, Session, SessionFile, Set, Settings, ShareError,
+    Zip, share,
     sources::{Shared, SourceError, sessions_of, valid},
 };
 
 use crate::{
     background::{self, Background},
     clean::{NativeCleanSettings, parsed},
+    engine::ENGINE,
 };
 
 /// A trace in JSON, or the path of a file.
@@ -41,7 +44,9 @@ pub fn share_into(
             .collect::<error::Result<_>>()?;
         let sessions = sessions_of(given).map_err(of_source)?;
         let chosen = "Named by a program".into();
-        let manifest = share_by(&cleaning, &sessions, &form, chosen, &mut target)?;
+        let (set, form) = target.set(Form::from_name(&form)).map_err(of_folder)?;
+        let sessions = set.new_among(sessions);
+        let manifest = share_by(&cleaning, set, &sessions, form, chosen, &mut target)?;
         target.finish().map_err(of_folder)?;
         Ok(to_json(&manifest))
     })
@@ -85,7 +90,14 @@ pub fn share_as_zip(
         let sessions = ranked.map(|(rank, session)| session_from(rank, session, &texts));
         let sessions = sessions.collect::<error::Result<Vec<_>>>()?;
         let mut zip = Zip::default();
-        let manifest = share_by(&cleaning, &sessions, &form, chosen, &mut zip)?;
+        let manifest = share_by(
+            &cleaning,
+            Set::default(),
+            &sessions,
+            Form::from_name(&form).unwrap_or_default(),
+            chosen,
+            &mut zip,
+        )?;
         let bytes = zip.finish().map_err(|error| Error::Sharing(error.to_string()))?;
         Ok(NativeZip {
             zip: bytes.into(),
@@ -108,30 +120,33 @@ fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::R
         line: given.line.map(|line| line as u64),
         format: FormatName::from_name(&given.format).unwrap_or(FormatName::Trace),
         trace: Box::new(move || valid(&trace)),
-        success: None,
+        outcome: None,
         rank,
         reason: given.reason,
         stands_for: given.stands_for as u64,
+        replaces: None,
     })
 }
 
 fn share_by(
     cleaning: &NativeCleanSettings,
+    set: Set,
     sessions: &[Session],
-    form: &str,
+    form: Form,
     chosen: String,
     files: &mut dyn Files,
 ) -> error::Result<Manifest> {
     let cleaner = cleaning.cleaner("options.clean")?;
     let settings = Settings {
-        form: Form::from_name(form).unwrap_or_default(),
+        form,
         cleaner: &|| cleaner.clone(),
         identifiers: cleaning.identifiers,
+        quality: &Quality::beside(&ENGINE, Memory::new(Method::Lexical, MemoryOptions::default())),
         chosen,
         program: format!("@knowledgepulse/native {}", env!("CARGO_PKG_VERSION")),
     };
-    let manifest = share(sessions, &settings, files, &|_| true).map_err(of_share)?;
-    if manifest.entries.is_empty() {
+    let manifest = share(set, &[], sessions, &settings, files, &|_| true).map_err(of_share)?;
+    if manifest.lines().is_empty() {
         return Err(Error::Sharing(nothing_in(&manifest)));
     }
     Ok(manifest)
@@ -151,13 +166,12 @@ fn nothing_in(manifest: &Manifest) -> String {
 }
 
 fn to_json(manifest: &Manifest) -> String {
-    let sessions = manifest.entries.iter().map(|entry| entry.to_value());
     let left_out = manifest
         .left_out
         .iter()
         .map(|(name, reason)| object([("name", name.as_str().into()), ("reason", reason.as_str().into())]));
     let result = object([
-        ("sessions", sessions.collect::<Vec<Value>>().into()),
+        ("sessions", manifest.lines().into()),
         ("leftOut", left_out.collect::<Vec<Value>>().into()),
     ]);
     result.to_json()
@@ -185,6 +199,7 @@ fn of_share(error: ShareError) -> Error {
     match error {
         ShareError::Write(path, source) => unwritable(path, source),
         ShareError::Interrupted => Error::Aborted,
+        error @ ShareError::Score(..) => Error::Sharing(error.to_string()),
     }
 }
 

@@ -31,19 +31,23 @@ def messages(loaded, folder):
 
     for line in (folder / "messages.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
+        for message in row["messages"]:
+            for call in message.get("tool_calls", []):
+                # Templates take an object, OpenAI's API its text.
+                call["function"]["arguments"] = json.dumps(call["function"]["arguments"])
         # Iterables are validated when they are read.
         for message in TypeAdapter(list[ChatCompletionMessageParam]).validate_python(row["messages"]):
             list(message.get("tool_calls", []))
         TypeAdapter(list[ChatCompletionFunctionToolParam]).validate_python(row["tools"])
-    return [{name: row[name] for name in ("messages", "tools", "success")} for row in loaded]
+    return [{name: row[name] for name in ("session_id", "messages", "tools", "success")} for row in loaded]
 
 
 def atif(loaded, folder):
     from atif import Trajectory
 
-    for file in sorted((folder / "sessions").glob("*.json")):
+    for file in sorted((folder / "sessions").glob("**/*.json")):
         Trajectory.model_validate_json(file.read_text(encoding="utf-8"))
-    return [{"steps": len(row["steps"])} for row in loaded]
+    return [{"session_id": row["session_id"], "steps": len(row["steps"])} for row in loaded]
 
 
 class Tool(BaseModel):

@@ -27,6 +27,12 @@ pub const DEFAULT_CONFIDENCE: f64 = 0.5;
 /// How a trace counts calls that have no result among what was left out of it.
 pub const UNANSWERED: &str = "call without a result";
 
+/// The field of `metadata.imported` with the places of the steps that are reasoning, which the user did not see.
+pub const REASONING: &str = "reasoning";
+
+/// The field of `metadata.imported` with the names that the format gave, by which a session is known that has grown.
+pub const SESSION: &str = "session";
+
 /// Returns which parts of the outcome of a trace are known: all, unless it was converted from a format that did not say.
 #[must_use]
 pub fn known_of(trace: &Value) -> Known {
@@ -188,6 +194,8 @@ pub(crate) struct TraceBuilder {
     objective_before: Option<Text>,
     /// The step of the agent's last message.
     summary: Option<usize>,
+    /// The steps that are reasoning.
+    reasoning: Vec<usize>,
     /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
     calls: HashMap<Text, Calls>,
@@ -435,7 +443,10 @@ impl TraceBuilder {
             TextKind::Message => self.summary = Some(self.add("thought", text, None)),
             TextKind::Told if self.objective.is_none() && self.steps.is_empty() => self.user_before(text),
             TextKind::User if self.objective.is_none() => self.objective = Some(text),
-            TextKind::Reasoning => drop(self.add("thought", text, None)),
+            TextKind::Reasoning => {
+                let at = self.add("thought", text, None);
+                self.reasoning.push(at);
+            }
             TextKind::User | TextKind::Event | TextKind::Told => drop(self.add("observation", text, None)),
         }
     }
@@ -541,6 +552,14 @@ impl TraceBuilder {
         let unknown: Vec<Value> = unknown.map(|(name, _)| name.clone().into()).collect();
         if !unknown.is_empty() {
             imported.insert(UNKNOWN_UNDO, unknown);
+        }
+        if !self.ids.is_empty() {
+            imported.insert(SESSION, joined(self.ids.iter().cloned(), " "));
+        }
+        if !self.reasoning.is_empty() {
+            #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
+            let places = self.reasoning.iter().map(|at| (*at as f64).into());
+            imported.insert(REASONING, places.collect::<Vec<Value>>());
         }
         if !self.left_out.is_empty() {
             #[allow(clippy::cast_precision_loss)] // Nothing is left out so often.

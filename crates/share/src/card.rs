@@ -1,100 +1,277 @@
-//! The dataset card: what a folder holds, for the people and the programs that load it.
+//! The dataset card: what a folder holds, for the people and the programs that load it. Of a card that is there, only the block between
+//! our markers and our fields at its top change: the rest is the user's.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 use knowledgepulse_json::Value;
 
-use crate::{CARD, Form, MANIFEST, Manifest, Settings};
+use crate::{CARD, Form, MANIFEST, Settings, set::files_of};
 
-/// The columns of the sessions, which `datasets` would else guess by the first file. Those of [`Form::Native`] make it load the files as
-/// agent traces.
-fn columns(form: Form) -> &'static [(&'static str, &'static str)] {
+const BEGIN: &str = "<!-- kp-score: begin. What is between these marks is written anew with each share. -->";
+const END: &str = "<!-- kp-score: end -->";
+
+/// How the marks begin, whatever follows.
+const MARKS: [&str; 2] = ["<!-- kp-score: begin", "<!-- kp-score: end"];
+
+/// The columns of the sessions, which `datasets` would else guess by the first file: their names, types and meanings. Those of
+/// [`Form::Native`] make it load the files as agent traces.
+fn columns(form: Form) -> &'static [[&'static str; 3]] {
     match form {
         Form::Native => &[
-            ("harness", "dtype: string"),
-            ("session_id", "dtype: string"),
-            ("prompt", "dtype: string"),
-            ("messages", "list: json"),
-            ("tools", "list: json"),
-            ("metadata", "dtype: json"),
-            ("sent_at", "dtype: string"),
-            ("num_user_messages", "dtype: int64"),
-            ("num_tool_calls", "dtype: int64"),
-            ("trace", "dtype: json"),
-            ("file_path", "dtype: string"),
+            ["harness", "dtype: string", "the agent, as `datasets` names it"],
+            ["session_id", "dtype: string", "the agent's own id"],
+            ["prompt", "dtype: string", "the first words of the user"],
+            [
+                "messages",
+                "list: json",
+                "the conversation, with calls and results",
+            ],
+            ["tools", "list: json", "the tools that are called"],
+            ["metadata", "dtype: json", "what the log tells of the session"],
+            ["sent_at", "dtype: string", "when it began"],
+            ["num_user_messages", "dtype: int64", "messages of the user"],
+            ["num_tool_calls", "dtype: int64", "calls of tools"],
+            ["trace", "dtype: json", "the file as it is"],
+            ["file_path", "dtype: string", "the file"],
         ],
         Form::Messages => &[
-            ("id", "dtype: string"),
-            ("created_at", "dtype: string"),
-            ("messages", "list: json"),
-            ("tools", "list: json"),
-            ("success", "dtype: bool"),
-            ("confidence", "dtype: float64"),
+            ["session_id", "dtype: string", "as in the manifest"],
+            ["created_at", "dtype: string", "when it began"],
+            [
+                "messages",
+                "list: json",
+                "the conversation: `role`, `content`, `reasoning_content`, `tool_calls`",
+            ],
+            [
+                "tools",
+                "list: json",
+                "the tools, recorded or inferred from the calls: `tools` in the manifest",
+            ],
+            ["success", "dtype: bool", "whether it succeeded, if that is known"],
+            ["confidence", "dtype: float64", "how sure that is"],
         ],
         Form::Atif => &[
-            ("schema_version", "dtype: string"),
-            ("session_id", "dtype: string"),
-            ("agent", "dtype: json"),
-            ("steps", "list: json"),
+            ["schema_version", "dtype: string", "the version of ATIF"],
+            ["session_id", "dtype: string", "as in the manifest"],
+            ["agent", "dtype: json", "its name, version and model"],
+            ["steps", "list: json", "what was said and done"],
         ],
         Form::Knowledgepulse => &[
-            ("'@context'", "dtype: string"),
-            ("'@type'", "dtype: string"),
-            ("id", "dtype: string"),
-            ("metadata", "dtype: json"),
-            ("task", "dtype: json"),
-            ("steps", "list: json"),
-            ("outcome", "dtype: json"),
-            ("source_skill", "dtype: string"),
+            ["'@context'", "dtype: string", "the schema"],
+            ["'@type'", "dtype: string", "ReasoningTrace"],
+            ["id", "dtype: string", "as in the manifest"],
+            ["metadata", "dtype: json", "outcome, domain and `quality_score`"],
+            ["task", "dtype: json", "the objective"],
+            ["steps", "list: json", "thoughts, calls and results"],
+            [
+                "outcome",
+                "dtype: json",
+                "the last words, and how sure the outcome is",
+            ],
+            ["source_skill", "dtype: string", "the skill, if one was used"],
         ],
     }
 }
 
-/// Returns the text of the card.
-pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
-    let form = settings.form;
-    let data = form.file().unwrap_or(if form == Form::Atif {
-        "sessions/*.json"
-    } else {
-        "sessions/*.jsonl"
+/// Returns the card of a set with these lines of a manifest. `before` is the text of the card that is there; where sessions were shared
+/// before and it has no block, somebody has taken that out.
+pub(crate) fn card(before: &str, was_shared: bool, lines: &[Value], settings: &Settings) -> String {
+    let block = format!("{BEGIN}\n\n{}\n{END}", block(lines, settings));
+    let fields = fields(lines.len(), settings.form);
+    let before = before.replace("\r\n", "\n");
+    let (top, body) = match before
+        .strip_prefix("---\n")
+        .and_then(|rest| rest.split_once("\n---"))
+    {
+        Some((top, body)) => (top.to_owned(), body.trim_start_matches('\n').to_owned()),
+        None if before.trim().is_empty() => (first_fields(lines, settings.form), String::new()),
+        None => (first_fields(lines, settings.form), before.clone()),
+    };
+    let body = match MARKS.map(|mark| body.find(mark)) {
+        [Some(begin), Some(end)] if begin < end => {
+            let after = body[end..]
+                .find("-->")
+                .map_or(body.len(), |close| end + close + 3);
+            [&body[..begin], &block, &body[after..]].concat()
+        }
+        _ if body.trim().is_empty() => first_body(lines, &block),
+        _ if was_shared => body,
+        _ => format!("{}\n\n{block}\n", body.trim_end()),
+    };
+    format!("---\n{}---\n\n{body}", with_fields(&top, &fields))
+}
+
+/// Returns the top of a card with our fields; those of others stay as they are.
+fn with_fields(top: &str, fields: &str) -> String {
+    let name_of = |line: &str| {
+        let is_name = line.starts_with(|letter: char| letter.is_alphabetic());
+        is_name.then(|| line.split(':').next().unwrap_or_default().to_owned())
+    };
+    let ours: BTreeSet<_> = fields.lines().filter_map(name_of).collect();
+    let (mut kept, mut is_ours) = (String::new(), false);
+    for line in top.lines() {
+        if let Some(name) = name_of(line) {
+            is_ours = ours.contains(&name);
+        }
+        is_ours &= !line.starts_with('#');
+        if !is_ours {
+            kept += line;
+            kept.push('\n');
+        }
+    }
+    kept + fields
+}
+
+/// Returns the fields that depend on the data.
+fn fields(count: usize, form: Form) -> String {
+    let size = [(1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")];
+    let size = size
+        .iter()
+        .find(|(most, _)| count < *most)
+        .map_or("100K<n<1M", |(_, size)| size);
+    let data = form.file().unwrap_or(match form {
+        Form::Atif => "sessions/**/*.json",
+        _ => "sessions/**/*.jsonl",
     });
-    let mut card = String::from(
-        "---\n# Fill in the licence, such as cc-by-4.0.\nlicense: unknown\ntags:\n- agent-traces\n- kp-score\n",
-    );
+    let columns = columns(form)
+        .iter()
+        .map(|[name, kind, _]| format!("  - name: {name}\n    {kind}\n"));
+    format!(
+        "size_categories:\n- {size}\nconfigs:\n- config_name: default\n  data_files: \"{data}\"\n- config_name: manifest\n  \
+         data_files: {MANIFEST}\ndataset_info:\n- config_name: default\n  features:\n{}",
+        columns.collect::<String>()
+    )
+}
+
+/// Returns the fields that are the user's once they are written.
+fn first_fields(lines: &[Value], form: Form) -> String {
+    let agents: Vec<_> = counts(lines, "agent").into_keys().collect();
+    let tags = if form == Form::Native {
+        "- agent-traces\n"
+    } else {
+        ""
+    };
+    format!(
+        "# Fill in the licence, such as cc-by-4.0.\nlicense: unknown\npretty_name: Sessions of {}\ntask_categories:\n- text-generation\n\
+         tags:\n{tags}- agent\n- tool-use\n- kp-score\n",
+        agents.join(", ")
+    )
+}
+
+fn first_body(lines: &[Value], block: &str) -> String {
+    let agents: Vec<_> = counts(lines, "agent").into_keys().collect();
+    format!(
+        "# Sessions of {}\n\n\
+         > Before you publish this, and then take this list out:\n>\n\
+         > - [ ] read the places that `review` in `{MANIFEST}` names, and some sessions whole\n\
+         > - [ ] ask those whose code and words are in them\n\
+         > - [ ] fill in the licence, at the top of `{CARD}` and below\n\
+         > - [ ] say below whom to ask for removal\n\n\
+         {block}\n\n## Licence\n\nTo be filled in.\n\n## Removal\n\nTo be filled in: whom to ask, and where.\n",
+        agents.join(", ")
+    )
+}
+
+/// Returns how many lines have each text in a field.
+fn counts<'v>(lines: &'v [Value], field: &str) -> BTreeMap<&'v str, u64> {
+    let mut counts = BTreeMap::new();
+    for line in lines {
+        let text = line.get(field).and_then(Value::as_str);
+        *counts.entry(text.unwrap_or("unknown")).or_default() += 1;
+    }
+    counts
+}
+
+fn sum(lines: &[Value], field: &str) -> f64 {
+    lines.iter().filter_map(|line| line.get(field)?.as_number()).sum()
+}
+
+fn table(head: [&str; 2], rows: impl IntoIterator<Item = (String, String)>) -> String {
+    let rows = rows
+        .into_iter()
+        .map(|(name, value)| format!("| {name} | {value} |\n"));
+    format!(
+        "| {} | {} |\n| --- | ---: |\n{}\n",
+        head[0],
+        head[1],
+        rows.collect::<String>()
+    )
+}
+
+fn block(lines: &[Value], settings: &Settings) -> String {
+    let form = settings.form;
+    let (count, rows) = (lines.len(), lines.iter().flat_map(files_of).count());
+    let mut dates: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line.get("created_at")?.as_str()?.get(..10))
+        .collect();
+    dates.sort_unstable();
+    let mut block = String::new();
     // Writing to a string does not fail.
-    let _ = write!(
-        card,
-        "configs:\n- config_name: default\n  data_files: {data}\n- config_name: manifest\n  data_files: {MANIFEST}\n\
-         dataset_info:\n- config_name: default\n  features:\n"
-    );
-    for (name, kind) in columns(form) {
-        let _ = writeln!(card, "  - name: {name}\n    {kind}");
-    }
-    card.push_str("---\n\n");
-    let count = manifest.entries.len();
-    let _ = writeln!(
-        card,
-        "# {count} agent {}\n",
+    let mut say = |text: std::fmt::Arguments| {
+        let _ = block.write_fmt(text);
+    };
+    say(format_args!(
+        "{count} {}",
         if count == 1 { "session" } else { "sessions" }
-    );
-    let _ = writeln!(card, "{}\n", what(form));
-    let mut agents: BTreeMap<&str, u64> = BTreeMap::new();
-    for entry in &manifest.entries {
-        let agent = entry.about.get("agent").and_then(Value::as_str);
-        *agents.entry(agent.unwrap_or("unknown")).or_default() += 1;
+    ));
+    if rows > count {
+        say(format_args!(", {rows} with sub-agents, each a row"));
     }
-    card.push_str("| agent | sessions |\n| --- | ---: |\n");
-    for (agent, count) in agents {
-        let _ = writeln!(card, "| {agent} | {count} |");
+    if let (Some(first), Some(last)) = (dates.first(), dates.last()) {
+        say(format_args!(", {first} to {last}"));
     }
-    let outcomes = manifest.entries.iter().filter_map(|entry| entry.outcome);
-    let known = outcomes.count();
-    let _ = writeln!(
-        card,
-        "\nThe outcome of {known} of {count} is known.\n\n## How they were chosen\n\n{}.\n",
+    say(format_args!(". {}\n\n", what(form)));
+    let known = lines
+        .iter()
+        .filter(|line| line.get("success").is_some_and(|success| !success.is_null()));
+    let succeeded = lines
+        .iter()
+        .filter(|line| line.get("success") == Some(&Value::Bool(true)));
+    let answered = lines
+        .iter()
+        .filter(|line| line.get("ends_with_answer") == Some(&Value::Bool(true)));
+    let mut facts = Vec::new();
+    for (title, field) in [
+        ("sessions of", "agent"),
+        ("model", "model"),
+        ("project", "project"),
+    ] {
+        let texts = counts(lines, field)
+            .into_iter()
+            .filter(|(text, _)| *text != "unknown");
+        facts.extend(texts.map(|(text, count)| (format!("{title} {text}"), count.to_string())));
+    }
+    for (title, field) in [
+        ("turns of users", "turns"),
+        ("tokens (bytes / 4)", "tokens"),
+        ("calls of tools", "calls"),
+        ("calls that failed", "failed_calls"),
+        ("calls without a result", "calls_without_result"),
+        ("pictures, left out", "pictures"),
+    ] {
+        facts.push((title.to_owned(), sum(lines, field).to_string()));
+    }
+    facts.push(("end with an answer".into(), answered.count().to_string()));
+    facts.push(("outcome known".into(), known.count().to_string()));
+    facts.push(("succeeded".into(), succeeded.count().to_string()));
+    say(format_args!("{}", table(["", "count"], facts)));
+    say(format_args!(
+        "## How they were chosen\n\n{}. `{MANIFEST}` has a line for each: its rank, the reason, how many sessions it stands for, these \
+         figures, what was replaced, and the places to review. Its `session_id` is that of the row.\n\n## Columns\n\n",
         settings.chosen
-    );
-    let cleaned = if settings.identifiers {
+    ));
+    let meanings = columns(form)
+        .iter()
+        .map(|[name, _, meaning]| (format!("`{}`", name.trim_matches('\'')), (*meaning).to_owned()));
+    say(format_args!(
+        "{}",
+        table(["column", "what it has"], meanings).replace("---:", "---")
+    ));
+    let (what, markers) = if settings.identifiers {
         (
             "secrets, e-mail addresses, telephone numbers, IP addresses, and the names of each session's user and machine",
             "`[REDACTED:email-1]` and `user-1`",
@@ -102,38 +279,43 @@ pub(crate) fn card(manifest: &Manifest, settings: &Settings) -> String {
     } else {
         ("secrets alone", "`[REDACTED:api_key-1]`")
     };
-    let _ = writeln!(
-        card,
-        "`{MANIFEST}` has a line for each: its rank, the reason, how many sessions it stands for, its outcome, what was redacted, and the \
-         places to review.\n\n## How they were cleaned\n\n{} replaced {} by markers such as {}.\n",
-        settings.program, cleaned.0, cleaned.1
-    );
-    let redactions = manifest.redactions();
-    if !redactions.is_empty() {
-        card.push_str("| kind | replaced |\n| --- | ---: |\n");
-        for (kind, count) in redactions {
-            let _ = writeln!(card, "| {kind} | {count} |");
-        }
-        card.push('\n');
+    say(format_args!(
+        "## How they were cleaned\n\n{} replaced {what} by markers such as {markers}.\n\n",
+        settings.program
+    ));
+    let mut kinds: BTreeMap<&str, f64> = BTreeMap::new();
+    let redactions = lines
+        .iter()
+        .filter_map(|line| line.get("redactions")?.as_object());
+    for (kind, count) in redactions.flatten() {
+        *kinds.entry(kind).or_default() += count.as_number().unwrap_or_default();
     }
-    let places = match manifest.review().count() {
+    if !kinds.is_empty() {
+        let kinds = kinds
+            .into_iter()
+            .map(|(kind, count)| (kind.to_owned(), count.to_string()));
+        say(format_args!("{}", table(["kind", "replaced"], kinds)));
+    }
+    let places: usize = lines
+        .iter()
+        .filter_map(|line| Some(line.get("review")?.as_array()?.len()))
+        .sum();
+    let places = match places {
         0 => String::new(),
         1 => " 1 place looks like a name or an address: `review` in the manifest names it.".into(),
         count => {
             format!(" {count} places look like names or addresses: `review` in the manifest names them.")
         }
     };
-    let _ = writeln!(
-        card,
-        "Not looked for: names of other people, street addresses, what is in pictures, and the secrets of a business.{places} Look at the \
-         sessions before you publish them.\n\n## Licence\n\nTo be filled in, here and at the top of `{CARD}`.\n"
-    );
+    say(format_args!(
+        "Not looked for: names of other people, street addresses, what is in pictures, and the secrets of a business.{places}\n\n"
+    ));
     let extra = if form == Form::Native { " teich" } else { "" };
-    let _ = write!(
-        card,
-        "## Loading\n\n```python\n# pip install datasets{extra}\nfrom datasets import load_dataset\n\nsessions = load_dataset(\".\", split=\"train\")\n```\n"
-    );
-    card
+    say(format_args!(
+        "## Loading\n\n```python\n# pip install datasets{extra}\nfrom datasets import load_dataset\n\nsessions = load_dataset(\".\", split=\"train\")\n```\n\n\
+         Made with [kp-score](https://github.com/openknowledgepulse/native).\n"
+    ));
+    block
 }
 
 fn what(form: Form) -> &'static str {
@@ -143,8 +325,8 @@ fn what(form: Form) -> &'static str {
              session's sub-agents are in the folder of its name."
         }
         Form::Messages => {
-            "A line for each session: `messages` of OpenAI's chat API, and the `tools` that are called, with parameters by the arguments of \
-             the calls."
+            "A line for each session: messages as the chat templates of today's models take them, and the tools, with parameters by the \
+             arguments of the calls where the log has none."
         }
         Form::Atif => "Each file is a trajectory in the Agent Trajectory Interchange Format.",
         Form::Knowledgepulse => "A line for each session: a unit for a registry of KnowledgePulse.",

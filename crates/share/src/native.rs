@@ -130,6 +130,21 @@ fn is_base64(text: &str) -> bool {
     text.len() >= LEAST_DOCUMENT && text.bytes().all(is_of_base64)
 }
 
+/// Returns the `session_id` that `datasets` finds in a session: that of the first record with one.
+pub(crate) fn session_id_of(document: &str) -> Option<Value> {
+    let mut records = document.lines().filter_map(|line| parse_str(line).ok());
+    records.find_map(|record| {
+        let kind = record.get("type").and_then(Value::as_str);
+        let is_header = kind.map_or(record.get("messages").is_some(), |kind| {
+            ["session", "session_start"].contains(&kind)
+        });
+        let names = [&["sessionId"][..], &["session_id"], &["payload", "id"]];
+        let names = names.into_iter().chain(is_header.then_some(&["id"][..]));
+        let mut ids = names.filter_map(|path| record.at(path).filter(|id| id.as_str().is_some()));
+        ids.next().cloned()
+    })
+}
+
 /// Returns a line of JSON as Python reads it: without lone surrogates, which no file can hold, and with escapes for the
 /// signs at which `splitlines` would cut it.
 pub(crate) fn for_python(line: &str) -> Cow<'_, str> {

@@ -12,10 +12,9 @@ use knowledgepulse_json::{Text, Value, object, parse_str};
 use crate::{
     Form, Session, SessionFile, Settings,
     cleaned::{clean_json_text, clean_plain_text},
-    formats,
+    forms::{atif, facts::facts_of, messages, simple, unit::unit_of},
     manifest::{Entry, Place},
-    native::{DOCUMENT, for_python, is_loadable, is_piece, leave_out_documents, records_of},
-    unit::unit_of,
+    native::{DOCUMENT, for_python, is_loadable, is_piece, leave_out_documents, records_of, session_id_of},
 };
 
 /// The formats that `datasets` loads as they are.
@@ -29,6 +28,9 @@ const NATIVE: [FormatName; 5] = [
 
 /// The most characters of an objective in the manifest.
 const MOST_OBJECTIVE: usize = 200;
+
+/// How many bytes count as a token.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// The most bytes of the name of a file.
 const MOST_NAME: usize = 100;
@@ -60,7 +62,7 @@ struct Cleaning {
 /// Why it is left out.
 pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, Refusal> {
     let trace = (session.trace)().map_err(|error| format!("it cannot be read: {error}"))?;
-    let outcome = outcome_of(&trace, session.success);
+    let outcome = session.outcome.or_else(|| outcome_of(&trace));
     if settings.form == Form::Knowledgepulse && outcome.is_none() {
         return Err("its outcome is not known".into());
     }
@@ -75,10 +77,10 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         identities.learn_json(&trace);
         identities.finish();
     }
-    let stem = stem_of(&session.name, &identities, settings);
     let subagents = session.files.iter().skip(1);
-    let subagents = subagents.map(|file| stem_of(&file.name, &identities, settings));
-    let names: Vec<String> = std::iter::once(stem.clone()).chain(subagents).collect();
+    let subagents: Vec<_> = subagents
+        .map(|file| stem_of(&file.name, &identities, settings))
+        .collect();
     let mut cleaning = Cleaning {
         cleaner: (settings.cleaner)(),
         redactions: BTreeMap::new(),
@@ -90,9 +92,11 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         reason: session.reason.clone(),
         stands_for: session.stands_for,
         outcome,
+        outcome_from: outcome.map(|_| if session.outcome.is_some() { "user" } else { "log" }),
         about: cleaning.about(&trace, session.format)?,
         ..Entry::default()
     };
+    let stem = entry.stem();
     let native = match settings.form {
         Form::Native => cleaning.native(session, &texts)?,
         _ => None,
@@ -102,12 +106,21 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     let documents = match native {
         Some((documents, others)) => {
             entry.lines_left_out = others;
-            names.into_iter().zip(documents).collect()
+            let names = std::iter::once(stem.clone()).chain(subagents);
+            names.zip(documents).collect()
         }
         None => vec![(stem.clone(), cleaning.written(trace, settings.form, outcome)?)],
     };
-    entry.redactions = cleaning.redactions;
     entry.review = cleaning.review;
+    if is_native
+        && let (Some((_, document)), Value::Object(about)) = (documents.first(), &mut entry.about)
+        && let Some(id) = session_id_of(document)
+    {
+        about.insert("session_id", id);
+    }
+    entry.redactions = cleaning.redactions;
+    let bytes: usize = documents.iter().map(|(_, text)| text.len()).sum();
+    entry.tokens = bytes as u64 / BYTES_PER_TOKEN;
     Ok(Ready {
         stem,
         is_native,
@@ -116,11 +129,10 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     })
 }
 
-/// Returns how a session ended, if that is known: as `given`, or as its trace tells.
-fn outcome_of(trace: &Value, given: Option<bool>) -> Option<(bool, f64)> {
-    let metadata = trace.get("metadata")?;
-    let told = metadata.get("success").and_then(Value::as_bool);
-    let success = given.or(told.filter(|_| known_of(trace).success))?;
+/// Returns how a session ended, if its trace tells that.
+fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
+    let success = trace.at(&["metadata", "success"]).and_then(Value::as_bool);
+    let success = success.filter(|_| known_of(trace).success)?;
     let confidence = trace.at(&["outcome", "confidence"]).and_then(Value::as_number);
     Some((success, confidence.unwrap_or(DEFAULT_CONFIDENCE)))
 }
@@ -171,15 +183,15 @@ impl Cleaning {
     /// Returns what the manifest says of a session.
     fn about(&mut self, trace: &Value, format: FormatName) -> Result<Value, Refusal> {
         let field = |path: &[&str]| trace.at(path).cloned().unwrap_or_default();
-        let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
-        #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
-        let about = object([
+        let mut about = object([
             ("id", field(&["id"])),
             ("agent", format.name().into()),
             ("created_at", field(&["metadata", "created_at"])),
             ("objective", field(&["task", "objective"])),
-            ("steps", (steps.len() as f64).into()),
         ]);
+        if let Value::Object(about) = &mut about {
+            about.extend(facts_of(trace));
+        }
         let (mut about, _) = self.clean(&about)?;
         if let Value::Object(fields) = &mut about {
             let objective = fields.get("objective").and_then(Value::as_text);
@@ -259,9 +271,9 @@ impl Cleaning {
         let (trace, found) = self.clean(&trace)?;
         found.into_iter().for_each(|finding| self.count(finding.name));
         let text = match (form, outcome) {
-            (Form::Native, _) => formats::sts(&trace),
-            (Form::Messages, _) => formats::messages(&trace, outcome),
-            (Form::Atif, _) => formats::atif(&trace),
+            (Form::Native, _) => simple::write(&trace),
+            (Form::Messages, _) => messages::write(&trace, outcome),
+            (Form::Atif, _) => atif::write(&trace),
             (Form::Knowledgepulse, Some(outcome)) => unit_of(&trace, outcome)?.to_json() + "\n",
             (Form::Knowledgepulse, None) => return Err("its outcome is not known".into()),
         };

@@ -62,6 +62,12 @@ impl Sources {
         }
     }
 
+    /// Returns whether a file is a database, or another file that a reader makes lines of as a whole.
+    #[must_use]
+    pub fn is_database(file: &Path) -> bool {
+        is_made_into_lines(file)
+    }
+
     /// Returns the files of a session that has a file of its own. Those of Claude Code's sub-agents are in a folder of its name, or beside it.
     #[must_use]
     pub fn session_of(&self, source: &str, format: FormatName) -> Vec<SessionFile<'static>> {
@@ -186,10 +192,11 @@ pub fn sessions_of(shared: Vec<Shared>) -> Result<Vec<Session<'static>>, SourceE
                 line,
                 format,
                 trace: Box::new(move || valid(&trace)),
-                success: None,
+                outcome: None,
                 rank: sessions.len() as u64 + 1,
                 reason: "given".into(),
                 stands_for: 0,
+                replaces: None,
             });
         }
     }

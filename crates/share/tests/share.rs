@@ -16,10 +16,12 @@ use knowledgepulse_formats::{
     FormatName,
     reader::{Content, Settings as Reading, TraceReader},
 };
+use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
 use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_score::engine::Engine;
 use knowledgepulse_share::{
-    CARD, Files, Folder, FolderError, Form, MANIFEST, Manifest, Session, SessionFile, Settings, ShareError,
-    Zip, share,
+    CARD, Files, Folder, FolderError, Form, MANIFEST, Manifest, Published, Quality, Session, SessionFile,
+    Set, Settings, ShareError, Zip, share,
     sources::{self, Shared, SourceError},
 };
 use rawzip::ZipArchive;
@@ -76,10 +78,11 @@ fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
             line,
             format,
             trace: Box::new(move || Ok(trace.clone())),
-            success: None,
+            outcome: None,
             rank,
             reason: "coverage".into(),
             stands_for: 3,
+            replaces: None,
         }
     };
     traces.map(session).collect()
@@ -90,21 +93,36 @@ const ALL: CleanOptions = CleanOptions {
     strict: true,
 };
 
+fn quality(engine: &Engine) -> Quality<'_> {
+    Quality::beside(engine, Memory::new(Method::Lexical, MemoryOptions::default()))
+}
+
 fn shared_into(files: &mut dyn Files, sessions: &[Session], form: Form, options: CleanOptions) -> Manifest {
+    let engine = Engine::default();
     let settings = Settings {
         form,
         cleaner: &|| Cleaner::new(options),
         identifiers: options.identifiers,
+        quality: &quality(&engine),
         chosen: "all of them".into(),
         program: "kp-score 0.0.0".into(),
     };
-    share(sessions, &settings, files, &|_| true).unwrap()
+    share(Set::default(), &[], sessions, &settings, files, &|_| true).unwrap()
 }
 
 fn shared_as(sessions: &[Session], form: Form, options: CleanOptions) -> (Shelf, Manifest) {
     let mut shelf = Shelf::default();
     let manifest = shared_into(&mut shelf, sessions, form, options);
     (shelf, manifest)
+}
+
+/// Returns the text of the only session.
+fn only(shelf: &Shelf) -> &String {
+    let mut sessions = shelf
+        .files
+        .iter()
+        .filter(|(name, _)| name.starts_with("sessions/"));
+    sessions.next().unwrap().1
 }
 
 fn shared(name: &str, text: &str) -> (Shelf, Manifest) {
@@ -158,7 +176,7 @@ fn share_leaves_out_pieces_of_messages_and_documents() {
         "a.jsonl",
         &with_record(&[&pieces[..], &[&record]].concat().join("\n")),
     );
-    let text = &shelf.files["sessions/a.jsonl"];
+    let text = only(&shelf);
     assert_eq!(text.matches("[REDACTED:document]").count(), 5);
     assert_eq!(
         (text.matches("half").count(), text.matches(&letters).count()),
@@ -172,7 +190,7 @@ fn share_leaves_out_pieces_of_messages_and_documents() {
 fn share_leaves_out_a_session_that_is_nested_too_deeply() {
     let deep = format!(r#"{{"a":{}"\u0067hp_"{}}}"#, "[".repeat(400), "]".repeat(400));
     let (shelf, manifest) = shared("a.jsonl", &with_record(&deep));
-    assert!(!shelf.files.contains_key("sessions/a.jsonl"));
+    assert!(!shelf.files.keys().any(|name| name.starts_with("sessions/")));
     assert!(manifest.left_out[0].1.contains("nested deeper than 256 levels"));
 }
 
@@ -183,10 +201,13 @@ fn share_names_no_file_like_a_device_of_windows() {
         ("NUL.x.jsonl", "session-NUL.x"),
         ("console.jsonl", "console"),
     ] {
-        let (shelf, _) = shared(name, CLAUDE);
+        let mut sessions = sessions_of("s.jsonl", CLAUDE);
+        sessions[0].files.push(self::file(name, CLAUDE));
+        let (_, manifest) = shared_as(&sessions, Form::Native, ALL);
+        let subagent = &manifest.entries[0].files[1];
         assert!(
-            shelf.files.contains_key(&format!("sessions/{file}.jsonl")),
-            "{name}"
+            subagent.ends_with(&format!("/subagents/{file}.jsonl")),
+            "{subagent}"
         );
     }
 }
@@ -236,7 +257,7 @@ fn share_keeps_every_byte_of_records_without_redactions_and_leaves_out_broken_li
         }
     });
     let expected: String = lines.collect();
-    assert_eq!(shelf.files["sessions/5b1f6e0a.jsonl"], expected);
+    assert_eq!(*only(&shelf), expected);
     let entry = &manifest.entries[0];
     assert_eq!(entry.lines_left_out, 1);
     let redactions: Vec<_> = entry
@@ -255,7 +276,6 @@ fn share_writes_a_manifest_with_rank_reason_outcome_redactions_and_places() {
     let json = |name: &str| entry.get(name).unwrap().to_json();
     for (name, expected) in [
         ("rank", "1"),
-        ("file", "\"sessions/s.jsonl\""),
         ("subagents", "[]"),
         ("agent", "\"claude-code\""),
         ("created_at", "\"2026-10-01T09:00:00.000Z\""),
@@ -268,9 +288,10 @@ fn share_writes_a_manifest_with_rank_reason_outcome_redactions_and_places() {
     ] {
         assert_eq!(json(name), expected, "{name}");
     }
-    assert_eq!(
-        json("review"),
-        r#"[{"file":"sessions/s.jsonl","line":2,"field":".message.content"}]"#
+    let review = json("review");
+    assert!(
+        review.ends_with(r#".jsonl","line":2,"field":".message.content"}]"#),
+        "{review}"
     );
     assert!(!shelf.files[MANIFEST].contains("Jones"));
 }
@@ -282,9 +303,10 @@ fn share_leaves_no_identity_in_names_card_or_manifest() {
         CLAUDE,
     );
     let names: Vec<_> = shelf.files.keys().collect();
-    assert_eq!(
-        names,
-        ["README.md", MANIFEST, "sessions/REDACTED-email-1-fix.v2.jsonl"]
+    assert_eq!(names.len(), 3);
+    assert!(
+        names[2].starts_with("sessions/2026-10-01-mail-café-to-1-50-"),
+        "{names:?}"
     );
     for (name, text) in &shelf.files {
         assert!(
@@ -301,7 +323,7 @@ fn share_writes_lines_that_python_reads() {
         "a\u{2028}b\u{85}c \\ud83d \\\\ud83d \\ude00\\ud83d\\ude00",
     );
     let (shelf, _) = shared("s.jsonl", &text);
-    let text = &shelf.files["sessions/s.jsonl"];
+    let text = only(&shelf);
     assert!(
         text.contains(r"a\u2028b\u0085c \ufffd \\ud83d \ufffd\ud83d\ude00"),
         "{text}"
@@ -315,10 +337,10 @@ fn share_converts_sessions_that_datasets_does_not_recognise() {
     let reply = turn.replace("user", "assistant").replace("\"1\"", "\"2\"");
     let text = format!("{start}\n{turn}\n{reply}\n");
     let (shelf, _) = shared("new.jsonl", &text.replace("\"cwd\"", "\"version\":2,\"cwd\""));
-    assert!(shelf.files["sessions/new.jsonl"].starts_with(r#"{"type":"session_start""#));
+    assert!(only(&shelf).starts_with(r#"{"type":"session_start""#));
     // `teich` takes a session without a version for one of Pi.
     let (shelf, _) = shared("old.jsonl", &text);
-    let converted = &shelf.files["sessions/old.jsonl"];
+    let converted = only(&shelf);
     assert!(
         converted.starts_with(r#"{"type":"session","version":3,"#),
         "{converted}"
@@ -351,25 +373,29 @@ fn share_writes_subagents_into_the_folder_of_their_session_and_once() {
         .keys()
         .filter(|name| name.starts_with("sessions/"))
         .collect();
+    let stem = names[0].trim_end_matches(".jsonl");
     assert_eq!(
         names,
-        ["sessions/s.jsonl", "sessions/s/subagents/agent-user-1.jsonl"]
+        [
+            &format!("{stem}.jsonl"),
+            &format!("{stem}/subagents/agent-user-1.jsonl")
+        ]
     );
     let files: Vec<_> = manifest.entries.iter().map(|entry| entry.files.clone()).collect();
-    assert_eq!(files[0], ["sessions/s/subagents/agent-user-1.jsonl"]);
-    assert_eq!(
-        files[1],
-        ["sessions/s.jsonl", "sessions/s/subagents/agent-user-1.jsonl"]
-    );
+    assert_eq!(files[0], [names[1].clone()]);
+    assert_eq!(files[1], [names[0].clone(), names[1].clone()]);
 }
 
 #[test]
-fn share_gives_sessions_of_the_same_name_names_of_their_own() {
+fn share_names_files_by_date_objective_and_id_and_no_two_alike() {
     let mut sessions = sessions_of("a/events.jsonl", CLAUDE);
     sessions.append(&mut sessions_of("b/Events.jsonl", CLAUDE));
-    let (shelf, _) = shared_as(&sessions, Form::Native, ALL);
-    assert!(shelf.files.contains_key("sessions/events.jsonl"));
-    assert!(shelf.files.contains_key("sessions/Events-2.jsonl"));
+    let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
+    let names: Vec<_> = manifest.entries.iter().map(|entry| &entry.files[0]).collect();
+    let start = "sessions/2026-10-01-mail-café-to-1-50-";
+    assert!(names[0].starts_with(start), "{names:?}");
+    assert_eq!(*names[1], names[0].replace(".jsonl", "-2.jsonl"));
+    assert!(names.iter().all(|name| shelf.files.contains_key(*name)));
 }
 
 #[test]
@@ -380,7 +406,7 @@ fn share_writes_units_of_known_outcome_only_and_counts_the_others() {
         manifest.left_out,
         [("a.jsonl".into(), "its outcome is not known".into())]
     );
-    sessions[0].success = Some(true);
+    sessions[0].outcome = Some((true, 0.9));
     let (shelf, manifest) = shared_as(&sessions, Form::Knowledgepulse, ALL);
     assert_eq!(manifest.left_out, []);
     let unit = parse_str(shelf.files["units.jsonl"].trim()).unwrap();
@@ -394,8 +420,48 @@ fn share_writes_units_of_known_outcome_only_and_counts_the_others() {
             .get("confidence")
             .unwrap()
             .as_number(),
-        Some(0.5)
+        Some(0.9)
     );
+}
+
+/// A trace that is a unit, but for the score that it has not got.
+fn unit(id: u32, objective: &str, score: f64) -> String {
+    format!(
+        r#"{{"@context":"https://openknowledgepulse.org/schema/v1","@type":"ReasoningTrace","id":"kp:trace:{id}","metadata":{{"created_at":"2026-01-01T00:00:00Z","task_domain":"code","success":true,"quality_score":{score},"visibility":"network","privacy_level":"aggregated"}},"task":{{"objective":"{objective}"}},"steps":[{{"step_id":0,"type":"thought","content":"{objective}"}},{{"step_id":1,"type":"tool_call","content":"run","tool":{{"name":"bash"}}}}],"outcome":{{"result_summary":"","confidence":0.9}}}}"#
+    ) + "\n"
+}
+
+#[test]
+fn share_scores_units_against_those_before_them_and_keeps_scores_that_traces_bring() {
+    let text = unit(1, "repair the parser of dates", 0.0)
+        + &unit(2, "repair the parser of dates", 0.0)
+        + &unit(3, "draw a map of all rivers", 0.0)
+        + &unit(4, "translate the menu", 0.625);
+    let (shelf, manifest) = shared_as(&sessions_of("t.jsonl", &text), Form::Knowledgepulse, ALL);
+    let written: Vec<f64> = shelf.files["units.jsonl"]
+        .lines()
+        .map(|line| parse_str(line).unwrap())
+        .map(|unit| {
+            unit.at(&["metadata", "quality_score"])
+                .unwrap()
+                .as_number()
+                .unwrap()
+        })
+        .collect();
+    // What `kp-score score units.jsonl` says, in the same order.
+    let engine = Engine::default();
+    let again = quality(&engine);
+    for (line, score) in shelf.files["units.jsonl"].lines().zip(&written).take(3) {
+        assert_eq!(again.of(&parse_str(line).unwrap()).unwrap(), *score);
+    }
+    assert!(written[1] < written[0] && written[0] < written[2], "{written:?}");
+    assert_eq!(written[3], 0.625);
+    let in_manifest: Vec<_> = manifest
+        .entries
+        .iter()
+        .filter_map(|entry| entry.quality_score)
+        .collect();
+    assert_eq!(in_manifest, written);
 }
 
 #[test]
@@ -415,7 +481,7 @@ fn share_repairs_units_where_it_can_and_refuses_others_with_a_reason() {
         unit.to_json(),
         concat!(
             r#"{"@context":"https://openknowledgepulse.org/schema/v1","@type":"ReasoningTrace","id":"kp:trace:1","#,
-            r#""metadata":{"created_at":"2026-01-01T00:00:00.000Z","task_domain":"default","success":true,"quality_score":0,"visibility":"network","privacy_level":"aggregated"},"#,
+            r#""metadata":{"created_at":"2026-01-01T00:00:00.000Z","task_domain":"default","success":true,"quality_score":0.1,"visibility":"network","privacy_level":"aggregated"},"#,
             r#""task":{"objective":"x"},"steps":[{"step_id":0,"type":"thought"}],"outcome":{"result_summary":"","confidence":0.5}}"#
         )
     );
@@ -439,28 +505,54 @@ fn share_repairs_units_where_it_can_and_refuses_others_with_a_reason() {
 
 /// Returns what a conversation has in every format: its objective, and of each step its type, content, tool and input.
 fn told(trace: &Value) -> Vec<String> {
-    let objective = trace.get("task").unwrap().get("objective").unwrap().to_json();
-    let steps = trace
-        .get("steps")
-        .unwrap()
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|step| {
-            let field = |name: &str| step.get(name).map(Value::to_json).unwrap_or_default();
-            let tool = step
-                .get("tool")
-                .and_then(|tool| tool.get("name"))
-                .map(Value::to_json);
-            format!(
-                "{} {} {} {}",
-                field("type"),
-                field("content"),
-                tool.unwrap_or_default(),
-                field("input")
-            )
-        });
-    [objective].into_iter().chain(steps).collect()
+    let objective = trace.at(&["task", "objective"]).unwrap().to_json();
+    let reasoning = trace
+        .at(&["metadata", "imported", "reasoning"])
+        .map(Value::to_json);
+    let steps = trace.get("steps").unwrap().as_array().unwrap().iter();
+    let steps = steps.map(|step| {
+        let field = |path: &[&str]| step.at(path).map(Value::to_json).unwrap_or_default();
+        let [kind, content, tool, input] =
+            [&["type"][..], &["content"], &["tool", "name"], &["input"]].map(field);
+        format!("{kind} {content} {tool} {input}")
+    });
+    [objective, reasoning.unwrap_or_default()]
+        .into_iter()
+        .chain(steps)
+        .collect()
+}
+
+/// Returns what is in the turns of a trace, whichever order that has within a turn: messages have the words before the calls.
+fn told_by_turns(trace: &Value) -> Vec<Vec<String>> {
+    let mut turns: Vec<(bool, Vec<String>)> = vec![(false, Vec::new())];
+    let mut words = |is_agent: bool, text: &str| {
+        if turns.last().unwrap().0 != is_agent {
+            turns.push((is_agent, Vec::new()));
+        }
+        let turn = &mut turns.last_mut().unwrap().1;
+        turn.extend(text.split_whitespace().map(str::to_owned));
+    };
+    words(
+        false,
+        trace
+            .at(&["task", "objective"])
+            .unwrap()
+            .as_str()
+            .unwrap_or_default(),
+    );
+    for step in trace.get("steps").unwrap().as_array().unwrap() {
+        let text = |path: &[&str]| {
+            step.at(path)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let is_agent = text(&["type"]) == "thought" || step.get("tool").is_some();
+        words(is_agent, &text(&["content"]));
+    }
+    let mut turns: Vec<_> = turns.into_iter().map(|(_, words)| words).collect();
+    turns.iter_mut().for_each(|words| words.sort());
+    turns
 }
 
 /// The files of recordings, with their texts.
@@ -505,7 +597,10 @@ fn share_writes_every_recording_so_that_it_is_read_as_the_same_trace() {
                 assert_eq!(manifest.left_out, []);
                 let file = &manifest.entries[0].files[0];
                 let after = read(file, &shelf.files[file]);
-                let is_same = |(_, _, after): &(FormatName, Option<u64>, Value)| told(after) == told(&before);
+                let is_same = |(_, _, after): &(FormatName, Option<u64>, Value)| match form {
+                    Form::Messages => told_by_turns(after) == told_by_turns(&before),
+                    _ => told(after) == told(&before),
+                };
                 let all = || after.iter().map(|after| told(&after.2)).collect::<Vec<_>>();
                 assert!(
                     after.iter().any(is_same),
@@ -526,10 +621,12 @@ fn share_stops_when_it_is_told_to() {
     let sessions: Vec<_> = (0..100)
         .flat_map(|at| sessions_of(&format!("{at}.jsonl"), CLAUDE))
         .collect();
+    let engine = Engine::default();
     let settings = Settings {
         form: Form::Native,
         cleaner: &|| Cleaner::new(ALL),
         identifiers: true,
+        quality: &quality(&engine),
         chosen: String::new(),
         program: String::new(),
     };
@@ -538,7 +635,14 @@ fn share_stops_when_it_is_told_to() {
         calls.set(calls.get() + 1);
         calls.get() < 3
     };
-    let stopped = share(&sessions, &settings, &mut Shelf::default(), &go_on);
+    let stopped = share(
+        Set::default(),
+        &[],
+        &sessions,
+        &settings,
+        &mut Shelf::default(),
+        &go_on,
+    );
     assert!(matches!(stopped, Err(ShareError::Interrupted)));
 }
 
@@ -577,51 +681,280 @@ fn card_tells_whether_identifiers_were_replaced() {
     assert!(secrets.files[CARD].contains("replaced secrets alone "));
 }
 
-#[test]
-fn folder_appears_with_all_its_files_or_not_at_all() {
-    let around = tempfile::tempdir().unwrap();
-    let target = around.path().join("new/shared");
-    let write = |text: &str| {
-        let mut folder = Folder::create(&target).unwrap();
-        folder.create("sessions/a.jsonl").unwrap();
-        folder.write(text.as_bytes()).unwrap();
-        folder.create(MANIFEST).unwrap();
-        let entry = r#"{"rank":1,"file":"sessions/a.jsonl","subagents":[],"stands_for":1,"redactions":{}}"#;
-        folder.write(entry.as_bytes()).unwrap();
-        folder
+/// Shares sessions into a folder, which keeps what it has.
+fn add_to(target: &Path, sessions: Vec<Session>, form: Form, removed: &[usize]) -> Manifest {
+    let mut folder = Folder::create(target).unwrap();
+    let (set, form) = folder.set(Some(form)).unwrap();
+    let sessions = set.new_among(sessions);
+    let engine = Engine::default();
+    let settings = Settings {
+        form,
+        cleaner: &|| Cleaner::new(ALL),
+        identifiers: true,
+        quality: &quality(&engine),
+        chosen: "All of them".into(),
+        program: "kp-score 0.0.0".into(),
     };
-    drop(write("half"));
-    assert!(!target.exists());
-    for text in ["first", "second"] {
-        write(text).finish().unwrap();
-        assert_eq!(fs::read_to_string(target.join("sessions/a.jsonl")).unwrap(), text);
-    }
-    assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
-    // What somebody else has put there is not lost.
-    fs::create_dir(target.join(".git")).unwrap();
-    fs::write(target.join(".git/config"), "precious").unwrap();
-    let taken = Folder::create(&target).err().unwrap();
-    assert!(
-        matches!(&taken, FolderError::Taken(_, file) if file == ".git/config"),
-        "{taken}"
+    let manifest = share(set, removed, &sessions, &settings, &mut folder, &|_| true).unwrap();
+    folder.finish().unwrap();
+    manifest
+}
+
+/// A session of so many turns.
+fn session(number: u32, turns: u32) -> Vec<Session<'static>> {
+    let turn = |at: u32| {
+        let parent = if at == 0 {
+            "null".into()
+        } else {
+            format!("\"u{}\"", at - 1)
+        };
+        let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
+        format!(
+            r#"{{"type":"{role}","sessionId":"s{number}","uuid":"u{at}","parentUuid":{parent},"timestamp":"2026-10-01T09:{number:02}:{at:02}.000Z","message":{{"role":"{role}","content":"Words {number} of turn {at}"}}}}"#
+        ) + "\n"
+    };
+    let mut sessions = sessions_of(
+        &format!("s{number}.jsonl"),
+        &(0..turns).map(turn).collect::<String>(),
     );
+    sessions[0].outcome = Some((true, 0.9));
+    sessions
+}
+
+/// Returns the files of a folder with their texts.
+fn files_in(folder: &Path) -> BTreeMap<String, String> {
+    let entries = walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap);
+    let files = entries.filter(|entry| entry.file_type().is_file());
+    let file = |entry: walkdir::DirEntry| {
+        let name = entry.path().strip_prefix(folder).unwrap().display().to_string();
+        (name, fs::read_to_string(entry.path()).unwrap())
+    };
+    files.map(file).collect()
 }
 
 #[test]
-fn folder_refuses_what_was_not_shared() {
+fn share_adds_to_a_folder_replaces_what_has_grown_and_takes_out_what_is_named() {
+    for form in Form::ALL {
+        let around = tempfile::tempdir().unwrap();
+        let target = around.path().join("new/shared");
+        let told = |folder: &Path| {
+            let manifest = fs::read_to_string(folder.join(MANIFEST)).unwrap();
+            let lines: Vec<Value> = manifest.lines().map(|line| parse_str(line).unwrap()).collect();
+            let name = |line: &Value| {
+                let [session, steps] = ["session", "steps"].map(|name| line.get(name).unwrap().to_json());
+                let file = line.get("file").unwrap().as_str().unwrap();
+                let text = fs::read_to_string(folder.join(file)).unwrap();
+                // The line is that of the session.
+                let line = line
+                    .get("line")
+                    .and_then(Value::as_number)
+                    .map(|line| line as usize);
+                let row = line.map_or(text.as_str(), |line| text.lines().nth(line - 1).unwrap());
+                let number = session.trim_matches(['"', 's']).to_owned();
+                assert!(row.contains(&format!("Words {number} of turn")), "{row}");
+                format!("{session} {steps}")
+            };
+            lines.iter().map(name).collect::<Vec<_>>()
+        };
+        add_to(
+            &target,
+            [session(1, 4), session(2, 4), session(3, 4)]
+                .into_iter()
+                .flatten()
+                .collect(),
+            *form,
+            &[],
+        );
+        assert_eq!(told(&target), ["\"s1\" 3", "\"s2\" 3", "\"s3\" 3"]);
+        let first = files_in(&target);
+        // The same again changes nothing.
+        let manifest = add_to(&target, session(2, 4), *form, &[]);
+        assert_eq!(manifest.entries, []);
+        assert_eq!(files_in(&target), first);
+        // The second one goes on, and a fourth comes.
+        add_to(
+            &target,
+            [session(2, 6), session(4, 4)].into_iter().flatten().collect(),
+            *form,
+            &[],
+        );
+        assert_eq!(told(&target), ["\"s1\" 3", "\"s2\" 5", "\"s3\" 3", "\"s4\" 3"]);
+        // What was taken out does not come back.
+        add_to(&target, Vec::new(), *form, &[0]);
+        add_to(&target, session(1, 8), *form, &[]);
+        assert_eq!(told(&target), ["\"s2\" 5", "\"s3\" 3", "\"s4\" 3"]);
+        assert!(
+            !files_in(&target)
+                .values()
+                .any(|text| text.contains("Words 1 of turn"))
+        );
+        assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
+        assert!(!target.join(".kp-score").exists());
+    }
+}
+
+#[test]
+fn share_keeps_what_the_user_has_written_into_the_folder() {
+    for form in [Form::Native, Form::Messages] {
+        let around = tempfile::tempdir().unwrap();
+        let target = around.path();
+        // A clone of a repository.
+        for (name, text) in [
+            (".git/config", "precious"),
+            (".gitattributes", "*.jsonl filter=lfs"),
+            (
+                "README.md",
+                "---\nlicense: mit\nsize_categories:\n- n<1K\nlanguage: [en]\n---\n# Mine\n",
+            ),
+        ] {
+            let path = target.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        add_to(target, session(1, 4), form, &[]);
+        let card = fs::read_to_string(target.join(CARD)).unwrap();
+        assert!(card.starts_with("---\nlicense: mit\nlanguage: [en]\n"), "{card}");
+        assert!(
+            card.contains("# Mine\n") && card.contains("1 session, 2026-10-01"),
+            "{card}"
+        );
+        fs::write(
+            target.join(CARD),
+            card.replace("# Mine\n", "# Mine\n\nAsk me.\n")
+                .replace("mit", "cc-by-4.0"),
+        )
+        .unwrap();
+        add_to(target, session(2, 4), form, &[]);
+        let again = fs::read_to_string(target.join(CARD)).unwrap();
+        assert_eq!(again.matches("kp-score: begin").count(), 1);
+        assert_eq!(again.matches("configs:").count(), 1);
+        assert!(
+            again.contains("license: cc-by-4.0") && again.contains("Ask me.") && again.contains("2 sessions"),
+            "{again}"
+        );
+        assert_eq!(
+            fs::read_to_string(target.join(".git/config")).unwrap(),
+            "precious"
+        );
+        // A session that somebody has edited is not replaced by what it has grown to.
+        let file = Set::read(target)
+            .unwrap()
+            .unwrap()
+            .files()
+            .into_iter()
+            .min()
+            .unwrap()
+            .to_owned();
+        let text = fs::read_to_string(target.join(&file)).unwrap();
+        fs::write(target.join(&file), text.replace("Words", "Edited")).unwrap();
+        let grown = [session(1, 8), session(2, 8)].into_iter().flatten().collect();
+        let manifest = add_to(target, grown, form, &[]);
+        assert!(
+            manifest.left_out[0].1.contains("it was edited in the folder"),
+            "{:?}",
+            manifest.left_out
+        );
+        assert!(fs::read_to_string(target.join(&file)).unwrap().contains("Edited"));
+    }
+}
+
+#[test]
+fn folder_refuses_what_is_somebody_elses_by_its_name() {
     let around = tempfile::tempdir().unwrap();
     let path = |name: &str| around.path().join(name);
-    fs::create_dir(path("empty")).unwrap();
-    Folder::create(&path("empty")).unwrap();
-    fs::create_dir(path("full")).unwrap();
-    fs::write(path("full").join(MANIFEST), "{\"rank\":1}").unwrap();
+    let refusal = |name: &str, form: Form| {
+        let folder = Folder::create(&path(name))?;
+        folder.set(Some(form)).map(drop)
+    };
     fs::write(path("file"), "").unwrap();
-    for name in ["full", "file"] {
+    for (folder, file) in [("other", MANIFEST), ("taken", "messages.jsonl")] {
+        fs::create_dir(path(folder)).unwrap();
+        fs::write(path(folder).join(file), "{\"rank\":1}\n").unwrap();
+        let refused = refusal(folder, Form::Messages);
         assert!(
-            matches!(Folder::create(&path(name)), Err(FolderError::Taken(..))),
-            "{name}"
+            matches!(&refused, Err(FolderError::Taken(_, taken)) if taken == file),
+            "{refused:?}"
         );
     }
+    assert!(matches!(
+        refusal("file", Form::Native),
+        Err(FolderError::Taken(..))
+    ));
+    // Beside native sessions its name is no obstacle.
+    assert!(refusal("taken", Form::Native).is_ok());
+    add_to(&path("native"), session(1, 4), Form::Native, &[]);
+    assert!(matches!(
+        refusal("native", Form::Atif),
+        Err(FolderError::OtherForm(..))
+    ));
+    let open = Folder::create(&path("native")).unwrap();
+    assert!(matches!(
+        refusal("native", Form::Native),
+        Err(FolderError::Busy(_))
+    ));
+    drop(open);
+    // Nothing is left of a folder that was not written.
+    drop(Folder::create(&path("none")).unwrap());
+    assert!(!path("none").exists());
+    #[cfg(unix)]
+    {
+        fs::create_dir(path("linked")).unwrap();
+        std::os::unix::fs::symlink(path("other"), path("linked/sessions")).unwrap();
+        assert!(matches!(
+            refusal("linked", Form::Native),
+            Err(FolderError::Taken(..))
+        ));
+    }
+}
+
+#[test]
+fn folder_ends_what_was_committed_and_undoes_what_was_not() {
+    let around = tempfile::tempdir().unwrap();
+    let target = around.path();
+    add_to(target, session(1, 4), Form::Native, &[]);
+    let before = files_in(target);
+    let new = target.join(".kp-score/new");
+    let begin = || {
+        fs::create_dir_all(new.join("sessions")).unwrap();
+        fs::write(new.join("sessions/b.jsonl"), "b").unwrap();
+        fs::write(
+            new.join(MANIFEST),
+            before[MANIFEST].replace("\"rank\":1", "\"rank\":7"),
+        )
+        .unwrap();
+    };
+    begin();
+    drop(Folder::create(target).unwrap());
+    assert_eq!(files_in(target), before);
+    begin();
+    fs::write(target.join(".kp-score/commit"), "sessions/gone.jsonl\n").unwrap();
+    drop(Folder::create(target).unwrap());
+    let after = files_in(target);
+    assert_eq!(after["sessions/b.jsonl"], "b");
+    assert!(after[MANIFEST].contains("\"rank\":7"));
+    assert_eq!(after.len(), before.len() + 1);
+}
+
+#[test]
+fn set_finds_sessions_by_the_log_and_by_the_trace() {
+    let around = tempfile::tempdir().unwrap();
+    add_to(around.path(), session(1, 4), Form::Native, &[]);
+    let set = Set::read(around.path()).unwrap().unwrap();
+    let time = Some("2026-10-01T09:01:00.000Z");
+    let id = set.lines()[0].get("id").unwrap().as_str();
+    assert_eq!(set.find(None, Some("s1"), time, 3), Some(Published::Here(0)));
+    assert_eq!(set.find(None, Some("s1"), time, 4), Some(Published::Grown(0)));
+    assert_eq!(set.find(id, None, None, 3), Some(Published::Here(0)));
+    // Runs of one task have its name, and begin at other times.
+    assert_eq!(
+        set.find(
+            Some("kp:trace:x"),
+            Some("s1"),
+            Some("2026-10-02T09:01:00.000Z"),
+            4
+        ),
+        None
+    );
 }
 
 #[test]
@@ -638,8 +971,9 @@ fn sessions_of_takes_traces_and_files() {
     assert_eq!(manifest.entries.len(), 2);
     let reason = "it cannot be read: trace.steps must be an array, got number";
     assert_eq!(manifest.left_out, [("trace-3".to_owned(), reason.to_owned())]);
-    assert!(shelf.files["sessions/5b1f6e0a.jsonl"].starts_with(r#"{"type":"summary""#));
-    assert!(shelf.files["sessions/trace-2.jsonl"].starts_with(r#"{"type":"session""#));
+    assert!(shelf.files[&manifest.entries[0].files[0]].starts_with(r#"{"type":"summary""#));
+    let second = &manifest.entries[1].files[0];
+    assert!(shelf.files[second].starts_with(r#"{"type":"session""#));
 }
 
 #[test]

@@ -36,6 +36,11 @@ impl Kept {
             .map_err(|error| cannot_keep(&error))
     }
 
+    /// Returns how many texts there are.
+    pub(crate) fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
     /// Reads a text back by its index.
     pub(crate) fn get(&mut self, index: usize) -> Result<String> {
         let (start, end) = (self.starts[index], self.starts[index + 1]);

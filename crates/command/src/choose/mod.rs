@@ -4,7 +4,12 @@ pub(crate) mod kept;
 pub(crate) mod known;
 pub(crate) mod labels;
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
 
 use clap::Args;
 use knowledgepulse_error::Error;
@@ -12,16 +17,17 @@ use knowledgepulse_index::{
     memory::Memory,
     method::Method,
     options::MemoryOptions,
-    shared::lock,
+    shared::{SharedMemory, lock},
     traces::{TraceEntry, TraceMemory},
 };
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_score::{
     Scorer,
     engine::{Comparable, Status},
     select::{Candidates, Chosen, Count, Neighbour, SelectOptions, Selection, Unfit, select},
     weights::Profiles,
 };
+use knowledgepulse_share::{self as share, MANIFEST, Published, TOLD_CONFIDENCE};
 use knowledgepulse_trace::label::Label;
 
 use crate::{
@@ -46,20 +52,23 @@ use crate::{
 /// How many of the traces that a chosen one stands for are listed.
 const MOST_LISTED: usize = 16;
 
+/// From this similarity on, two traces are mostly runs of one task.
+const LIKE: f64 = 0.4;
+
 /// How a set is chosen.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The set")]
 pub(crate) struct ChoiceArgs {
     /// How many traces: 20, or 5%
     #[arg(value_name = "N", value_parser = count, help_heading = None::<&str>)]
-    pub count: Count,
+    pub count: Option<Count>,
 
     /// Outcomes by id: JSON Lines or CSV with id, success or reward
     #[arg(long, value_name = "FILE")]
     pub labels: Option<String>,
 
-    /// Traces that are shared already: a file of traces, or a memory
-    #[arg(long, value_name = "FILE")]
+    /// Traces that are shared already: a folder of share, a file of traces, or a memory
+    #[arg(long, value_name = "PATH")]
     pub known: Option<String>,
 
     /// Keep room for N failures of tasks that nobody solved
@@ -83,8 +92,82 @@ pub(crate) struct Set {
     method: Method,
     /// The traces, in the order of the input.
     pub scored: Vec<Scored>,
+    /// What the labels tell of each: its success, and how sure that is.
+    pub told: Vec<Option<(bool, f64)>>,
+    /// The traces that are shared already.
+    pub known: Memory,
     /// Their JSON, as ReasoningTraces.
     pub kept: Kept,
+    /// What was published already.
+    pub beside: Beside,
+}
+
+/// What [`choose`] does with traces that a set has already, or that belong to others: they are no candidates.
+pub(crate) struct Beside {
+    /// The sets: that of the folder first, then the one that `--known` names.
+    sets: Vec<share::Set>,
+    /// Whether sub-agents come with their sessions.
+    with_subagents: bool,
+    /// By the lines of the folder's manifest, the sessions that have grown since, and the places of their JSON.
+    pub grown: BTreeMap<usize, (Scored, usize)>,
+    pub grown_texts: Kept,
+    /// How many sessions are in a set, and how many of the folder were removed.
+    pub published: u64,
+    pub removed: u64,
+    /// How many sessions of sub-agents are no candidates.
+    pub subagents: u64,
+}
+
+impl Beside {
+    /// Returns nothing that is published.
+    pub(crate) fn nothing() -> Result<Self> {
+        Ok(Self {
+            sets: Vec::new(),
+            with_subagents: false,
+            grown: BTreeMap::new(),
+            grown_texts: Kept::new()?,
+            published: 0,
+            removed: 0,
+            subagents: 0,
+        })
+    }
+
+    /// Returns what a folder has.
+    pub(crate) fn set(set: share::Set) -> Result<Self> {
+        Ok(Self {
+            sets: vec![set],
+            with_subagents: true,
+            ..Self::nothing()?
+        })
+    }
+
+    /// Returns whether a trace is no candidate, and counts it.
+    fn holds(&mut self, scored: &Scored, facts: &Facts, text: &str) -> Result<bool> {
+        if self.with_subagents && facts.is_subagent {
+            self.subagents += 1;
+            return Ok(true);
+        }
+        let texts = [&scored.about.id, &facts.session, &facts.created_at];
+        let [id, session, time] = texts.map(|text| text.as_ref().map(Text::as_str));
+        let steps = scored.about.steps;
+        for (number, set) in self.sets.iter().enumerate() {
+            match set.find(id, session, time, steps) {
+                None => continue,
+                Some(Published::Removed) => self.removed += 1,
+                Some(Published::Grown(line)) if number == 0 && self.with_subagents => {
+                    let longest = self.grown.get(&line).map_or(0, |(scored, _)| scored.about.steps);
+                    if steps > longest {
+                        self.grown_texts.add(text)?;
+                        let place = self.grown_texts.len() - 1;
+                        self.grown.insert(line, (scored.clone(), place));
+                    }
+                }
+                Some(_) => self.published += 1,
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
 }
 
 /// Reads the inputs, and chooses a set of their traces. `beyond` as in [`SelectOptions::beyond`].
@@ -94,6 +177,7 @@ pub(crate) struct Set {
 pub(crate) fn choose(
     inputs: &Inputs,
     choice: &ChoiceArgs,
+    (beside, published): (Beside, Vec<String>),
     beyond: bool,
     host: &dyn Host,
     messages: &Messages,
@@ -131,35 +215,52 @@ pub(crate) fn choose(
         without_label: 0,
         kept: Kept::new()?,
         scored: Vec::new(),
+        told: Vec::new(),
+        beside,
         summary: Summary::new(),
         messages,
     };
+    let mut sources = Vec::new();
     if let Some(file) = choice.known.as_deref().filter(|_| known_memory.is_none()) {
-        if file == STDIN || !std::path::Path::new(file).is_file() {
-            return Err(Failure::file(format!("--known must be a file: {file}")));
+        let (files, set) = known_sources(file)?;
+        sources = files;
+        choosing.beside.sets.extend(set);
+    }
+    for (option, sources) in [("--known: ", sources), ("", published)] {
+        if sources.is_empty() {
+            continue;
         }
+        let first = sources[0].clone();
         let known = Inputs {
-            sources: vec![file.to_owned()],
+            sources,
             ..Inputs::default()
         };
+        let before = choosing.known_len();
         let seen = read(&known, Arc::clone(&prepare), &mut choosing, messages, stop)?;
         if let Some(lack) = seen.why_incomplete(stop) {
-            return Err(Failure::file(format!("--known: {lack}")));
+            return Err(Failure::file(format!("{option}{lack}")));
+        }
+        if choosing.known_len() == before {
+            return Err(Failure::file(format!("{option}{first} has no trace")));
         }
     }
-    choosing.begin();
+    let known = choosing.begin();
     let seen = read(inputs, prepare, &mut choosing, messages, stop)?;
     messages.stop_progress();
-    let selection = choosing.choose(
+    let only_new = choosing.beside.with_subagents;
+    let mut selection = choosing.choose(
         &SelectOptions {
-            count: choice.count,
+            count: choice.count.unwrap_or(Count::Number(0)),
             failures: choice.failures,
             threads: 0,
             beyond,
-            only_new: false,
+            only_new,
         },
         stop,
     )?;
+    if only_new && let Some(count) = choice.count {
+        end_at_copies(&mut selection, count.of(choosing.scored.len()), messages);
+    }
     Ok(Set {
         selection,
         summary: choosing.summary,
@@ -167,8 +268,64 @@ pub(crate) fn choose(
         status,
         method,
         scored: choosing.scored,
+        told: choosing.told,
+        known: known.map_or_else(|| new_memory(method), Memory::from),
         kept: choosing.kept,
+        beside: choosing.beside,
     })
+}
+
+/// Ends a set where its curve bends, but for traces that are unlike those before them, and says why it is smaller than was asked for.
+fn end_at_copies(selection: &mut Selection, asked: usize, messages: &Messages) {
+    let all = selection.chosen.len() + selection.left.len();
+    let unfit = selection.left.iter().filter(|left| left.unfit.is_some()).count();
+    let knee = selection.knee().unwrap_or(usize::MAX);
+    let mut at = 0;
+    selection.chosen.retain(|chosen| {
+        at += 1;
+        at <= knee || chosen.nearest_before < LIKE
+    });
+    let chosen = selection.chosen.len();
+    let others = all - chosen - unfit;
+    if chosen < asked && others > 0 {
+        messages.note(format!(
+            "{chosen} of {asked}: the other {others} are like these, or like what is shared already"
+        ));
+    }
+}
+
+/// Returns the files of traces that `--known` names, and the set that they are, if it is one.
+fn known_sources(name: &str) -> Result<(Vec<String>, Option<share::Set>)> {
+    let path = Path::new(name);
+    let is_manifest = path.file_name().is_some_and(|file| file == MANIFEST);
+    let folder = if is_manifest {
+        path.parent()
+    } else {
+        path.is_dir().then_some(path)
+    };
+    let Some(folder) = folder else {
+        if name == STDIN || !path.is_file() {
+            return Err(Failure::file(format!(
+                "--known must be a folder, or a file: {name}"
+            )));
+        }
+        return Ok((vec![name.to_owned()], None));
+    };
+    let set = share::Set::read(folder).map_err(|error| Failure::read(name, &error))?;
+    let set = set.filter(|set| !set.lines().is_empty());
+    let set = set.ok_or_else(|| Failure::file(format!("--known: {name} has no set that was shared")))?;
+    Ok((files_of(&set, folder), Some(set)))
+}
+
+/// Returns the paths of the files that a set in a folder has.
+pub(crate) fn files_of(set: &share::Set, folder: &Path) -> Vec<String> {
+    let files = set
+        .files()
+        .into_iter()
+        .map(|file| folder.join(file).display().to_string());
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    files
 }
 
 /// Collects the traces to choose from.
@@ -183,6 +340,8 @@ struct Choosing<'h> {
     without_label: u64,
     kept: Kept,
     scored: Vec<Scored>,
+    told: Vec<Option<(bool, f64)>>,
+    beside: Beside,
     summary: Summary,
     messages: &'h Messages,
 }
@@ -216,10 +375,16 @@ impl Sink<Prepared> for Choosing<'_> {
 }
 
 impl Choosing<'_> {
-    /// Goes on to the traces to choose from.
-    fn begin(&mut self) {
-        self.candidates = self.known.take().as_mut().map(Candidates::beside);
+    fn known_len(&mut self) -> usize {
+        self.known.as_mut().map_or(0, |known| known.len(Instant::now()))
+    }
+
+    /// Goes on to the traces to choose from, and returns those that are shared already.
+    fn begin(&mut self) -> Option<TraceMemory> {
+        let mut known = self.known.take();
+        self.candidates = known.as_mut().map(Candidates::beside);
         self.summary.begin();
+        known
     }
 
     fn add(
@@ -245,11 +410,14 @@ impl Choosing<'_> {
             label: label.as_ref(),
             model: embedded.and_then(|embedded| embedded.origin.model.as_ref()),
         };
-        let Some(candidates) = &mut self.candidates else {
+        if self.candidates.is_none() {
             let added = self.known.as_mut().map(|known| known.add(entry, Instant::now()));
             return added.transpose().map(drop).map_err(|error| failed(&error));
-        };
-        let mut labelled = None;
+        }
+        if self.beside.holds(&scored, &facts, text)? {
+            return Ok(());
+        }
+        let (mut told, mut labelled) = (None, None);
         if let Some(labels) = &mut self.labels {
             let names = names_of(&scored.place.source);
             match labels.of(scored.about.id.iter().chain(&facts.ids).chain(&names)) {
@@ -260,12 +428,16 @@ impl Choosing<'_> {
                     facts.outcome.confidence = label.confidence.unwrap_or(facts.outcome.confidence);
                     scored.about.success = Some(label.success);
                     labelled = Some(with_success(text, label.success));
+                    told = Some((label.success, label.confidence.unwrap_or(TOLD_CONFIDENCE)));
                 }
             }
         }
-        candidates
-            .add(entry, facts.outcome, facts.unfit)
-            .map_err(|error| failed(&error))?;
+        self.told.push(told);
+        if let Some(candidates) = &mut self.candidates {
+            candidates
+                .add(entry, facts.outcome, facts.unfit)
+                .map_err(|error| failed(&error))?;
+        }
         self.summary.add(&scored);
         self.scored.push(scored);
         self.kept.add(labelled.as_deref().unwrap_or(text))

@@ -5,9 +5,9 @@ use clap::Args;
 use super::score::report_options;
 use crate::{
     args::InputArgs,
-    choose::{ChoiceArgs, choose},
+    choose::{Beside, ChoiceArgs, choose},
     desk::Report,
-    error::{Exit, Result},
+    error::{Exit, Failure, Result},
     files::stop::Stop,
     host::Host,
     show::{
@@ -56,6 +56,9 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         input,
         results,
     } = args;
+    if choice.count.is_none() {
+        return Err(Failure::usage("select needs a number of traces: 20, or 5%"));
+    }
     let wanted = Wanted {
         format: results.format,
         explains: false,
@@ -66,7 +69,15 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     let inputs = input.open(&wanted.files(), &read, messages)?;
     let mut results = Results::open(wanted, Table::in_order(), messages, stop)?;
     let has_report = wanted.report.is_some();
-    let mut set = choose(&inputs, choice, has_report, host, messages, stop)?;
+    let mut set = choose(
+        &inputs,
+        choice,
+        (Beside::nothing()?, Vec::new()),
+        has_report,
+        host,
+        messages,
+        stop,
+    )?;
 
     let chosen = std::mem::take(&mut set.selection.chosen);
     results.begin()?;

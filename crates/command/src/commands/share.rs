@@ -2,33 +2,37 @@
 
 use std::{
     collections::HashMap,
-    fs::File,
+    fs::{self, File},
     io::{self, IsTerminal},
     ops::ControlFlow,
     path::Path,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use clap::Args;
 use knowledgepulse_formats::{
+    FormatName,
     encoding::Decoder,
     input::compression::{Input, read_text},
 };
 use knowledgepulse_json::{Text, Value, parse_str};
-use knowledgepulse_score::select::Chosen;
+use knowledgepulse_score::select::Selection;
 use knowledgepulse_share::{
-    Entry, Folder, Form, Manifest, Session, Settings, ShareError, share, sources::Sources,
+    self as share, Entry, FOUND_FROM, Folder, FolderError, Form, MANIFEST, Manifest, Quality, Session,
+    Settings, ShareError, TOLD_CONFIDENCE, share, sources::Sources,
 };
 
 use super::clean::CleaningArgs;
 use crate::{
     VERSION,
     args::{InputArgs, one_of},
-    choose::{ChoiceArgs, Set, choose, kept::Kept},
+    choose::{Beside, ChoiceArgs, Set, choose, files_of, kept::Kept, known::new_memory},
     error::{Exit, Failure, Result},
     files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
     find::sessions,
     host::Host,
+    read::Inputs,
     score::scored::Scored,
     show::{
         messages::Messages,
@@ -40,7 +44,10 @@ use crate::{
 /// How much of an objective is shown, in columns.
 const OBJECTIVE_WIDTH: usize = 60;
 
-/// Write a set of sessions, cleaned, into a folder that you may publish and others load
+/// So long ago a session of this machine was written to last, unless `--settled` says otherwise: half of one would be shared.
+const SETTLED: Duration = Duration::from_secs(30 * 60);
+
+/// Add sessions, cleaned, to a folder that you may publish and others load
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score share 20 -o shared/           of the sessions on this machine")]
 pub(crate) struct ShareArgs {
@@ -57,14 +64,22 @@ pub(crate) struct ShareArgs {
 /// What is written.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FolderArgs {
-    /// The folder: a new one, or one that was shared before
+    /// The folder: a new one, or one to add to; what is not ours in it stays
     #[arg(short, long, value_name = "FOLDER")]
     pub out: String,
 
-    /// native, messages, atif, or knowledgepulse (units)
-    #[arg(long = "as", value_name = "FORM", default_value = "native", hide_possible_values = true,
+    /// native, messages, atif, or knowledgepulse (units) [default: native, or that of the folder]
+    #[arg(long = "as", value_name = "FORM", hide_possible_values = true,
         value_parser = one_of(Form::ALL.iter().map(|form| (form.name(), *form))))]
-    pub form: Form,
+    pub form: Option<Form>,
+
+    /// Take a session out of the folder: its id or file in manifest.jsonl
+    #[arg(long, value_name = "ID")]
+    pub remove: Vec<String>,
+
+    /// Leave files for next time that were written to so short ago: 30m, 2h [default: 30m for this machine's sessions, else 0]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub settled: Option<Duration>,
 
     /// Write without asking
     #[arg(long)]
@@ -75,13 +90,35 @@ pub(crate) struct FolderArgs {
     pub review: bool,
 }
 
-/// Chooses a set, cleans it, shows it, asks, and writes it.
+/// Parses a time: a number and `s`, `m`, `h` or `d`, or 0.
+fn duration(text: &str) -> std::result::Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds = match &text[digits.len()..] {
+        "" if digits == "0" => Some(0),
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(60 * 60),
+        "d" => Some(24 * 60 * 60),
+        _ => None,
+    };
+    let number: Option<u64> = digits.parse().ok();
+    let seconds = number
+        .zip(seconds)
+        .and_then(|(number, seconds)| number.checked_mul(seconds));
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| "it must be a time such as 30m, 2h or 0".into())
+}
+
+/// Chooses sessions, cleans them, shows them, asks, and adds them to the folder.
 pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let FolderArgs {
         out,
         form,
+        remove,
         yes,
         review,
+        ..
     } = &args.folder;
     let reads_stdin = args.input.paths.iter().any(|path| path == STDIN);
     if !yes && (reads_stdin || !io::stdin().is_terminal() || !io::stderr().is_terminal()) {
@@ -89,79 +126,267 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             "share asks before it writes; without a terminal it needs --yes",
         ));
     }
-    let cleaner = args.cleaning.open()?;
-    let mut folder = Folder::create(Path::new(out)).map_err(|error| Failure::file(error.to_string()))?;
-    let read = [&args.choice.labels, &args.choice.known];
-    let inputs = input_of(args, messages)?.open(&[], &read, messages)?;
-    let set = choose(&inputs, &args.choice, false, host, messages, stop)?;
-    if stop.is_interrupted() {
-        return Err(Failure::interrupted("interrupted: nothing was shared"));
+    if args.choice.count.is_none() && remove.is_empty() {
+        return Err(Failure::usage(
+            "share needs a number of sessions to add, or --remove ID",
+        ));
     }
-    let files = Sources::of(&inputs.sources, text_of);
+    let of_folder = |error: FolderError| Failure::file(error.to_string());
+    let cleaner = args.cleaning.open()?;
+    let mut folder = Folder::create(Path::new(out)).map_err(of_folder)?;
+    let (set, form) = folder.set(*form).map_err(of_folder)?;
+    let removed = removed_of(&set, remove, out, messages)?;
+    let mut exit = Exit::Ok;
+    let mut chosen = None;
+    if args.choice.count.is_some() {
+        let inputs = inputs_of(args, messages)?;
+        let beside = Beside::set(set.clone())?;
+        let published = files_of(&set, Path::new(out));
+        let published = published
+            .into_iter()
+            .filter(|file| Path::new(file).exists())
+            .collect();
+        let chosen_set = choose(
+            &inputs,
+            &args.choice,
+            (beside, published),
+            false,
+            host,
+            messages,
+            stop,
+        )?;
+        if stop.is_interrupted() {
+            return Err(Failure::interrupted("interrupted: nothing was shared"));
+        }
+        exit = match &chosen_set.seen {
+            seen if seen.unread > 0 => Exit::File,
+            seen if seen.bad > 0 => Exit::BadLines,
+            _ => Exit::Ok,
+        };
+        chosen = Some((inputs, chosen_set));
+    }
+    let (files, known, how, picked, grown);
+    let mut sessions = Vec::new();
+    let given = &args.input;
+    let given = given
+        .success
+        .map(|success| (success, given.confidence.unwrap_or(TOLD_CONFIDENCE)));
+    let memory;
+    match chosen {
+        None => {
+            memory = new_memory(args.choice.novelty);
+            how = String::new();
+        }
+        Some((inputs, set_chosen)) => {
+            let Set {
+                selection,
+                scored,
+                told,
+                known: known_memory,
+                kept,
+                beside,
+                ..
+            } = set_chosen;
+            tell_beside(&beside, messages);
+            memory = known_memory;
+            how = chosen_how(&selection);
+            files = Sources::of(&inputs.sources, text_of);
+            picked = Mutex::new(kept);
+            grown = Mutex::new(beside.grown_texts);
+            known = (scored, told, beside.grown, selection.chosen);
+            let (scored, told, longer, chosen) = &known;
+            let session_of = |scored: &Scored, kept, index: usize, told: Option<(bool, f64)>| {
+                let (place, about) = (&scored.place, &scored.about);
+                Session {
+                    name: place.source.clone(),
+                    files: files.session_of(&place.source, about.format),
+                    line: Some(place.line),
+                    format: about.format,
+                    trace: Box::new(move || trace_at(kept, index)),
+                    outcome: told.or(given.filter(|_| about.format != FormatName::Trace)),
+                    rank: 0,
+                    reason: String::new(),
+                    stands_for: 0,
+                    replaces: None,
+                }
+            };
+            let lines = set.lines();
+            for (line, (scored, text)) in longer.iter().filter(|(line, _)| !removed.contains(line)) {
+                let number = |name: &str| {
+                    let number = lines[*line].get(name).and_then(Value::as_number);
+                    number.unwrap_or_default() as u64
+                };
+                let reason = lines[*line].get("reason").and_then(Value::as_str);
+                sessions.push(Session {
+                    rank: number("rank"),
+                    reason: reason.unwrap_or_default().to_owned(),
+                    stands_for: number("stands_for"),
+                    replaces: Some(*line),
+                    ..session_of(scored, &grown, *text, None)
+                });
+            }
+            for (rank, chosen) in (set.last_rank() + 1..).zip(chosen) {
+                sessions.push(Session {
+                    rank,
+                    reason: chosen.reason.name().to_owned(),
+                    stands_for: chosen.stands_for.len() as u64,
+                    ..session_of(&scored[chosen.index], &picked, chosen.index, told[chosen.index])
+                });
+            }
+        }
+    }
+    let quality = Quality::beside(host.engine(), memory);
     let settings = Settings {
-        form: *form,
+        form,
         cleaner: &|| cleaner.clone(),
         identifiers: args.cleaning.identifiers,
-        chosen: capitalised(&set.selection.explanation()),
+        quality: &quality,
+        chosen: how,
         program: format!("kp-score {VERSION}"),
     };
-    let exit = match &set.seen {
-        seen if seen.unread > 0 => Exit::File,
-        seen if seen.bad > 0 => Exit::BadLines,
-        _ => Exit::Ok,
-    };
-    let Set {
-        selection,
-        scored,
-        kept,
-        ..
-    } = set;
-    let kept = Mutex::new(kept);
-    let kept = &kept;
-    let session_of = |(rank, chosen): (u64, &Chosen)| {
-        let (Scored { place, about, .. }, index) = (&scored[chosen.index], chosen.index);
-        Session {
-            name: place.source.clone(),
-            files: files.session_of(&place.source, about.format),
-            line: Some(place.line),
-            format: about.format,
-            trace: Box::new(move || trace_at(kept, index)),
-            success: about.success,
-            rank,
-            reason: chosen.reason.name().to_owned(),
-            stands_for: chosen.stands_for.len() as u64,
-        }
-    };
-    let sessions: Vec<Session> = (1..).zip(&selection.chosen).map(session_of).collect();
-    let manifest = share(&sessions, &settings, &mut folder, &|_| !stop.is_interrupted()).map_err(
-        |error| match error {
+    let there = set.lines().len();
+    let go_on = |_| !stop.is_interrupted();
+    let manifest =
+        share(set, &removed, &sessions, &settings, &mut folder, &go_on).map_err(|error| match error {
             ShareError::Interrupted => Failure::interrupted("interrupted: nothing was shared"),
             error => Failure::file(format!("{out}: {error}")),
-        },
-    )?;
+        })?;
     tell_left_out(&manifest, messages);
-    if manifest.entries.is_empty() {
-        return Err(Failure::file(format!(
-            "there is nothing to share, so {out} was not written"
-        )));
+    if manifest.entries.is_empty() && removed.is_empty() {
+        if there == 0 && (sessions.is_empty() || !manifest.left_out.is_empty()) && args.choice.known.is_none()
+        {
+            return Err(Failure::file(format!(
+                "there is nothing to share, so {out} was not written"
+            )));
+        }
+        messages.note(format!("0 sessions are new: {out} stays as it is"));
+        return Ok(exit);
     }
     show(&manifest, *review)?;
+    tell_scores(&manifest, messages);
     tell_review(&manifest, *review, messages);
-    if !yes && !is_agreed(&manifest, out, messages)? {
+    let grows = manifest
+        .entries
+        .len()
+        .saturating_sub(manifest.lines().len() + removed.len() - there);
+    let comes = manifest.entries.len() - grows;
+    let mut what = Vec::new();
+    for (count, words) in [
+        (there, "there"),
+        (comes, "to add"),
+        (grows, "grown"),
+        (removed.len(), "to remove"),
+    ] {
+        if count > 0 {
+            what.push(format!("{count} {words}"));
+        }
+    }
+    if !yes && !is_agreed(&what.join(", "), out, messages)? {
         messages.note("nothing was written");
         return Ok(Exit::Ok);
     }
     if stop.is_interrupted() {
         return Err(Failure::interrupted("interrupted: nothing was shared"));
     }
-    folder
-        .finish()
-        .map_err(|error| Failure::file(error.to_string()))?;
-    messages.note(format!(
-        "wrote {} to {out}; look at them, and fill in the licence in its README.md, before you publish it",
-        counted(manifest.entries.len() as u64, "session")
-    ));
+    folder.finish().map_err(of_folder)?;
+    let all = counted(manifest.lines().len() as u64, "session");
+    messages.note(match there {
+        0 => format!(
+            "wrote {all} to {out}; look at them, and fill in the licence in its README.md, before you publish it"
+        ),
+        _ => format!("{out} has {all} now ({}); look at what is new before you publish it", what.join(", ")),
+    });
     Ok(exit)
+}
+
+/// Returns the lines of the set that are to go: those that `--remove` names, and those whose file somebody has deleted.
+fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages) -> Result<Vec<usize>> {
+    let mut removed = Vec::new();
+    for name in names {
+        let place = set.place_of(name).ok_or_else(|| {
+            Failure::usage(format!(
+                "--remove {name}: not one line of {out}/{MANIFEST} has it as its id, session_id or file"
+            ))
+        })?;
+        removed.push(place);
+    }
+    let file_of = |line: &Value| line.get("file").and_then(Value::as_str).map(str::to_owned);
+    for (at, file) in set.lines().iter().map(file_of).enumerate() {
+        let Some(file) = file else { continue };
+        if !removed.contains(&at) && !Path::new(out).join(&file).exists() {
+            messages.note(format!("{out}/{file} is gone, so it leaves the set"));
+            removed.push(at);
+        }
+    }
+    removed.sort_unstable();
+    removed.dedup();
+    Ok(removed)
+}
+
+/// Finds the inputs: the sessions on this machine where no path is named, without what was written to just now, and without the folder itself.
+fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
+    let out = std::path::absolute(&args.folder.out).unwrap_or_default();
+    let is_out =
+        |path: &str| path != STDIN && std::path::absolute(path).is_ok_and(|path| path.starts_with(&out));
+    if let Some(path) = args.input.paths.iter().find(|path| is_out(path)) {
+        return Err(Failure::usage(format!(
+            "{path} is in the folder that is written: share reads other files"
+        )));
+    }
+    let read = [&args.choice.labels, &args.choice.known];
+    let mut inputs = input_of(args, messages)?.open(&[], &read, messages)?;
+    inputs.sources.retain(|source| !is_out(source));
+    let is_of_machine = args.input.paths.is_empty();
+    let settled = args
+        .folder
+        .settled
+        .unwrap_or(if is_of_machine { SETTLED } else { Duration::ZERO });
+    let before = inputs.sources.len();
+    inputs
+        .sources
+        .retain(|source| source == STDIN || !is_written_within(Path::new(source), settled));
+    let left = (before - inputs.sources.len()) as u64;
+    if left > 0 {
+        messages.note(format!(
+            "{} written to just now: left for next time (--settled 0 takes them)",
+            counted(left, "file")
+        ));
+    }
+    if inputs.sources.is_empty() {
+        return Err(Failure::file("there is nothing else to read"));
+    }
+    Ok(inputs)
+}
+
+/// Returns whether a file that has one session was written to within a time. A database of all sessions always was.
+fn is_written_within(file: &Path, time: Duration) -> bool {
+    let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
+    let is_recent = modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|elapsed| elapsed < time));
+    is_recent && !Sources::is_database(file)
+}
+
+/// Says how many sessions are no candidates, and why.
+fn tell_beside(beside: &Beside, messages: &Messages) {
+    for (count, why) in [
+        (beside.published, "shared already"),
+        (beside.removed, "removed from the folder before"),
+        (beside.subagents, "of sub-agents, which come with their sessions"),
+    ] {
+        if count > 0 {
+            messages.note(format!("{}: {why}", counted(count, "session")));
+        }
+    }
+}
+
+/// Returns how sessions were chosen, as a sentence of the card.
+fn chosen_how(selection: &Selection) -> String {
+    let all = selection.chosen.len() + selection.left.len();
+    let outcomes = match selection.unknown {
+        0 => "; successes count more than failures".to_owned(),
+        unknown if unknown == all => "; no outcome was known, so nothing says that they succeeded".to_owned(),
+        unknown => format!("; the outcomes of {unknown} were not known"),
+    };
+    format!("Of {all} sessions those that differ most from each other{outcomes}")
 }
 
 /// Returns what is read: the sessions on this machine where no path is named.
@@ -176,12 +401,6 @@ fn input_of(args: &ShareArgs, messages: &Messages) -> Result<InputArgs> {
         ));
     }
     Ok(input)
-}
-
-/// Returns a text that begins with a capital.
-fn capitalised(text: &str) -> String {
-    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
-    first.to_uppercase() + rest
 }
 
 fn trace_at(kept: &Mutex<Kept>, index: usize) -> io::Result<Value> {
@@ -272,6 +491,23 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
     StandardOutput::print(lines.as_bytes())
 }
 
+/// Says how many units agents will find in a registry.
+fn tell_scores(manifest: &Manifest, messages: &Messages) {
+    let scores: Vec<_> = manifest
+        .entries
+        .iter()
+        .filter_map(|entry| entry.quality_score)
+        .collect();
+    if let Some(best) = scores.iter().copied().reduce(f64::max) {
+        let found = scores.iter().filter(|score| **score >= FOUND_FROM).count();
+        messages.note(format!(
+            "{found} of {} score {FOUND_FROM:.2} or more, from where on a registry is searched; the best {best:.2}: \
+             docs/what-a-score-means.md says why",
+            counted(scores.len() as u64, "unit")
+        ));
+    }
+}
+
 /// Says what a person should look at.
 fn tell_review(manifest: &Manifest, is_shown: bool, messages: &Messages) {
     let redactions = manifest.redactions();
@@ -289,9 +525,8 @@ fn tell_review(manifest: &Manifest, is_shown: bool, messages: &Messages) {
 }
 
 /// Asks whether to write.
-fn is_agreed(manifest: &Manifest, folder: &str, messages: &Messages) -> Result<bool> {
-    let sessions = counted(manifest.entries.len() as u64, "session");
-    messages.text(&format!("Write {sessions} to {folder}? [y/N] "));
+fn is_agreed(what: &str, folder: &str, messages: &Messages) -> Result<bool> {
+    messages.text(&format!("Write to {folder}: {what}? [y/N] "));
     let mut answer = String::new();
     io::stdin()
         .read_line(&mut answer)

@@ -12,7 +12,11 @@ use std::{
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_formats::{date, reader::OfNoFormat, trace::known_of};
+use knowledgepulse_formats::{
+    date,
+    reader::OfNoFormat,
+    trace::{SESSION, known_of},
+};
 use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::{
@@ -52,6 +56,12 @@ pub(crate) struct Facts {
     pub unfit: Option<Unfit>,
     /// The ids that its format gave, beside that of the trace.
     pub ids: Vec<Text>,
+    /// The log's name for its session.
+    pub session: Option<Text>,
+    /// When it began, as its trace has it.
+    pub created_at: Option<Text>,
+    /// Whether it is the session of a sub-agent.
+    pub is_subagent: bool,
 }
 
 impl Facts {
@@ -62,6 +72,15 @@ impl Facts {
             outcome: Ending::of(trace, known && known_of(value).success).of_agent(&agent.unwrap_or_default()),
             unfit: Unfit::of(trace),
             ids: ids_of(value),
+            session: value
+                .at(&["metadata", "imported", SESSION])
+                .and_then(Value::as_text)
+                .cloned(),
+            created_at: value
+                .at(&["metadata", "created_at"])
+                .and_then(Value::as_text)
+                .cloned(),
+            is_subagent: value.at(&["metadata", "imported", "is_subagent"]) == Some(&true.into()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use knowledgepulse_formats::trace::UNANSWERED;
+use knowledgepulse_formats::trace::{REASONING, UNANSWERED};
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
 
@@ -11,10 +11,28 @@ use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
 pub(crate) enum Turn {
     /// Words of the user, or of a program that was not called.
     User(Text),
-    /// Words of the agent, and the calls that it makes at once.
-    Agent(Text, Vec<Call>),
+    /// What the agent says at once.
+    Agent(Said),
     /// The result of a call.
     Result(Answer),
+}
+
+/// What an agent says at once, in this order.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// What it thinks, which the user does not see.
+    pub reasoning: Text,
+    pub text: Text,
+    pub calls: Vec<Call>,
+}
+
+impl Said {
+    pub(crate) fn of_text(text: Text) -> Self {
+        Self {
+            text,
+            ..Self::default()
+        }
+    }
 }
 
 /// A call of a tool.
@@ -26,13 +44,18 @@ pub(crate) struct Call {
     pub input: Object,
 }
 
-/// The result of a call; that of a call that is not in the trace has the id `call_0`.
+/// The result of a call.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Answer {
+    /// [`Answer::OF_NO_CALL`] if the trace does not have the call.
     pub id: String,
     pub tool: Text,
     pub text: Text,
     pub failed: bool,
+}
+
+impl Answer {
+    pub(crate) const OF_NO_CALL: &str = "call_0";
 }
 
 fn text_of(value: Option<&Value>) -> Text {
@@ -42,8 +65,11 @@ fn text_of(value: Option<&Value>) -> Text {
 /// Returns the turns of a trace, in its order. Results go to the calls before them in turn.
 pub(crate) fn turns_of(trace: &Value) -> Vec<Turn> {
     let unanswered = trace.at(&["metadata", "imported", "left_out", UNANSWERED]);
+    let reasoning = trace.at(&["metadata", "imported", REASONING]);
+    let reasoning = reasoning.and_then(Value::as_array).unwrap_or_default();
     let mut turns = Turns {
         unanswered: unanswered.and_then(Value::as_number).unwrap_or_default(),
+        reasoning: reasoning.iter().filter_map(Value::as_number).collect(),
         ..Turns::default()
     };
     let objective = text_of(trace.at(&["task", "objective"]));
@@ -54,18 +80,18 @@ pub(crate) fn turns_of(trace: &Value) -> Vec<Turn> {
         turns.list.push(Turn::User(objective));
     }
     let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
-    steps.iter().for_each(|step| turns.add(step));
+    (0..).zip(steps).for_each(|(at, step)| turns.add(at, step));
     turns.list
 }
 
 /// Moves each result behind the turn that has its call, as chats and ATIF want it.
-pub(crate) fn with_results_behind_calls(turns: Vec<Turn>) -> Vec<Turn> {
+pub(crate) fn results_behind_calls(turns: Vec<Turn>) -> Vec<Turn> {
     let mut callers: HashMap<String, usize> = HashMap::new();
     let mut placed: Vec<(usize, Turn)> = Vec::with_capacity(turns.len());
     for (at, turn) in turns.into_iter().enumerate() {
         let mut place = at;
         match &turn {
-            Turn::Agent(_, calls) => callers.extend(calls.iter().map(|call| (call.id.clone(), at))),
+            Turn::Agent(said) => callers.extend(said.calls.iter().map(|call| (call.id.clone(), at))),
             Turn::Result(answer) => place = callers.get(&answer.id).copied().unwrap_or(at),
             Turn::User(_) => {}
         }
@@ -84,10 +110,16 @@ struct Turns {
     waiting: VecDeque<(String, Text)>,
     /// How many of the calls have no result.
     unanswered: f64,
+    /// The places of the steps that are reasoning, in their order.
+    reasoning: VecDeque<f64>,
 }
 
 impl Turns {
-    fn add(&mut self, step: &Value) {
+    fn add(&mut self, at: u32, step: &Value) {
+        let is_reasoning = self.reasoning.front() == Some(&f64::from(at));
+        if is_reasoning {
+            self.reasoning.pop_front();
+        }
         let content = text_of(step.get("content"));
         let tool = step.at(&["tool", "name"]).and_then(Value::as_text);
         let kind = step.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -95,16 +127,28 @@ impl Turns {
             (Some(tool), _) => self.call(step, tool, content),
             (None, "observation") if self.waiting.is_empty() => self.list.push(Turn::User(content)),
             (None, "observation" | "error_recovery") => self.answer(content, kind == "error_recovery"),
-            _ => self.speak(content, Vec::new()),
+            _ if is_reasoning => self.speak(Said {
+                reasoning: content,
+                ..Said::default()
+            }),
+            _ => self.say(content),
         }
     }
 
     /// Adds a turn of the agent. A call that waits while the agent goes on is one of those without a result.
-    fn speak(&mut self, words: Text, calls: Vec<Call>) {
+    fn speak(&mut self, said: Said) {
         while self.unanswered > 0.0 && self.waiting.pop_front().is_some() {
             self.unanswered -= 1.0;
         }
-        self.list.push(Turn::Agent(words, calls));
+        self.list.push(Turn::Agent(said));
+    }
+
+    /// Adds words of the agent, to its reasoning where they follow that.
+    fn say(&mut self, words: Text) {
+        match self.list.last_mut() {
+            Some(Turn::Agent(said)) if said.text.is_empty() && said.calls.is_empty() => said.text = words,
+            _ => self.speak(Said::of_text(words)),
+        }
     }
 
     fn call(&mut self, step: &Value, tool: &Text, content: Text) {
@@ -116,19 +160,18 @@ impl Turns {
             .cloned()
             .unwrap_or_default();
         // A reader of logs renders the call as its content, tool first; others have words of the agent there.
-        let words = if content.as_bytes().starts_with(tool.as_bytes()) {
-            Text::default()
-        } else {
-            content
-        };
+        if !content.as_bytes().starts_with(tool.as_bytes()) && !content.is_empty() {
+            self.say(content);
+        } else if !matches!(self.list.last(), Some(Turn::Agent(_))) {
+            self.speak(Said::default());
+        }
         let call = Call {
             id: id.clone(),
             tool: tool.clone(),
             input,
         };
-        match self.list.last_mut() {
-            Some(Turn::Agent(_, calls)) if words.is_empty() => calls.push(call),
-            _ => self.speak(words, vec![call]),
+        if let Some(Turn::Agent(said)) = self.list.last_mut() {
+            said.calls.push(call);
         }
         self.waiting.push_back((id, tool.clone()));
         if let Some(result) = step.get("output_summary").and_then(Value::as_text) {
@@ -141,7 +184,7 @@ impl Turns {
         let (id, tool) = self
             .waiting
             .pop_front()
-            .unwrap_or_else(|| ("call_0".into(), "unknown".into()));
+            .unwrap_or_else(|| (Answer::OF_NO_CALL.into(), "unknown".into()));
         self.list.push(Turn::Result(Answer {
             id,
             tool,

@@ -1,0 +1,105 @@
+//! The Agent Trajectory Interchange Format of Harbor.
+
+use knowledgepulse_json::{Object, Value, object};
+
+use super::{
+    agent_of, model_of, session_of, some, text_at, time_of,
+    turns::{Answer, Call, Said, Turn, results_behind_calls, turns_of},
+    with_some,
+};
+
+/// Writes a trace as a trajectory in a line.
+pub(crate) fn write(trace: &Value) -> String {
+    let mut steps: Vec<Step> = Vec::new();
+    for turn in results_behind_calls(turns_of(trace)) {
+        match turn {
+            Turn::User(text) => steps.push(Step::new("user", Said::of_text(text))),
+            Turn::Agent(said) => steps.push(Step::new("agent", said)),
+            Turn::Result(answer) => {
+                let is_call = |call: &Call| call.id == answer.id;
+                let has_call = steps
+                    .last()
+                    .is_some_and(|step| step.said.calls.iter().any(is_call));
+                // Where the trace does not have the call, the result is a step of its own.
+                if !has_call {
+                    steps.push(Step::new("agent", Said::default()));
+                }
+                if let Some(step) = steps.last_mut() {
+                    step.results.push((has_call, answer));
+                }
+            }
+        }
+    }
+    let mut steps: Vec<Object> = (1_u32..)
+        .zip(steps)
+        .map(|(id, step)| step.into_object(id))
+        .collect();
+    if let (Some(first), Some(time)) = (steps.first_mut(), time_of(trace)) {
+        first.insert("timestamp", time);
+    }
+    let version = text_at(trace, &["metadata", "imported", "version"]).unwrap_or_else(|| "unknown".into());
+    let agent = with_some([
+        ("name", Some(agent_of(trace).into())),
+        ("version", Some(version.into())),
+        ("model_name", model_of(trace)),
+    ]);
+    let steps: Vec<Value> = steps.into_iter().map(Value::from).collect();
+    let trajectory = object([
+        ("schema_version", "ATIF-v1.7".into()),
+        ("session_id", session_of(trace).into()),
+        ("agent", agent),
+        ("steps", steps.into()),
+    ]);
+    trajectory.to_json() + "\n"
+}
+
+/// A step of ATIF.
+struct Step {
+    source: &'static str,
+    said: Said,
+    /// The results, and whether the step has their calls.
+    results: Vec<(bool, Answer)>,
+}
+
+impl Step {
+    fn new(source: &'static str, said: Said) -> Self {
+        Self {
+            source,
+            said,
+            results: Vec::new(),
+        }
+    }
+
+    fn into_object(self, id: u32) -> Object {
+        let call = |call: Call| {
+            object([
+                ("tool_call_id", call.id.into()),
+                ("function_name", call.tool.into()),
+                ("arguments", call.input.into()),
+            ])
+        };
+        let result = |(has_call, Answer { id, text, failed, .. }): (bool, Answer)| {
+            with_some([
+                ("source_call_id", has_call.then(|| id.into())),
+                ("content", Some(text.into())),
+                ("extra", failed.then(|| object([("is_error", true.into())]))),
+            ])
+        };
+        let mut step = Object::new();
+        step.insert("step_id", f64::from(id));
+        step.insert("source", self.source);
+        step.insert("message", self.said.text);
+        if let Some(reasoning) = some(self.said.reasoning) {
+            step.insert("reasoning_content", reasoning);
+        }
+        if !self.said.calls.is_empty() {
+            let calls = self.said.calls.into_iter().map(call);
+            step.insert("tool_calls", calls.collect::<Vec<_>>());
+        }
+        if !self.results.is_empty() {
+            let results: Vec<_> = self.results.into_iter().map(result).collect();
+            step.insert("observation", object([("results", results.into())]));
+        }
+        step
+    }
+}

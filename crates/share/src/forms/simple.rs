@@ -1,0 +1,77 @@
+//! The Session Trace Simple Format of the Hub of Hugging Face, whose entries are Pi's.
+
+use knowledgepulse_json::{Text, Value, object};
+
+use super::{
+    agent_of, model_of, session_of, time_of,
+    turns::{Answer, Call, Said, Turn, turns_of},
+    with_some,
+};
+
+/// Writes a trace: an entry a line.
+pub(crate) fn write(trace: &Value) -> String {
+    let mut entries = vec![with_some([
+        ("type", Some("session".into())),
+        ("version", Some(3.0.into())),
+        ("id", Some(session_of(trace).into())),
+        ("timestamp", time_of(trace)),
+        ("harness", Some(agent_of(trace).into())),
+    ])];
+    let model = model_of(trace);
+    for (at, turn) in turns_of(trace).into_iter().enumerate() {
+        let parent = at.checked_sub(1).map(|parent| Value::from(parent.to_string()));
+        entries.push(object([
+            ("type", "message".into()),
+            ("id", at.to_string().into()),
+            ("parentId", parent.unwrap_or_default()),
+            ("message", message_of(turn, model.clone())),
+        ]));
+    }
+    entries.iter().map(|entry| entry.to_json() + "\n").collect()
+}
+
+fn message_of(turn: Turn, model: Option<Value>) -> Value {
+    match turn {
+        Turn::User(text) => object([("role", "user".into()), ("content", text.into())]),
+        Turn::Agent(Said {
+            reasoning,
+            text,
+            calls,
+        }) => {
+            let texts = [("thinking", reasoning), ("text", text)];
+            let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+            let content = texts.map(|(kind, text)| part(kind, text));
+            let content = content.chain(calls.into_iter().map(call_of));
+            with_some([
+                ("role", Some("assistant".into())),
+                ("content", Some(content.collect::<Vec<_>>().into())),
+                ("model", model),
+            ])
+        }
+        Turn::Result(Answer {
+            id,
+            tool,
+            text,
+            failed,
+        }) => object([
+            ("role", "toolResult".into()),
+            ("toolCallId", id.into()),
+            ("toolName", tool.into()),
+            ("content", vec![part("text", text)].into()),
+            ("isError", failed.into()),
+        ]),
+    }
+}
+
+fn part(kind: &str, text: Text) -> Value {
+    object([("type", kind.into()), (kind, text.into())])
+}
+
+fn call_of(call: Call) -> Value {
+    object([
+        ("type", "toolCall".into()),
+        ("id", call.id.into()),
+        ("name", call.tool.into()),
+        ("arguments", call.input.into()),
+    ])
+}

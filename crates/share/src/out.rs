@@ -1,0 +1,337 @@
+//! Where a set is written: a folder on the disk, or a zip.
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    fs::{self, File, TryLockError},
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use flate2::{Compression, write::DeflateEncoder};
+use rawzip::{CompressionMethod, ZipArchiveWriter};
+use walkdir::WalkDir;
+
+use crate::{CARD, Form, MANIFEST, Set};
+
+/// Takes the files of a set, one after the other.
+pub trait Files {
+    /// Begins a file of this name, with `/` between folders.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn create(&mut self, name: &str) -> io::Result<()>;
+
+    /// Appends to the file that was begun last.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Removes a file that was there before, unless it is written anew.
+    fn remove(&mut self, _name: &str) {}
+
+    /// Returns whether a file of this name was there before.
+    fn has(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Opens a file that was there before.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    fn open(&self, _name: &str) -> io::Result<Box<dyn BufRead>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// Where new files wait in a folder. A kill leaves it, and the next run ends or undoes what was begun.
+const STAGING: &str = ".kp-score";
+/// In it: the new files; the lock of a run; and, once the new files are complete, the names of files to remove.
+const NEW: &str = "new";
+const LOCK: &str = "lock";
+const COMMIT: &str = "commit";
+
+/// Why a folder cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// Something of somebody else is where a file of the set goes.
+    #[error("{0} has {1}, which kp-score did not write: move it away, or name another folder")]
+    Taken(String, String),
+    /// It has sessions in another form.
+    #[error("{0} has sessions as {1}, not as {2}: leave --as out, or name another folder")]
+    OtherForm(String, &'static str, &'static str),
+    /// Another run writes into it.
+    #[error("{0} is being written by another run of kp-score")]
+    Busy(String),
+    /// The file system refuses it.
+    #[error("cannot write {0}: {1}")]
+    Io(String, #[source] io::Error),
+}
+
+/// A folder with a set. New files wait in it until they are complete; dropping it before [`Folder::finish`] removes them.
+pub struct Folder {
+    /// The path as it was given, for messages.
+    name: String,
+    target: PathBuf,
+    /// Whether it was not there before.
+    is_new: bool,
+    lock: Option<File>,
+    file: Option<BufWriter<File>>,
+    created: HashSet<String>,
+    removed: BTreeSet<String>,
+}
+
+impl Folder {
+    /// Opens a folder, or makes one, and mends what a killed run has left.
+    ///
+    /// # Errors
+    /// If something else is there, another run writes into it, or the system refuses it.
+    pub fn create(target: &Path) -> Result<Self, FolderError> {
+        let name = target.display().to_string();
+        let failed = |error| FolderError::Io(name.clone(), error);
+        if target.exists() && !target.is_dir() {
+            return Err(FolderError::Taken(name, "a file in its place".into()));
+        }
+        let is_new = !target.exists();
+        fs::create_dir_all(target).map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory => FolderError::Taken(name.clone(), "a file above it".into()),
+            _ => failed(error),
+        })?;
+        let target = target.canonicalize().map_err(failed)?;
+        let staging = target.join(STAGING);
+        if fs::symlink_metadata(&staging).is_ok_and(|staging| !staging.is_dir()) {
+            return Err(FolderError::Taken(name, STAGING.into()));
+        }
+        fs::create_dir_all(&staging).map_err(failed)?;
+        let lock = File::create(staging.join(LOCK)).map_err(failed)?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(FolderError::Busy(name)),
+            // Some file systems have no locks.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let folder = Self {
+            name: name.clone(),
+            target,
+            is_new,
+            lock: Some(lock),
+            file: None,
+            created: HashSet::new(),
+            removed: BTreeSet::new(),
+        };
+        folder.mend().map_err(failed)?;
+        Ok(folder)
+    }
+
+    /// Reads what the folder has, and returns the form of what is added: `wanted`, or else that of the folder. Refuses what is somebody
+    /// else's where files of the form go.
+    ///
+    /// # Errors
+    /// If its manifest is none of ours, it has another form, or a file is in the way.
+    pub fn set(&self, wanted: Option<Form>) -> Result<(Set, Form), FolderError> {
+        let name = || self.name.clone();
+        let taken = |file: &str| FolderError::Taken(name(), file.into());
+        let set = Set::read(&self.target)
+            .map_err(|error| FolderError::Io(name(), error))?
+            .ok_or_else(|| taken(MANIFEST))?;
+        let form = wanted.or(set.form()).unwrap_or_default();
+        if let Some(other) = set.form().filter(|other| *other != form) {
+            return Err(FolderError::OtherForm(name(), other.name(), form.name()));
+        }
+        for file in [MANIFEST, CARD, "sessions"].into_iter().chain(form.file()) {
+            let is_link = fs::symlink_metadata(self.target.join(file)).is_ok_and(|file| file.is_symlink());
+            if is_link {
+                return Err(taken(&format!("{file}, a link,")));
+            }
+        }
+        let in_the_way = form
+            .file()
+            .filter(|file| self.has(file) && !set.files().contains(*file));
+        in_the_way.map_or(Ok((set, form)), |file| Err(taken(file)))
+    }
+
+    fn staging(&self) -> PathBuf {
+        self.target.join(STAGING)
+    }
+
+    /// Puts the new files in their places, and the manifest last.
+    ///
+    /// # Errors
+    /// Those of the file system. The next run goes on then.
+    pub fn finish(mut self) -> Result<(), FolderError> {
+        let name = self.name.clone();
+        self.commit().map_err(|error| FolderError::Io(name, error))
+    }
+
+    fn commit(&mut self) -> io::Result<()> {
+        self.close()?;
+        let removed = self.removed.iter().filter(|name| !self.created.contains(*name));
+        let names: String = removed.map(|name| format!("{name}\n")).collect();
+        let commit = self.staging().join(COMMIT);
+        let draft = commit.with_extension("tmp");
+        fs::write(&draft, names)?;
+        fs::rename(draft, commit)?;
+        self.is_new = false;
+        self.mend()
+    }
+
+    /// Ends what was committed, and removes what was not.
+    fn mend(&self) -> io::Result<()> {
+        let (staging, new) = (self.staging(), self.staging().join(NEW));
+        match fs::read_to_string(staging.join(COMMIT)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+            Ok(removed) => {
+                self.publish(&new, &removed)?;
+                fs::remove_file(staging.join(COMMIT))?;
+            }
+        }
+        match fs::remove_dir_all(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn publish(&self, new: &Path, removed: &str) -> io::Result<()> {
+        let put = |name: &Path| {
+            let to = self.target.join(name);
+            to.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::rename(new.join(name), to)
+        };
+        let mut manifest = None;
+        for entry in WalkDir::new(new) {
+            let entry = entry?;
+            let name = entry.path().strip_prefix(new).unwrap_or(entry.path()).to_owned();
+            match name.to_str() {
+                _ if entry.file_type().is_dir() => {}
+                Some(MANIFEST) => manifest = Some(name),
+                _ => put(&name)?,
+            }
+        }
+        for name in removed.lines() {
+            let file = self.target.join(name);
+            match fs::remove_file(&file) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            // The folder of a session's sub-agents goes with the last of them; one with other files stays.
+            let folders = file
+                .ancestors()
+                .skip(1)
+                .take_while(|folder| *folder != self.target);
+            folders
+                .take_while(|folder| fs::remove_dir(folder).is_ok())
+                .for_each(drop);
+        }
+        manifest.map_or(Ok(()), |name| put(&name))
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        match self.file.take() {
+            Some(mut file) => file.flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.file = None;
+        self.lock = None;
+        let staging = self.staging();
+        // What was committed and could not be ended is left for the next run.
+        if !staging.join(COMMIT).exists() {
+            drop(fs::remove_dir_all(staging));
+        }
+        if self.is_new {
+            drop(fs::remove_dir(&self.target));
+        }
+    }
+}
+
+impl Files for Folder {
+    fn create(&mut self, name: &str) -> io::Result<()> {
+        self.close()?;
+        let path = self.staging().join(NEW).join(name);
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        self.file = Some(BufWriter::new(File::create_new(path)?));
+        self.created.insert(name.to_owned());
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.file {
+            Some(file) => file.write_all(bytes),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.removed.insert(name.to_owned());
+    }
+
+    fn has(&self, name: &str) -> bool {
+        !self.removed.contains(name) && fs::symlink_metadata(self.target.join(name)).is_ok()
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn BufRead>> {
+        Ok(Box::new(BufReader::new(File::open(self.target.join(name))?)))
+    }
+}
+
+/// The files of a set in a zip in memory.
+pub struct Zip {
+    archive: ZipArchiveWriter<Vec<u8>>,
+    /// The name and the bytes of the file that was begun last.
+    file: Option<(String, Vec<u8>)>,
+}
+
+impl Default for Zip {
+    fn default() -> Self {
+        Self {
+            archive: ZipArchiveWriter::new(Vec::new()),
+            file: None,
+        }
+    }
+}
+
+impl Zip {
+    /// Returns the bytes of the zip.
+    ///
+    /// # Errors
+    /// If a file cannot be added, as where its name is too long.
+    pub fn finish(mut self) -> io::Result<Vec<u8>> {
+        self.close()?;
+        self.archive.finish().map_err(io::Error::other)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let Some((name, bytes)) = self.file.take() else {
+            return Ok(());
+        };
+        let file = self
+            .archive
+            .new_file(&name)
+            .compression_method(CompressionMethod::DEFLATE);
+        let (mut entry, config) = file.start().map_err(io::Error::other)?;
+        let mut counted = config.wrap(DeflateEncoder::new(&mut entry, Compression::default()));
+        counted.write_all(&bytes)?;
+        let (encoder, descriptor) = counted.finish().map_err(io::Error::other)?;
+        encoder.finish()?;
+        entry.finish(descriptor).map_err(io::Error::other)?;
+        Ok(())
+    }
+}
+
+impl Files for Zip {
+    fn create(&mut self, name: &str) -> io::Result<()> {
+        self.close()?;
+        self.file = Some((name.to_owned(), Vec::new()));
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let (_, file) = self.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        file.extend(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! What a folder has that was shared before, and how a session is known again.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    path::Path,
+};
+
+use knowledgepulse_formats::trace::SESSION;
+use knowledgepulse_json::{Value, object, parse_str};
+
+use crate::{Form, MANIFEST, Session};
+
+/// The sessions that were removed from a set, which are not added again.
+pub(crate) const REMOVED: &str = "removed.jsonl";
+
+/// By what a session is known again: its trace, or the log's name for it and its beginning, which stay when it goes on.
+const NAMES: [&str; 3] = ["id", SESSION, "created_at"];
+
+/// A set that was shared: the lines of its manifest.
+#[derive(Debug, Clone, Default)]
+pub struct Set {
+    lines: Vec<Value>,
+    removed: Vec<Value>,
+    /// The places of the lines, and after them those of the removed, by the names of the sessions.
+    places: HashMap<String, usize>,
+}
+
+/// What a set says of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// It is on this line of the manifest, counted from 0.
+    Here(usize),
+    /// It was longer since: its line.
+    Grown(usize),
+    /// It was taken out.
+    Removed,
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    value
+        .get(name)
+        .and_then(Value::as_str)
+        .filter(|text| !text.is_empty())
+}
+
+/// Returns the keys of a session: that of its trace, and that of the log.
+fn keys_of<'n>(name: impl Fn(&str) -> Option<&'n str>) -> impl Iterator<Item = String> {
+    let [id, session, time] = NAMES.map(name);
+    let of_log = session
+        .zip(time)
+        .map(|(session, time)| format!("{session}\n{time}"));
+    id.map(str::to_owned).into_iter().chain(of_log)
+}
+
+impl Set {
+    /// Reads what a folder has; `None` if its manifest is somebody else's.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn read(folder: &Path) -> io::Result<Option<Self>> {
+        let lines_of = |name: &str| match fs::read_to_string(folder.join(name)) {
+            Ok(text) => Ok(text.lines().map(parse_str).collect::<Result<Vec<_>, _>>().ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(Vec::new())),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+            Err(error) => Err(error),
+        };
+        let (Some(lines), Some(removed)) = (lines_of(MANIFEST)?, lines_of(REMOVED)?) else {
+            return Ok(None);
+        };
+        let is_entry = |line: &Value| {
+            let is_inside =
+                |file: &str| !file.starts_with('/') && !file.split(['/', '\\']).any(|part| part == "..");
+            let names = ["rank", "redactions", "stands_for"];
+            names.iter().all(|name| line.get(name).is_some())
+                && files_of(line).next().is_some()
+                && files_of(line).all(is_inside)
+        };
+        Ok(lines.iter().all(is_entry).then(|| Self::of(lines, removed)))
+    }
+
+    fn of(lines: Vec<Value>, removed: Vec<Value>) -> Self {
+        let mut places = HashMap::new();
+        for (at, line) in lines.iter().chain(&removed).enumerate() {
+            places.extend(keys_of(|name| text(line, name)).map(|key| (key, at)));
+        }
+        Self {
+            lines,
+            removed,
+            places,
+        }
+    }
+
+    /// The lines of its manifest.
+    #[must_use]
+    pub fn lines(&self) -> &[Value] {
+        &self.lines
+    }
+
+    pub(crate) fn removed(&self) -> &[Value] {
+        &self.removed
+    }
+
+    /// Returns the form that its sessions are in; `None` if it has none.
+    #[must_use]
+    pub fn form(&self) -> Option<Form> {
+        let file = text(self.lines.first()?, "file")?;
+        let of_all = Form::ALL.iter().find(|form| form.file() == Some(file));
+        Some(of_all.copied().unwrap_or(match file.ends_with(".json") {
+            true => Form::Atif,
+            false => Form::Native,
+        }))
+    }
+
+    /// Returns the files that have its sessions.
+    #[must_use]
+    pub fn files(&self) -> HashSet<&str> {
+        self.lines.iter().flat_map(files_of).collect()
+    }
+
+    /// Returns what it says of a session, by the text of its trace's `id`, the log's name for it, when it began, and how many steps it has.
+    #[must_use]
+    pub fn find(
+        &self,
+        id: Option<&str>,
+        session: Option<&str>,
+        created_at: Option<&str>,
+        steps: u64,
+    ) -> Option<Published> {
+        let names = [id, session, created_at];
+        let name = |name: &str| names[NAMES.iter().position(|other| *other == name)?];
+        let at = keys_of(name).find_map(|key| self.places.get(&key).copied())?;
+        let Some(line) = self.lines.get(at) else {
+            return Some(Published::Removed);
+        };
+        let before = line.get("steps").and_then(Value::as_number).unwrap_or_default();
+        #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
+        let has_grown = steps as f64 > before;
+        Some(if has_grown {
+            Published::Grown(at)
+        } else {
+            Published::Here(at)
+        })
+    }
+
+    /// Returns the sessions that a set has not: with their ranks after those of the set, and with the line of which they are the longer self.
+    #[must_use]
+    pub fn new_among<'s>(&self, sessions: Vec<Session<'s>>) -> Vec<Session<'s>> {
+        let mut last = self.last_rank();
+        let place = |mut session: Session<'s>| {
+            let trace = (session.trace)().unwrap_or_default();
+            let steps = trace
+                .get("steps")
+                .and_then(Value::as_array)
+                .map_or(0, <[Value]>::len);
+            let text = |path: &[&str]| trace.at(path).and_then(Value::as_str);
+            let [id, log, time] = [
+                &["id"][..],
+                &["metadata", "imported", SESSION],
+                &["metadata", "created_at"],
+            ]
+            .map(text);
+            match self.find(id, log, time, steps as u64) {
+                Some(Published::Here(_) | Published::Removed) => return None,
+                Some(Published::Grown(at)) => {
+                    session.rank = rank_of(&self.lines[at]);
+                    session.replaces = Some(at);
+                }
+                None => {
+                    last += 1;
+                    session.rank = last;
+                }
+            }
+            Some(session)
+        };
+        sessions.into_iter().filter_map(place).collect()
+    }
+
+    /// Returns the rank of the session that was chosen last.
+    #[must_use]
+    pub fn last_rank(&self) -> u64 {
+        self.lines.iter().map(rank_of).max().unwrap_or_default()
+    }
+
+    /// Returns the place of the line with an `id`, a name of the log, or a file.
+    #[must_use]
+    pub fn place_of(&self, name: &str) -> Option<usize> {
+        let is_named = |line: &Value| {
+            ["id", SESSION, "session_id", "file"]
+                .iter()
+                .any(|field| text(line, field) == Some(name))
+        };
+        let lines = self.lines.iter().enumerate();
+        let mut found = lines.filter(|(_, line)| is_named(line)).map(|(at, _)| at);
+        let first = found.next();
+        first.filter(|_| found.next().is_none())
+    }
+
+    /// Notes that the session on a line was taken out.
+    pub(crate) fn note_removed(&mut self, at: usize) {
+        let names = NAMES.map(|name| (name, self.lines[at].get(name).cloned().unwrap_or_default()));
+        self.removed.push(object(names));
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A count.
+pub(crate) fn rank_of(line: &Value) -> u64 {
+    line.get("rank").and_then(Value::as_number).unwrap_or_default() as u64
+}
+
+/// Returns the files of a line of a manifest: that of the session, and then those of its sub-agents.
+pub(crate) fn files_of(line: &Value) -> impl Iterator<Item = &str> {
+    let subagents = line
+        .get("subagents")
+        .and_then(Value::as_array)
+        .unwrap_or_default();
+    let subagents = subagents.iter().filter_map(Value::as_str);
+    text(line, "file").into_iter().chain(subagents)
+}
