@@ -17,6 +17,10 @@ const MOST_WORDS: usize = 6;
 /// Letters that an inflected word has more.
 const MOST_ENDING: usize = 4;
 const MOST_SECRET_LETTERS: usize = 256;
+/// What joins the parts of a word: `API key`, `api-key`, `api_key`, `apikey`.
+const SEPARATORS: [&str; 4] = [" ", "-", "_", ""];
+/// Stands among what a secret follows for the word itself.
+const ITSELF: &str = "^";
 
 /// A word in small letters, and what may stand between it and its secret, if not anything.
 type Word = (Vec<u16>, Option<Vec<&'static str>>);
@@ -39,11 +43,13 @@ static LANGUAGES: LazyLock<Languages> = LazyLock::new(|| {
         }
         let verbs = (followed != "*").then(|| followed.split(' ').collect());
         for word in words.split(' ') {
-            let units: Vec<u16> = word.replace('_', " ").encode_utf16().map(small).collect();
-            by_letters.insert(
-                units.iter().map(|unit| folded(*unit)).collect(),
-                (units, verbs.clone()),
-            );
+            for separator in SEPARATORS {
+                let units: Vec<u16> = word.replace('_', separator).encode_utf16().map(small).collect();
+                by_letters.insert(
+                    units.iter().map(|unit| folded(*unit)).collect(),
+                    (units, verbs.clone()),
+                );
+            }
         }
     }
     // A test builds it.
@@ -109,7 +115,7 @@ pub(super) fn said(text: &Text) -> Ranges {
 }
 
 /// Returns the secret behind a word that ends at `end`: the first one of the next words that can be one. With `verbs` it has to follow one of
-/// them, a colon, or the word itself.
+/// them, or a colon.
 fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<Range<usize>> {
     let limit = letters.len().min(end + MOST_BETWEEN);
     // Letters of other scripts go on with their own alone.
@@ -125,8 +131,8 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     let mut at = ending;
     let is_around =
         |letter: u8| is_white_space(letter) || letter >= 0x80 || b"\"'`*()[]<>,".contains(&letter);
-    let mut is_told =
-        verbs.is_none() || matches!(letters[at..limit], [b' ', next, ..] if next.is_ascii_alphanumeric());
+    let is_next = || matches!(letters[at..limit], [b' ', next, ..] if next.is_ascii_alphanumeric());
+    let mut is_told = verbs.is_none_or(|verbs| verbs.contains(&ITSELF) && is_next());
     // Whether only a colon has told it, which in English is the name of a field.
     let mut is_field = true;
     for count in 0..=MOST_WORDS {
@@ -186,20 +192,55 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
 mod tests {
     use super::*;
 
+    fn found_in(text: &str) -> Vec<String> {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let ranges = said(&Text::new(&units)).into_iter();
+        ranges
+            .map(|range| String::from_utf16_lossy(&units[range]))
+            .collect()
+    }
+
+    /// Returns a text without the marks of its secret, and the secret.
+    fn unmarked(example: &str) -> (String, &str) {
+        let (before, rest) = example.split_once('«').unwrap();
+        let (secret, behind) = rest.split_once('»').unwrap();
+        (format!("{before}{secret}{behind}"), secret)
+    }
+
     #[test]
     fn said_finds_the_secret_of_each_example() {
         let lines = include_str!("../rules/languages.tsv").lines();
         for line in lines.filter(|line| !line.starts_with('#')) {
-            let example = line.rsplit('\t').next().unwrap();
-            let (before, rest) = example.split_once('«').unwrap();
-            let (secret, behind) = rest.split_once('»').unwrap();
-            let units: Vec<u16> = format!("{before}{secret}{behind}").encode_utf16().collect();
-            let found = said(&Text::new(&units));
-            let found: Vec<_> = found
-                .into_iter()
-                .map(|range| String::from_utf16_lossy(&units[range]))
-                .collect();
-            assert_eq!(found, [secret], "{line}");
+            let (text, secret) = unmarked(line.rsplit('\t').next().unwrap());
+            assert_eq!(found_in(&text), [secret], "{line}");
+        }
+    }
+
+    #[test]
+    fn said_finds_secrets_that_a_sentence_calls_one() {
+        for example in [
+            "The Datadog app key is `«3f9c0b1e7a64d25580c3b9e1f7a6d4028c5b9e13»`.",
+            "The Confluent secret is «kT9vQ2mZx8LrB4nWc7YpJ1sHd6GfA3eUo5RiXt0KqNbVw».",
+            "The Twitter API secret is «Zx8LrB4nWc7YpJ1sHd6GfA3eUo5RiXt0KqNbVwkT9vQ2m», please rotate it.",
+            "The session secret is `«+nWc7YpJ1s/Hd6GfA3eUo5RiXt0KqNbV»`\nThanks!",
+            "our webhook signing secret was «nWc7YpJ1sHd6GfA3eUo5»",
+            "The api-key is «3f9c0b1e7a64d255», the rest is public",
+            "the client_secret is «nWc7YpJ1sHd6GfA3eUo5»",
+        ] {
+            let (text, secret) = unmarked(example);
+            assert_eq!(found_in(&text), [secret], "{example}");
+        }
+    }
+
+    #[test]
+    fn said_leaves_sentences_about_secrets_unchanged() {
+        for text in [
+            "kubectl get secret app-tls-v2",
+            "mount the secret db_creds_2 into the pod",
+            "the secret is stored in vault-2",
+            "secretary is room42b",
+        ] {
+            assert_eq!(found_in(text), [""; 0], "{text}");
         }
     }
 }
