@@ -133,6 +133,8 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         |letter: u8| is_white_space(letter) || letter >= 0x80 || b"\"'`*()[]<>,".contains(&letter);
     let is_next = || matches!(letters[at..limit], [b' ', next, ..] if next.is_ascii_alphanumeric());
     let mut is_told = verbs.is_none_or(|verbs| verbs.contains(&ITSELF) && is_next());
+    // A field's colon tells its own value, not that of the next field: `tokens: 7, cache key: page-1`.
+    let may_tell = verbs.is_none() || !matches!(letters[at..limit], [b':' | b'=', ..]);
     // Whether only a colon has told it, which in English is the name of a field.
     let mut is_field = true;
     for count in 0..=MOST_WORDS {
@@ -183,7 +185,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             })
         };
         is_field = !verbs.is_none_or(is_verb);
-        is_told = !is_field || count > 0 && text.ends_with(b":");
+        is_told = !is_field || may_tell && count > 0 && text.ends_with(b":");
     }
     None
 }
@@ -239,6 +241,7 @@ mod tests {
             "mount the secret db_creds_2 into the pod",
             "the secret is stored in vault-2",
             "secretary is room42b",
+            "tokens: 417039, cache key: page-59577, next_page_token=6",
         ] {
             assert_eq!(found_in(text), [""; 0], "{text}");
         }
