@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 
 /// The order of the data: each crate depends only on those before it.
 const LAYERS: [&str; 12] = [
-    "error", "os", "json", "trace", "formats", "clean", "share", "encoder", "embed", "index", "score",
+    "error", "os", "json", "trace", "formats", "clean", "encoder", "embed", "index", "score", "share",
     "command",
 ];
 
