@@ -500,7 +500,7 @@ needing(
       const { page } = await open(fs.readFileSync(file, 'utf8'));
       expect(await defectsOf(page)).toEqual([]);
       expect(await page.content()).not.toContain('jane@example.com');
-      expect(await page.locator('.traces mark').textContent()).toBe('[REDACTED:email]');
+      expect(await page.locator('.traces mark').textContent()).toBe('[REDACTED:email-1]');
       expect(await page.locator('.essentials').textContent()).toContain('To review1places in 1 trace');
     });
   });

@@ -16,7 +16,7 @@ const logs = path.join(directory, 'logs');
 
 /** A recorded session of each agent. `datasets` does not know the last. */
 const SESSIONS = {
-  'claude-code': 'session.jsonl',
+  'claude-code': 'published/claude-code.jsonl',
   codex: 'codex.jsonl',
   pi: 'pi.jsonl',
   droid: 'agents/droid/sessions/-work-shop/3d1c.jsonl',
@@ -25,8 +25,15 @@ const SESSIONS = {
 };
 beforeAll(() => {
   fs.mkdirSync(logs);
-  for (const [agent, recording] of Object.entries(SESSIONS))
-    fs.copyFileSync(path.join(__dirname, 'formats', recording), path.join(logs, `${agent}.jsonl`));
+  for (const [agent, recording] of Object.entries(SESSIONS)) {
+    const session = fs.readFileSync(path.join(__dirname, 'formats', recording), 'utf8');
+    // Recordings of the same task would be like each other, and one of them left out.
+    const told =
+      agent === 'codex'
+        ? session.replaceAll('notes', 'tides').replaceAll('buy milk', 'low at noon')
+        : session;
+    fs.writeFileSync(path.join(logs, `${agent}.jsonl`), told);
+  }
 });
 
 /** Shares all sessions; returns the folder and its manifest. */

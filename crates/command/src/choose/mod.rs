@@ -67,7 +67,7 @@ pub(crate) struct ChoiceArgs {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<String>,
 
-    /// Traces that are shared already: a folder of share, a file of traces, or a memory
+    /// What is shared already: a folder of share, a file of traces, or a memory
     #[arg(long, value_name = "PATH")]
     pub known: Option<String>,
 
