@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::Text;
+use crate::text::{OTHER, Text, WHITE_SPACE};
 
 /// What stands around a code, in its line, is looked at with it.
 const MOST_AROUND: usize = 512;
@@ -18,21 +18,11 @@ pub(super) struct Decoded {
 impl Decoded {
     /// Returns the lines of a text that have codes; `None` if there is none.
     pub(super) fn of(text: &Text) -> Option<Self> {
-        let units = text.units();
-        let may_be = |letter: u8| {
-            text.letters_that_are()
-                .get(usize::from(letter))
-                .is_some_and(|has| *has)
-        };
-        if ![b'%', b'\\', b'&', 0x1B, 0xFF, 0x80]
-            .iter()
-            .any(|letter| may_be(*letter))
-        {
-            return None;
-        }
+        let (units, letters) = (text.units(), text.letters());
         let mut parts: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
-        while at < units.len() {
+        while let Some(next) = letters[at..].iter().position(|letter| may_begin(*letter)) {
+            at += next;
             let Some((_, length)) = code_at(&units[at..]) else {
                 at += 1;
                 continue;
@@ -110,6 +100,11 @@ fn once(text: &[(u16, Range<usize>)]) -> Option<Vec<(u16, Range<usize>)>> {
     (next.len() < text.len()).then_some(next)
 }
 
+/// Returns whether codes begin with the letter. Letters that show nothing are white space or other ones.
+fn may_begin(letter: u8) -> bool {
+    matches!(letter, b'%' | b'\\' | b'&' | 0x1B | OTHER | WHITE_SPACE)
+}
+
 /// Returns what the code at the beginning of a text stands for, which can be nothing, and its length.
 fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
     const MOST_LETTERS: usize = 24;
@@ -121,11 +116,11 @@ fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
     if !matches!(first, 0x1B | 0x25 | 0x26 | 0x5C) {
         return None;
     }
-    let letters: Vec<u8> = units
-        .iter()
-        .take(MOST_LETTERS)
-        .map(|unit| u8::try_from(*unit).unwrap_or(0xFF))
-        .collect();
+    let mut letters = [OTHER; MOST_LETTERS];
+    for (letter, unit) in letters.iter_mut().zip(units) {
+        *letter = u8::try_from(*unit).unwrap_or(OTHER);
+    }
+    let letters = &letters[..units.len().min(MOST_LETTERS)];
     let shown = |number: Option<u32>, length: usize| {
         let unit = u16::try_from(number?).ok()?;
         matches!(unit, 0x1B | 0x20..=0x7E).then_some((Some(unit), length))
@@ -138,14 +133,14 @@ fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
             .then(|| u32::from_str_radix(text, 16).ok())
             .flatten()
     };
-    match letters[..] {
-        [b'%', a, b, ..] => shown(hexadecimal(&[a, b]).filter(|code| *code != 0x1B), 3),
-        [0x1B, b'[', ..] => colour(&letters, 2),
+    match letters {
+        [b'%', a, b, ..] => shown(hexadecimal(&[*a, *b]).filter(|code| *code != 0x1B), 3),
+        [0x1B, b'[', ..] => colour(letters, 2),
         [b'\\', b'/', ..] => Some((Some(u16::from(b'/')), 2)),
-        [b'\\', b'u', a, b, c, d, ..] => shown(hexadecimal(&[a, b, c, d]), 6),
-        [b'\\', b'x', b'1', b'b' | b'B', b'[', ..] => colour(&letters, 5),
-        [b'\\', b'0', b'3', b'3', b'[', ..] => colour(&letters, 5),
-        [b'\\', b'e', b'[', ..] => colour(&letters, 3),
+        [b'\\', b'u', a, b, c, d, ..] => shown(hexadecimal(&[*a, *b, *c, *d]), 6),
+        [b'\\', b'x', b'1', b'b' | b'B', b'[', ..] => colour(letters, 5),
+        [b'\\', b'0', b'3', b'3', b'[', ..] => colour(letters, 5),
+        [b'\\', b'e', b'[', ..] => colour(letters, 3),
         [b'\\', b'\\', b'u', ..] => Some((Some(u16::from(b'\\')), 2)),
         [b'&', b'#', ..] => {
             let end = letters.iter().position(|letter| *letter == b';')?;

@@ -102,7 +102,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("hook", Match(random::hook)),
     ("of_query", Match(random::of_query)),
     ("numbers_of_key", Match(random::numbers_of_key)),
-    ("base58_key", Match(random::base58_key)),
+    ("base58_keys", Own(random::base58_keys)),
     ("recovery_codes", Own(phrases::recovery_codes)),
     ("prefixed_tokens", Own(random::prefixed_tokens)),
     ("private_keys", Own(pem::private_keys)),

@@ -2,8 +2,10 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use regex::bytes::Regex;
+
 use crate::{
-    ranges::{Ranges, skip, skip_back},
+    ranges::{Ranges, expression, runs, skip},
     text::is_word,
     values::is_mixed,
     words::Words,
@@ -105,17 +107,7 @@ pub(super) fn is_uuid(word: &[u8]) -> bool {
 pub(super) fn prefixed_tokens(letters: &[u8]) -> Ranges {
     let of_token = |letter: u8| is_word(letter) || letter == b'-';
     let mut ranges = Ranges::new();
-    let mut from = 0;
-    // Most words end before the last letter of the shortest token.
-    while let Some(next) = letters.get(from..from + LEAST_TOKEN_LETTERS) {
-        if let Some(other) = next.iter().rposition(|letter| !of_token(*letter)) {
-            from += other + 1;
-            continue;
-        }
-        // The first letters that were skipped together with those before them.
-        let mut start = skip_back(letters, from.saturating_sub(LEAST_TOKEN_LETTERS)..from, of_token);
-        let end = skip(letters, from, of_token);
-        from = end;
+    for Range { mut start, end } in runs(letters, LEAST_TOKEN_LETTERS, of_token) {
         // The letter of an escape in a JSON string: `\n`.
         start += usize::from(letters[..start].ends_with(b"\\"));
         let before = letters[..start].last().copied().unwrap_or(b' ');
@@ -239,11 +231,21 @@ pub(super) fn numbers_of_key(letters: &[u8], found: Range<usize>) -> Option<Rang
     (bytes.len() >= LEAST_DIFFERENT && !is_in_order).then_some(found)
 }
 
-/// Returns a key of a wallet in Base58 or Base32.
-pub(super) fn base58_key(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let text = &letters[found.clone()];
-    let before = letters[..found.start].last().copied().unwrap_or(b' ');
-    let behind = letters.get(found.end).copied().unwrap_or(b' ');
-    let is_part = |letter: u8| b"+/=-_.".contains(&letter);
-    (is_random(text) && is_mixed(text) && !is_part(before) && !is_part(behind)).then_some(found)
+/// Finds keys of wallets in Base58 or Base32.
+pub(super) fn base58_keys(letters: &[u8]) -> Ranges {
+    const LEAST_KEY_LETTERS: usize = 51;
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KLc][1-9A-HJ-NP-Za-km-z]{51}|[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}",
+            r"|S[A-Z2-7]{55})$"
+        ))
+    });
+    let is_key = |range: &Range<usize>| {
+        let text = &letters[range.clone()];
+        let before = letters[..range.start].last().copied().unwrap_or(b' ');
+        let behind = letters.get(range.end).copied().unwrap_or(b' ');
+        let is_part = |letter: u8| b"+/=-_.".contains(&letter);
+        !is_part(before) && !is_part(behind) && EXPRESSION.is_match(text) && is_random(text) && is_mixed(text)
+    };
+    runs(letters, LEAST_KEY_LETTERS, is_word).filter(is_key).collect()
 }

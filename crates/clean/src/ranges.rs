@@ -1,6 +1,6 @@
 //! Ranges of a text, and how they are found.
 
-use std::ops::Range;
+use std::{mem, ops::Range};
 
 use memchr::memchr;
 use regex::bytes::{Regex, RegexBuilder};
@@ -53,6 +53,26 @@ pub(super) fn stands_alone(letters: &[u8], range: &Range<usize>) -> bool {
     !is_word_at(range.start.checked_sub(1)) && !is_word_at(Some(range.end))
 }
 
+/// Returns the runs of at least so many wanted letters. Of shorter ones most letters are passed over.
+pub(super) fn runs(
+    letters: &[u8],
+    least: usize,
+    is_wanted: impl Fn(u8) -> bool,
+) -> impl Iterator<Item = Range<usize>> {
+    // Never within a run.
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let next = letters.get(from..from + least)?;
+            let Some(other) = next.iter().rposition(|letter| !is_wanted(*letter)) else {
+                let end = skip(letters, from + least, &is_wanted);
+                return Some(mem::replace(&mut from, end)..end);
+            };
+            from += other + 1;
+        }
+    })
+}
+
 /// Sorts ranges, and joins overlapping ones.
 pub(super) fn merged(mut ranges: Ranges) -> Ranges {
     ranges.sort_unstable_by_key(|range| range.start);
@@ -69,6 +89,14 @@ pub(super) fn merged(mut ranges: Ranges) -> Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_finds_all_that_are_long_enough_from_their_first_letter_to_their_last() {
+        let runs_of = |text: &str| runs(text.as_bytes(), 3, is_word).collect::<Vec<_>>();
+        assert_eq!(runs_of("abcd ab abc-a-abcdefgh"), [0..4, 8..11, 14..22]);
+        assert_eq!(runs_of("ab -abc-abcd"), [4..7, 8..12]);
+        assert_eq!(runs_of("ab"), [0..0; 0]);
+    }
 
     #[test]
     fn merged_joins_ranges_that_overlap_and_no_others() {

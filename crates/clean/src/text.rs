@@ -61,11 +61,6 @@ impl<'t> Text<'t> {
         })
     }
 
-    /// Returns for each letter whether it is in the text.
-    pub(super) fn letters_that_are(&self) -> &[bool; 256] {
-        &self.has
-    }
-
     pub(super) fn letters(&self) -> &[u8] {
         &self.letters
     }
