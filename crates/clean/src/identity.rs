@@ -169,9 +169,17 @@ type Anchor = fn(&[u8]) -> [Option<usize>; 2];
 struct Rule {
     /// The rule is tried where one of these stands.
     keywords: Vec<&'static str>,
-    expression: Regex,
     /// Where before the keyword a match begins; `None` if anywhere.
     anchor: Option<Anchor>,
+    pattern: String,
+    expression: OnceLock<Regex>,
+}
+
+impl Rule {
+    /// Compiles the expression where the first keyword stands: most sessions have those of a few rules.
+    fn expression(&self) -> &Regex {
+        self.expression.get_or_init(|| expression(&self.pattern))
+    }
 }
 
 /// What stands for `<...>` in the rules. Lines also begin in strings of JSON within JSON; words also behind escape sequences.
@@ -218,7 +226,8 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
                 _ if pattern.starts_with('^') => Some(login_before),
                 _ => None,
             },
-            expression: expression(&expanded),
+            pattern: expanded,
+            expression: OnceLock::new(),
         }
     };
     rules
@@ -330,7 +339,7 @@ impl Identities {
                 // Tried there alone: otherwise, a text of many keywords would be read once for each.
                 let captures = |length| {
                     let line = &window[found.start() - length..];
-                    Some((line, rule.expression.captures(line)?))
+                    Some((line, rule.expression().captures(line)?))
                 };
                 if let Some((line, captures)) = starts.into_iter().flatten().find_map(captures) {
                     done[at] = found.end();
@@ -341,7 +350,7 @@ impl Identities {
             }
             let mut from = done[at].max(found.start().saturating_sub(BEFORE));
             done[at] = found.end();
-            while let Some(captures) = rule.expression.captures_at(window, from) {
+            while let Some(captures) = rule.expression().captures_at(window, from) {
                 let Some(all) = captures.get(0).filter(|all| all.start() <= found.start()) else {
                     break;
                 };
@@ -973,6 +982,11 @@ mod tests {
         let units: Vec<u16> = text.encode_utf16().collect();
         let clean = cleaner.clean_text(&units).unwrap_or(units);
         String::from_utf16(&clean).unwrap()
+    }
+
+    #[test]
+    fn the_expressions_of_all_rules_are_well_formed() {
+        assert!(RULES.iter().all(|rule| rule.expression().captures_len() > 1));
     }
 
     #[test]
