@@ -8,11 +8,13 @@ use crate::{base64::Decoder, ranges::expression, text::OTHER, words::Words};
 
 /// Words in the place of a secret that mean that there is no secret, or that name its type.
 static KEYWORDS: Words = Words::new(
-    "any array async auto await basic bearer bigint bool boolean bytes char class default dict digest \
-     disabled double empty enabled env expired false file float function hidden include inherit int \
-     integer interactive invalid lambda list masked missing never new nil no none not null number oauth \
-     object off omit on optional prompt record redacted required same-origin self set stdin str string \
-     symbol text this true tuple type typeof undefined union unknown unset valid varchar vault void yes",
+    "any array arraybuffer async auto await basic bearer bigint bool boolean buffer bytes char class default \
+     dict digest disabled double empty enabled env expired f32 f64 false file float float32array float64array \
+     function hidden i8 i16 i32 i64 i128 include inherit int int8array int16array int32 int32array int64 \
+     integer interactive invalid isize lambda list masked missing never new nil no none not null number oauth \
+     object off omit on optional prompt read record redacted required same-origin self set stdin str string \
+     symbol test text this true tuple type typeof u8 u16 u32 u64 u128 uint uint8array uint16array uint32 \
+     uint32array uint64 undefined union unknown unset usize valid varchar vault vec void write yes",
 );
 
 /// Words that follow the name of a secret in a sentence.
@@ -32,12 +34,12 @@ pub(super) static DECLARATIONS: Words = Words::new(
 
 /// The objects whose properties programs read.
 const ROOTS: &str = "app|args|argv|body|bun|cfg|client|conf|config|context|crypto|ctx|data|deno|env|event|import|input|key|module|options|opts|os|\
-     params|process|props|query|req|request|res|response|result|row|secrets|self|session|settings|state|std|sys|system|this|user|\
+     params|process|props|query|req|request|res|response|result|rows?|secrets|self|session|settings|state|std|sys|system|this|user|\
      val|value|values|var|vars";
 
 /// Returns whether a word says that there is no secret, or its type.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
-    KEYWORDS.has(word.strip_suffix(b"2").unwrap_or(word))
+    KEYWORDS.has(word) || word.strip_suffix(b"2").is_some_and(|word| KEYWORDS.has(word))
 }
 
 /// Returns whether a value stands for another: `<password>`, `${PASSWORD}`, `$PASSWORD`, `%PASSWORD%`, `{{ password }}`,
