@@ -66,7 +66,7 @@ const nowAndThen = (every, arbitrary, otherwise = fc.constant(null)) =>
 const cutTrace = fc
   .nat(JSON.stringify(makeTrace()).length - 2)
   .map((end) => JSON.stringify(makeTrace()).slice(0, end + 1));
-const BREAKS = [...'\n\r]}'].map((character) => character.charCodeAt(0));
+const BREAKS = [...'\n\r[]}'].map((character) => character.charCodeAt(0));
 const binary = fc
   .uint8Array({ minLength: 1, maxLength: 40 })
   .map((bytes) => Buffer.from(bytes.map((byte) => (BREAKS.includes(byte) ? 0xff : byte))));
@@ -96,9 +96,9 @@ const bad = fc.oneof(
   ),
   binary,
   fc.json({ maxDepth: 3 }),
+  // Not `[`: lines behind an array that is not closed are its elements.
   fc.constantFrom(
-    ...['', ' ', '\0', '{', '[', '[[', '{"', '{"a":"', '[{'],
-    ...['null', 'NaN', '"', '\\', ',', '{"a":1,}', '\ufeff', '[1,', '{"a":['],
+    ...['', ' ', '\0', '{', '{"', '{"a":"', 'null', 'NaN', '"', '\\', ',', '{"a":1,}', '\ufeff', '{"a":['],
   ),
 );
 
@@ -172,7 +172,7 @@ const many = { maxLength: 12, size: 'max' };
 const partOf = (/** @type {fc.Arbitrary<unknown>} */ piece) =>
   fc.record({
     pieces: fc.array(piece, many),
-    lineEnd: fc.constantFrom('\n', '\n', '\r\n', '\n\n', '\r'),
+    lineEnd: fc.constantFrom('\n', '\n', '\r\n', '\n\n'),
     endsLine: fc.boolean(),
     compressed: fc.boolean(),
     /** The share of it that is left. */
@@ -385,7 +385,9 @@ async function bytesOf(piece, lineEnd, nextId, traces) {
     traces.push({ id, text, format: 'trace' });
     return text;
   });
-  return Buffer.from(isArray ? `[${lineEnd}${texts.join(`,${lineEnd}`)}${lineEnd}]` : texts.join(between));
+  return Buffer.from(
+    isArray ? `[${lineEnd}${texts.join(`,${lineEnd}`)}${lineEnd}]` : texts.join(lineEnd + between),
+  );
 }
 
 /** Puts something where an output is to be written; `target` is the file that is to be replaced. */

@@ -68,7 +68,7 @@ pub(crate) struct FolderArgs {
     #[arg(short, long, value_name = "FOLDER")]
     pub out: String,
 
-    /// native, messages, atif, or knowledgepulse (units) [default: native, or that of the folder]
+    /// native, messages, atif, knowledgepulse [default: native, or the folder's]
     #[arg(long = "as", value_name = "FORM", hide_possible_values = true,
         value_parser = one_of(Form::ALL.iter().map(|form| (form.name(), *form))))]
     pub form: Option<Form>,
@@ -77,7 +77,7 @@ pub(crate) struct FolderArgs {
     #[arg(long, value_name = "ID")]
     pub remove: Vec<String>,
 
-    /// Leave files for next time that were written to so short ago: 30m, 2h [default: 30m for this machine's sessions, else 0]
+    /// Leave files that were written to so lately [default: 30m on this machine]
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub settled: Option<Duration>,
 
