@@ -138,7 +138,8 @@ const REPLACED = [
   (it, { reason }) => throwingProxy(it, reason),
   (it, { reason, index }) => throwingProxy(it, reason, ['type', '0', 'length', 'name'][index % 4]),
   (it) => revoked(it),
-  (it) => Object.freeze(it),
+  // A value may be everyone's prototype.
+  (it) => (it === Object.prototype ? it : Object.freeze(it)),
   (it) => Object.setPrototypeOf(it, null),
   (it, { value }) => Object.setPrototypeOf(it, Object(value())),
   (it) => (isList(it) ? it : Object.create(it)),
