@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::{
     commands::is_said,
-    ranges::{Ranges, merged, skip, skip_back},
+    ranges::{Ranges, keyword_automaton, merged, skip, skip_back},
     text::{LATIN, OTHER, Text, is_white_space, is_word},
 };
 
@@ -52,14 +52,7 @@ static LANGUAGES: LazyLock<Languages> = LazyLock::new(|| {
             }
         }
     }
-    // A test builds it.
-    #[allow(clippy::expect_used)]
-    let automaton = AhoCorasickBuilder::new()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::LeftmostLongest)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(by_letters.keys())
-        .expect("the words are few and short");
+    let automaton = keyword_automaton(MatchKind::LeftmostLongest, by_letters.keys());
     Languages {
         words: by_letters.into_values().collect(),
         automaton,

@@ -9,14 +9,14 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem;
 use regex::bytes::{Match, Regex};
 
 use crate::{
     lines::of_base64,
     random::is_hexadecimal,
-    ranges::{Ranges, expression, merged, skip},
+    ranges::{Ranges, expression, keyword_automaton, merged, skip},
     text::is_word,
     values::{is_generated, is_mixed, is_placeholder},
 };
@@ -162,14 +162,7 @@ impl Rules {
             }
             rules.push(rule);
         }
-        // A test builds it.
-        #[allow(clippy::expect_used)]
-        let keywords = AhoCorasickBuilder::new()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(by_keyword.keys())
-            .expect("the keywords are few and short");
+        let keywords = keyword_automaton(MatchKind::Standard, by_keyword.keys());
         Self {
             rules,
             keywords,

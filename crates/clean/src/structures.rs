@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use aho_corasick::{AhoCorasick, MatchKind};
 
 use knowledgepulse_json::{Object, Text, Value};
 use memchr::memmem;
@@ -12,7 +12,7 @@ use regex::bytes::Regex;
 use crate::{
     lines::{Lines, line_start},
     names::{closing_quote, is_marked, opening_at},
-    ranges::{Ranges, expression, merged, skip, skip_back},
+    ranges::{Ranges, expression, keyword_automaton, merged, skip, skip_back},
     text::{is_white_space, is_word},
     values::{STOP_WORDS, is_expression, is_keyword, is_placeholder, is_small_number},
 };
@@ -56,14 +56,7 @@ static STRUCTURES: LazyLock<Structures> = LazyLock::new(|| {
             is_before,
         });
     }
-    // A test builds it.
-    #[allow(clippy::expect_used)]
-    let keywords = AhoCorasickBuilder::new()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::Standard)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(by_keyword.keys())
-        .expect("the keywords are few and short");
+    let keywords = keyword_automaton(MatchKind::Standard, by_keyword.keys());
     Structures {
         rows,
         keywords,
