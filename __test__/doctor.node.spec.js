@@ -150,19 +150,19 @@ describe('a broken installation', () => {
     [
       'a flipped bit in the weights of a word, with which the model loads and works',
       () => changedModel('flipped', 'model.safetensors', flipBit, { keeps: true }),
-      'ERR_MODEL_DAMAGED',
+      'ERR_MODEL_UNUSABLE',
       ['model.safetensors', 'SHA-256', 'KNOWLEDGEPULSE_MODEL_DIR'],
     ],
     [
       'a tokenizer with another vocabulary: all loads, and the embedding is wrong',
       () => changedModel('vocabulary', words, swapWords),
-      'ERR_MODEL_DAMAGED',
+      'ERR_MODEL_UNUSABLE',
       [example, 'KNOWLEDGEPULSE_MODEL_DIR'],
     ],
     [
       'an addon without its runtime',
       () => ({ ...ONNXRUNTIME, ...ofAddon(copy(addon, 'alone', path.basename(addon))) }),
-      'ERR_RUNTIME_NOT_FOUND',
+      'ERR_RUNTIME_UNUSABLE',
       ['KNOWLEDGEPULSE_ONNXRUNTIME'],
     ],
     [
@@ -218,7 +218,7 @@ describe('a broken installation', () => {
       embedder: { engine: 'builtin', modelDirectory: model },
     });
     for (const [harm, code, ...names] of [
-      [() => fs.rmSync(path.join(model, 'model.safetensors')), 'ERR_MODEL_DAMAGED', 'it is missing'],
+      [() => fs.rmSync(path.join(model, 'model.safetensors')), 'ERR_MODEL_UNUSABLE', 'it is missing'],
       [() => fs.renameSync(model, `${model}-old`), 'ERR_MODEL_NOT_FOUND', 'install'],
       [() => fs.rmSync(platform, { recursive: true }), 'ERR_ADDON_LOAD', 'optional dependencies'],
     ]) {

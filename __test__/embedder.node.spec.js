@@ -106,8 +106,8 @@ test('evaluateValue without a model package takes a novelty of 0.5, silently', a
 });
 
 const weights = 'model.safetensors';
-const DAMAGED = 'ERR_MODEL_DAMAGED';
-const UNSUPPORTED = 'ERR_MODEL_UNSUPPORTED';
+const DAMAGED = 'ERR_MODEL_UNUSABLE';
+const UNSUPPORTED = 'ERR_MODEL_UNUSABLE';
 
 const truncated = () => {
   const copy = (directory) => replace(directory, weights, 'short');
@@ -154,7 +154,7 @@ test.each([
   ['the engine onnxruntime without a graph', engineOf('onnxruntime', 'model.onnx'), UNSUPPORTED, 'builtin'],
   ['the engine builtin with a graph alone', engineOf('builtin', weights), UNSUPPORTED, 'onnxruntime'],
   ['a model directory that does not exist', () => nowhere, 'ERR_MODEL_NOT_FOUND', 'nowhere'],
-  ['a graph alone without an ONNX Runtime', withoutRuntime, 'ERR_RUNTIME_NOT_FOUND', weights],
+  ['a graph alone without an ONNX Runtime', withoutRuntime, 'ERR_RUNTIME_UNUSABLE', weights],
   ['instructions that do not exist', noSuchKernel, 'ERR_INVALID_OPTION', 'KNOWLEDGEPULSE_KERNEL'],
   ['a library that is no ONNX Runtime', library(addon), 'ERR_RUNTIME_UNUSABLE', 'OrtGetApiBase'],
   ['an ONNX Runtime that is too old', oldRuntime, 'ERR_RUNTIME_UNUSABLE', '1.24.1'],
@@ -183,7 +183,7 @@ test('evaluateValue without a runtime warns once per process, worker threads inc
     `,
     { env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') } },
   );
-  expect(stderr.match(/ERR_RUNTIME_NOT_FOUND/g)).toHaveLength(1);
+  expect(stderr.match(/ERR_RUNTIME_UNUSABLE/g)).toHaveLength(1);
 });
 
 describe.each(['builtin', 'onnxruntime'])('a file that is harmed under a loaded embedder, %s', (engine) => {
@@ -231,7 +231,7 @@ describe.each(['builtin', 'onnxruntime'])('a file that is harmed under a loaded 
       // What was embedded before is known: the last score.
       const at = [0, result.scores.length - 1];
       for (const index of at) expect(result.scores[index]).toBe(expected.scores[index]);
-      expect(stderr.match(/ERR_MODEL_DAMAGED/g)).toHaveLength(1);
+      expect(stderr.match(/ERR_MODEL_UNUSABLE/g)).toHaveLength(1);
       expect(stderr).toContain('has changed since it was loaded');
     },
   );
@@ -256,7 +256,7 @@ test('configureEmbedder takes a directory in the layout of the hub, once', async
   );
   const { status } = result;
   expect(status).toMatchObject({ available: true, modelDirectory: directory, dtype: 'fp32', threads: 1 });
-  expect(result.late).toBe('ERR_ALREADY_CONFIGURED');
+  expect(result.late).toBe('ERR_INVALID_OPTION');
 });
 
 test.each([
@@ -323,10 +323,10 @@ test('configureEmbedder takes a model in memory, and a damaged one gives a code'
   const memory = await result('kp.configureEmbedder({ model }); model.weights.fill(0)');
   expect(memory).toEqual({ ...directory, modelDirectory: null });
   const wrong = [
-    ['model.weights = model.weights.subarray(0, 1000)', 'ERR_MODEL_DAMAGED'],
-    ['model.weights = new Uint8Array()', 'ERR_MODEL_DAMAGED'],
-    ['model.weights = model.tokenizer', 'ERR_MODEL_DAMAGED'],
-    ['model.tokenizer = model.tokenizer.subarray(0, 1000)', 'ERR_MODEL_DAMAGED'],
+    ['model.weights = model.weights.subarray(0, 1000)', 'ERR_MODEL_UNUSABLE'],
+    ['model.weights = new Uint8Array()', 'ERR_MODEL_UNUSABLE'],
+    ['model.weights = model.tokenizer', 'ERR_MODEL_UNUSABLE'],
+    ['model.tokenizer = model.tokenizer.subarray(0, 1000)', 'ERR_MODEL_UNUSABLE'],
   ];
   for (const [change, code] of wrong) {
     const failed = await result(`${change}; kp.configureEmbedder({ model })`);

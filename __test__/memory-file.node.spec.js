@@ -97,7 +97,7 @@ const WITHOUT_ROOM = `${LARGE}
 async function expectRefused({ code, stdout, stderr }, file) {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const [errorCode, message] = JSON.parse(stdout);
-  expect(errorCode).toBe('ERR_MEMORY_IO');
+  expect(errorCode).toBe('ERR_IO');
   expect(message).toContain(file);
   expect(await idsIn(file)).toEqual(['small']);
   expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);

@@ -12,7 +12,7 @@ const { describe, readFrom } = require('./calls/reading.js');
 /** The length of an embedding of all-MiniLM-L6-v2. The addon refuses models of another length. */
 const DIMENSIONS = 384;
 
-const invalidVector = errorsOf('ERR_INVALID_VECTOR');
+const invalidVector = errorsOf('ERR_INVALID_INPUT');
 
 const DEFAULTS = { maxElements: 1000, dimensions: DIMENSIONS, ttlMs: Number.POSITIVE_INFINITY };
 
@@ -103,7 +103,7 @@ function toFloatArray(value, name, dimensions) {
   if (value === null || typeof value !== 'object') {
     throw invalidVector(TypeError, `${name} must be an array of numbers, got ${describe(value)}`);
   }
-  const length = readFrom(value, 'length', `${name}.length`, 'ERR_INVALID_VECTOR');
+  const length = readFrom(value, 'length', `${name}.length`, 'ERR_INVALID_INPUT');
   if (typeof length !== 'number') {
     throw invalidVector(TypeError, `${name}.length must be a number, got ${describe(length)}`);
   }
@@ -115,7 +115,7 @@ function toFloatArray(value, name, dimensions) {
     throw codedError(RangeError, 'ERR_OUT_OF_MEMORY', `no room for a vector of ${length} dimensions`);
   }
   for (let index = 0; index < length; index++) {
-    const component = readFrom(value, index, `${name}[${index}]`, 'ERR_INVALID_VECTOR');
+    const component = readFrom(value, index, `${name}[${index}]`, 'ERR_INVALID_INPUT');
     if (typeof component !== 'number') {
       throw invalidVector(TypeError, `${name}[${index}] must be a number, got ${describe(component)}`);
     }

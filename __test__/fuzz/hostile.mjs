@@ -290,7 +290,7 @@ const MAKERS = {
 
 /** The classes of errors by their codes, and which codes each kind of call may end with: docs/errors.md. */
 const CLASSES = {
-  ...{ ERR_INVALID_TRACE: [TypeError, RangeError], ERR_INVALID_VECTOR: [TypeError, RangeError] },
+  ...{ ERR_INVALID_TRACE: [TypeError, RangeError], ERR_INVALID_INPUT: [TypeError, RangeError] },
   ...{ ERR_INVALID_OPTION: [TypeError, RangeError], ERR_INVALID_INPUT: [TypeError, RangeError] },
   ...{ ERR_OUT_OF_MEMORY: [RangeError], ERR_MEMORY_MISMATCH: [Error] },
 };

@@ -36,7 +36,7 @@ const loadError = (...names) => ({ loadError: [...names, ...LOAD_HELP] });
 const neutral = (code, reason, warns = true) => ({ neutral: { code, reason, warns } });
 
 /** @param {RegExp} reason */
-const damaged = (reason) => neutral('ERR_MODEL_DAMAGED', reason);
+const damaged = (reason) => neutral('ERR_MODEL_UNUSABLE', reason);
 
 const WEIGHTS = 'model.safetensors';
 const reinstall = /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/;
@@ -64,7 +64,7 @@ const DAMAGES = [
   // Where the package carries ONNX Runtime.
   ...(LIBRARY === undefined
     ? []
-    : [['the library is missing', [PLATFORM, LIBRARY], neutral('ERR_RUNTIME_NOT_FOUND', reinstall, false)]]),
+    : [['the library is missing', [PLATFORM, LIBRARY], neutral('ERR_RUNTIME_UNUSABLE', reinstall, false)]]),
 ];
 
 const cases = [

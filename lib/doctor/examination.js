@@ -61,7 +61,7 @@ async function examine() {
   });
   if (largestDifference > tolerance) {
     const message = `the embedding of "${TEXT}" differs from the published one by ${largestDifference}; ${tolerance} is allowed`;
-    throw codedError(Error, 'ERR_MODEL_DAMAGED', message);
+    throw codedError(Error, 'ERR_MODEL_UNUSABLE', message);
   }
 }
 
@@ -84,7 +84,7 @@ async function examineFiles(directory) {
     checksums[name] = found;
     if (found === expected) continue;
     const message = `${file} is damaged: its SHA-256 is ${found} instead of ${expected}`;
-    throw codedError(Error, 'ERR_MODEL_DAMAGED', message);
+    throw codedError(Error, 'ERR_MODEL_UNUSABLE', message);
   }
   await tell({ checksums });
 }

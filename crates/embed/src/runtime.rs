@@ -320,7 +320,7 @@ mod tests {
         let path = directory.path().join("library");
         let refused = || Runtime::load(&path).err().unwrap();
 
-        assert_eq!(refused().code(), "ERR_RUNTIME_NOT_FOUND");
+        assert_eq!(refused().code(), "ERR_RUNTIME_UNUSABLE");
 
         for contents in ["", "this is text", "version https://git-lfs.example/spec"] {
             std::fs::write(&path, contents).unwrap();
@@ -345,12 +345,7 @@ mod tests {
         use std::os::unix::fs::symlink;
         let directory = tempfile::tempdir().unwrap();
         for (name, target, code, reason) in [
-            (
-                "dangling",
-                "nowhere",
-                "ERR_RUNTIME_NOT_FOUND",
-                "a link to nowhere",
-            ),
+            ("dangling", "nowhere", "ERR_RUNTIME_UNUSABLE", "a link to nowhere"),
             ("circle", "circle", "ERR_RUNTIME_UNUSABLE", "permissions"),
         ] {
             let path = directory.path().join(name);

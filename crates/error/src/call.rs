@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::{Error, Result};
+
 const PENDING: u8 = 0;
 const COMPLETED: u8 = 1;
 const CANCELLED: u8 = 2;
@@ -27,6 +29,17 @@ impl Call {
         self.0.load(Ordering::Acquire) == CANCELLED
     }
 
+    /// Checks that the call goes on.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] if it was cancelled.
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() {
+            return Err(Error::Aborted);
+        }
+        Ok(())
+    }
+
     fn settle(&self, state: u8) -> bool {
         self.0
             .compare_exchange(PENDING, state, Ordering::AcqRel, Ordering::Acquire)
@@ -41,11 +54,11 @@ mod tests {
     #[test]
     fn the_first_to_settle_wins() {
         let call = Call::default();
-        assert!(!call.is_cancelled());
+        assert!(!call.is_cancelled() && call.check().is_ok());
         assert!(call.complete());
         assert!(!call.complete() && !call.cancel() && !call.is_cancelled());
         let call = Call::default();
-        assert!(call.cancel());
+        assert!(call.cancel() && call.check().is_err());
         assert!(!call.cancel() && !call.complete() && call.is_cancelled());
     }
 }

@@ -5,25 +5,17 @@ named! {
     pub enum Code {
         /// Correct the trace.
         InvalidTrace = "ERR_INVALID_TRACE",
-        /// Correct the vector.
-        InvalidVector = "ERR_INVALID_VECTOR",
-        /// Correct the argument: a text, messages or the input of a reader.
+        /// Correct the argument: a text, a vector, messages or the input of a reader.
         InvalidInput = "ERR_INVALID_INPUT",
-        /// Correct the option.
+        /// Correct the option, or give it before the first use.
         InvalidOption = "ERR_INVALID_OPTION",
         /// Leave out the record, or correct it.
         InvalidRecord = "ERR_INVALID_RECORD",
-        /// Configure the embedder before its first use.
-        AlreadyConfigured = "ERR_ALREADY_CONFIGURED",
         /// Install a model.
         ModelNotFound = "ERR_MODEL_NOT_FOUND",
-        /// Reinstall the model, or look at the permissions of its files.
-        ModelDamaged = "ERR_MODEL_DAMAGED",
-        /// Use another model or engine.
-        ModelUnsupported = "ERR_MODEL_UNSUPPORTED",
-        /// Install ONNX Runtime.
-        RuntimeNotFound = "ERR_RUNTIME_NOT_FOUND",
-        /// Use another ONNX Runtime.
+        /// Reinstall the model, or use another one.
+        ModelUnusable = "ERR_MODEL_UNUSABLE",
+        /// Install ONNX Runtime, or another version of it.
         RuntimeUnusable = "ERR_RUNTIME_UNUSABLE",
         /// Begin with an empty memory, or correct the path.
         MemoryNotFound = "ERR_MEMORY_NOT_FOUND",
@@ -32,7 +24,7 @@ named! {
         /// Use a memory of the same method and model.
         MemoryMismatch = "ERR_MEMORY_MISMATCH",
         /// Look at the path, its permissions and the disk.
-        MemoryIo = "ERR_MEMORY_IO",
+        Io = "ERR_IO",
         /// Free memory, or use less.
         OutOfMemory = "ERR_OUT_OF_MEMORY",
         /// Try the store again later.

@@ -137,7 +137,7 @@ pub enum Error {
     },
     /// The system refused to save or load a memory, or to read or write what is shared.
     #[error("{path} could not be {action}: {source}; look at the path, its permissions and the disk")]
-    MemoryIo {
+    Io {
         /// The file.
         path: PathBuf,
         /// The refused operation.
@@ -238,9 +238,9 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
-    /// A file has no session, or a folder is not one to share into.
+    /// What is read is no text, a file has no session, or a folder is not one to share into.
     #[error("{0}")]
-    Sharing(String),
+    Input(String),
     /// Data of a store is malformed.
     #[error("the table of the store is damaged: bytes that it holds are not those of a trace")]
     TraceDamaged,
@@ -273,28 +273,27 @@ impl Error {
             | Self::TraceOutOfRange { .. }
             | Self::TraceUnreadable { .. }
             | Self::TraceTooLarge { .. } => Code::InvalidTrace,
-            Self::Dimensions { .. } | Self::NotFinite { .. } | Self::LabelTooLong { .. } => {
-                Code::InvalidVector
-            }
             Self::MemoryOtherModel { .. } | Self::MemoryOtherMethod { .. } | Self::MemoryOtherKind { .. } => {
                 Code::MemoryMismatch
             }
             Self::MemoryNotFound { .. } => Code::MemoryNotFound,
             Self::MemoryDamaged { .. } => Code::MemoryDamaged,
-            Self::MemoryIo { .. } => Code::MemoryIo,
+            Self::Io { .. } => Code::Io,
             Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => Code::OutOfMemory,
             Self::ModelNotFound(_) => Code::ModelNotFound,
-            Self::ModelDamaged { .. } | Self::ModelUnreadable { .. } | Self::Tokenizer(_) => {
-                Code::ModelDamaged
-            }
-            Self::ModelUnsupported { .. } => Code::ModelUnsupported,
-            Self::RuntimeNotFound(_) => Code::RuntimeNotFound,
-            Self::RuntimeUnusable { .. }
+            Self::ModelDamaged { .. }
+            | Self::ModelUnreadable { .. }
+            | Self::ModelUnsupported { .. }
+            | Self::Tokenizer(_) => Code::ModelUnusable,
+            Self::RuntimeNotFound(_)
+            | Self::RuntimeUnusable { .. }
             | Self::RuntimeUnreadable { .. }
             | Self::RuntimeTooOld { .. }
             | Self::Inference(_) => Code::RuntimeUnusable,
             Self::Weights { .. } | Self::Kernel(_) | Self::Expression { .. } => Code::InvalidOption,
-            Self::Sharing(_) => Code::InvalidInput,
+            Self::Dimensions { .. } | Self::NotFinite { .. } | Self::LabelTooLong { .. } | Self::Input(_) => {
+                Code::InvalidInput
+            }
             Self::TraceDamaged => Code::Store,
             Self::Elsewhere { code, .. } => return code,
             Self::Aborted => return "ERR_ABORTED",

@@ -3,7 +3,7 @@
 use std::{
     path::Path,
     sync::{Arc, Mutex},
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 use knowledgepulse_embed::{DIMENSIONS, Embedding};
@@ -123,8 +123,30 @@ impl Memory {
     /// # Errors
     /// The errors of [`SharedMemory::load`]; [`Error::MemoryOtherKind`] also for vectors that are no embeddings.
     pub fn load(path: &Path) -> Result<Self> {
-        let loaded = match TraceMemory::load(path, None) {
-            Err(Error::MemoryOtherKind { .. }) => VectorCache::load(path, None)?.into(),
+        let load_vectors = || VectorCache::load(path, None);
+        Self::of_either(path, TraceMemory::load(path, None), load_vectors)
+    }
+
+    /// Reads the memory in the bytes of a file, as [`Memory::load`] does.
+    ///
+    /// # Errors
+    /// Those of [`Memory::load`], but for a file that is missing.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let path = Path::new("the memory");
+        let (now, clock) = (Instant::now(), SystemTime::now());
+        let traces = TraceMemory::read(bytes, None, now, clock);
+        let read_vectors = || VectorCache::read(bytes, None, now, clock).map_err(|why| why.error_at(path));
+        Self::of_either(path, traces.map_err(|why| why.error_at(path)), read_vectors)
+    }
+
+    /// Returns the memory of traces, or the one of vectors if the file is of that kind.
+    fn of_either(
+        path: &Path,
+        traces: Result<TraceMemory>,
+        vectors: impl FnOnce() -> Result<VectorCache>,
+    ) -> Result<Self> {
+        let loaded = match traces {
+            Err(Error::MemoryOtherKind { .. }) => vectors()?.into(),
             loaded => Self::from(loaded?),
         };
         let dimensions = lock(loaded.held()).options().dimensions;
@@ -473,12 +495,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("memory.safetensors");
         let save = |memory: &Memory| {
-            let snapshot = lock(memory.held()).snapshot(Instant::now(), std::time::SystemTime::now());
+            let snapshot = lock(memory.held()).snapshot(Instant::now(), SystemTime::now());
             snapshot.save(&file).unwrap();
         };
         for method in [Method::Prefix, Method::Lexical, Method::Full] {
             save(&Memory::new(method, MemoryOptions::default()));
             assert_eq!(Memory::load(&file).unwrap().method(), method);
+            let bytes = std::fs::read(&file).unwrap();
+            assert_eq!(Memory::read(&bytes).unwrap().method(), method);
+            let error = Memory::read(&bytes[..bytes.len() - 1]).unwrap_err();
+            assert_eq!(error.code(), "ERR_MEMORY_DAMAGED");
+            assert!(
+                error.to_string().starts_with("the memory is damaged: "),
+                "{error}"
+            );
         }
         let small = MemoryOptions {
             dimensions: 3,

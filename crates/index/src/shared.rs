@@ -89,7 +89,7 @@ pub trait SharedMemory: Send {
     /// Loads the memory in the file at `path`, aged by the wall clock; with a bound, the newest `max_elements` entries.
     ///
     /// # Errors
-    /// `Error::MemoryNotFound`, `Error::MemoryDamaged`, `Error::MemoryOtherKind`, `Error::MemoryIo`, `Error::OutOfMemory`.
+    /// `Error::MemoryNotFound`, `Error::MemoryDamaged`, `Error::MemoryOtherKind`, `Error::Io`, `Error::OutOfMemory`.
     fn load(path: &Path, max_elements: Option<usize>) -> Result<Self>
     where
         Self: Sized,

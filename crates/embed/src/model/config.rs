@@ -204,11 +204,7 @@ mod tests {
             let (name, value) = field.split_once(':').unwrap();
             let value = serde_json::from_str::<Value>(value).unwrap();
             let told = format!("`{}` is {value}", name.trim_matches('"'));
-            assert_refused(
-                refused,
-                "ERR_MODEL_UNSUPPORTED",
-                &[&told, "engine: 'onnxruntime'"],
-            );
+            assert_refused(refused, "ERR_MODEL_UNUSABLE", &[&told, "engine: 'onnxruntime'"]);
         }
         for field in [
             r#""model_type":"bert""#,
@@ -235,7 +231,7 @@ mod tests {
         ] {
             let refused = config_with(field).require_sizes(Path::new(""), shape);
             let (name, _) = field.split_once(':').unwrap();
-            assert_refused(refused, "ERR_MODEL_DAMAGED", &[name.trim_matches('"')]);
+            assert_refused(refused, "ERR_MODEL_UNUSABLE", &[name.trim_matches('"')]);
         }
         config_with(r#""vocab_size":30522"#)
             .require_sizes(Path::new(""), shape)
@@ -244,7 +240,7 @@ mod tests {
 
     #[test]
     fn read_refuses_another_pooling_and_further_modules() {
-        let unsupported = "ERR_MODEL_UNSUPPORTED";
+        let unsupported = "ERR_MODEL_UNUSABLE";
         let dense = r#"[{"type":"sentence_transformers.models.Transformer"},{"type":"sentence_transformers.models.Dense"}]"#;
         for (file, contents, code, part) in [
             (
@@ -266,8 +262,8 @@ mod tests {
                 r#"`pooling_mode` is "cls""#,
             ),
             (MODULES, dense, unsupported, "sentence_transformers.models.Dense"),
-            (POOLING, "{", "ERR_MODEL_DAMAGED", ""),
-            (MODULES, "{", "ERR_MODEL_DAMAGED", ""),
+            (POOLING, "{", "ERR_MODEL_UNUSABLE", ""),
+            (MODULES, "{", "ERR_MODEL_UNUSABLE", ""),
         ] {
             let path = Path::new(file).to_string_lossy().into_owned();
             assert_refused(config(&[(file, contents)]), code, &[&path, part]);

@@ -445,7 +445,7 @@ mod tests {
             fs::remove_file(&path).unwrap();
             fs::create_dir(&path).unwrap();
             let error = refused(directory.path());
-            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            assert_eq!(error.code(), "ERR_MODEL_UNUSABLE", "{error}");
             let message = error.to_string();
             assert!(
                 message.contains(name)
@@ -460,8 +460,8 @@ mod tests {
     fn unreadable_files_are_not_damaged() {
         use std::os::unix::fs::symlink;
         for (target, code, reason) in [
-            ("nowhere", "ERR_MODEL_DAMAGED", "a link to nowhere"),
-            ("", "ERR_MODEL_DAMAGED", "permissions"),
+            ("nowhere", "ERR_MODEL_UNUSABLE", "a link to nowhere"),
+            ("", "ERR_MODEL_UNUSABLE", "permissions"),
         ] {
             for name in ["model.safetensors", "model.onnx", "tokenizer.json", "config.json"] {
                 let directory = package();
@@ -508,7 +508,7 @@ mod tests {
             let directory = package();
             fs::write(directory.path().join(name), contents).unwrap();
             let error = refused(directory.path());
-            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            assert_eq!(error.code(), "ERR_MODEL_UNUSABLE", "{error}");
             assert!(error.to_string().contains(name), "{error}");
             assert!(error.to_string().contains(message), "{error}");
         }
@@ -522,7 +522,7 @@ mod tests {
             let directory = package();
             fs::remove_file(directory.path().join(name)).unwrap();
             let error = refused(directory.path());
-            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            assert_eq!(error.code(), "ERR_MODEL_UNUSABLE", "{error}");
             assert!(error.to_string().contains(name), "{error}");
         }
     }
@@ -532,7 +532,7 @@ mod tests {
         let directory = package();
         let config = br#"{"hidden_size": 768, "max_position_embeddings": 512}"#;
         fs::write(directory.path().join("config.json"), config).unwrap();
-        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_UNSUPPORTED");
+        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_UNUSABLE");
     }
 
     #[test]
@@ -548,6 +548,6 @@ mod tests {
             assert_eq!(ModelFiles::find(directory.path()).unwrap().max_length, expected);
         }
         fs::write(&path, r#"{"model_max_length": -5}"#).unwrap();
-        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_DAMAGED");
+        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_UNUSABLE");
     }
 }

@@ -227,26 +227,29 @@ fn parts(tensors: &Tensors, name: &str) -> Reading<Vec<Range<usize>>> {
 /// Reads the contents of the file at `path`, of this version, aged by the wall clock.
 ///
 /// # Errors
-/// [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`], [`Error::OutOfMemory`].
+/// [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::Io`], [`Error::OutOfMemory`].
 pub(crate) fn load(path: &Path, version: &str, max_elements: Option<usize>) -> Result<Contents> {
     let contents = bytes_of(path)
         .and_then(|bytes| read(&bytes, version, max_elements, Instant::now(), SystemTime::now()));
-    contents.map_err(|failure| {
+    contents.map_err(|failure| failure.error_at(path))
+}
+
+impl Unreadable {
+    /// Returns the error that names the file.
+    pub(crate) fn error_at(self, path: &Path) -> Error {
         let path = path.into();
-        match failure {
-            Unreadable::Damaged(reason) => Error::MemoryDamaged { path, reason },
-            Unreadable::OtherKind { held, other } => Error::MemoryOtherKind { path, held, other },
-            Unreadable::Io(error) if error.kind() == io::ErrorKind::NotFound => {
-                Error::MemoryNotFound { path }
-            }
-            Unreadable::Io(source) => Error::MemoryIo {
+        match self {
+            Self::Damaged(reason) => Error::MemoryDamaged { path, reason },
+            Self::OtherKind { held, other } => Error::MemoryOtherKind { path, held, other },
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Error::MemoryNotFound { path },
+            Self::Io(source) => Error::Io {
                 path,
                 action: "read",
                 source,
             },
-            Unreadable::Other(error) => error,
+            Self::Other(error) => error,
         }
-    })
+    }
 }
 
 /// Reads a file whole, if it begins with the length of a header: most other files do not.

@@ -50,9 +50,9 @@ impl Snapshot {
     /// permissions are kept.
     ///
     /// # Errors
-    /// [`Error::MemoryIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
+    /// [`Error::Io`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
     pub fn save(&self, path: &Path) -> Result<()> {
-        self.replace(path).map_err(|source| Error::MemoryIo {
+        self.replace(path).map_err(|source| Error::Io {
             path: path.into(),
             action: "written",
             source,

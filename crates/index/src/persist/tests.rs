@@ -491,9 +491,9 @@ fn save_and_load_refuse_paths_of_no_file() {
     let nowhere = directory.path().join("missing").join("file");
     for path in [directory.path(), &nowhere, Path::new("")] {
         let error = snapshot.save(path).unwrap_err();
-        assert_eq!(error.code(), "ERR_MEMORY_IO");
+        assert_eq!(error.code(), "ERR_IO");
         let error = load(path).unwrap_err();
-        assert!(["ERR_MEMORY_IO", "ERR_MEMORY_NOT_FOUND"].contains(&error.code()));
+        assert!(["ERR_IO", "ERR_MEMORY_NOT_FOUND"].contains(&error.code()));
     }
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     #[cfg(unix)]
@@ -502,10 +502,10 @@ fn save_and_load_refuse_paths_of_no_file() {
         // Not a device of the system: a wrong save by root would replace that for all programs.
         let socket = directory.path().join("socket");
         let _listener = UnixListener::bind(&socket).unwrap();
-        assert_eq!(snapshot.save(&socket).unwrap_err().code(), "ERR_MEMORY_IO");
+        assert_eq!(snapshot.save(&socket).unwrap_err().code(), "ERR_IO");
         assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
         let error = load(&socket).unwrap_err();
-        assert_eq!(error.code(), "ERR_MEMORY_IO");
+        assert_eq!(error.code(), "ERR_IO");
     }
 }
 
@@ -536,7 +536,7 @@ fn links_and_permissions_stay() {
     File::create(place("other")).unwrap();
     snapshot.save(&place("new")).unwrap();
     assert_eq!(mode("new"), mode("other"));
-    assert_eq!(snapshot.save(&place("loop")).unwrap_err().code(), "ERR_MEMORY_IO");
+    assert_eq!(snapshot.save(&place("loop")).unwrap_err().code(), "ERR_IO");
 }
 
 #[cfg_attr(miri, ignore = "about the file system")]

@@ -615,20 +615,20 @@ fn errors_leave_the_memory_unchanged() {
     };
     let long: Label = "x".repeat(2_000).into();
     let bad = [
-        (TraceEntry { vector: None, ..good }, "ERR_INVALID_VECTOR"),
+        (TraceEntry { vector: None, ..good }, "ERR_INVALID_INPUT"),
         (
             TraceEntry {
                 vector: Some(&[f32::NAN; DIMENSIONS]),
                 ..good
             },
-            "ERR_INVALID_VECTOR",
+            "ERR_INVALID_INPUT",
         ),
         (
             TraceEntry {
                 label: Some(&long),
                 ..good
             },
-            "ERR_INVALID_VECTOR",
+            "ERR_INVALID_INPUT",
         ),
         (
             TraceEntry {

@@ -34,7 +34,7 @@ fn wrong_lengths_and_infinities_are_refused() {
     }
     for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let error = cache.add(&[1.0, 2.0, bad], None, now).unwrap_err();
-        assert_eq!(error.code(), "ERR_INVALID_VECTOR");
+        assert_eq!(error.code(), "ERR_INVALID_INPUT");
         assert!(error.to_string().starts_with("vector[2]"), "{error}");
         let error = cache.max_cosine_similarity(&[bad, 2.0, bad], now).unwrap_err();
         assert!(error.to_string().starts_with("query[0]"), "{error}");
@@ -353,7 +353,7 @@ fn long_labels_are_refused() {
     cache.add(&[1.0], Some("\u{e9}".repeat(512).into()), now).unwrap();
     let long = Some("\u{e9}".repeat(513).into());
     let error = cache.add(&[1.0], long, now).unwrap_err();
-    assert_eq!(error.code(), "ERR_INVALID_VECTOR");
+    assert_eq!(error.code(), "ERR_INVALID_INPUT");
     assert_eq!(
         error.to_string(),
         "label must be at most 1024 bytes of UTF-8, got 1026"
@@ -595,9 +595,9 @@ fn compare_and_add_of_a_wrong_entry_changes_nothing() {
         origin,
     };
     for (wrong, code) in [
-        (entry(good, Some(&long), &ours), "ERR_INVALID_VECTOR"),
-        (entry(&[1.0], None, &ours), "ERR_INVALID_VECTOR"),
-        (entry(&[f32::NAN, 0.0], None, &ours), "ERR_INVALID_VECTOR"),
+        (entry(good, Some(&long), &ours), "ERR_INVALID_INPUT"),
+        (entry(&[1.0], None, &ours), "ERR_INVALID_INPUT"),
+        (entry(&[f32::NAN, 0.0], None, &ours), "ERR_INVALID_INPUT"),
         (entry(good, None, &other), "ERR_MEMORY_MISMATCH"),
     ] {
         for model in [None, Some(&ours)] {

@@ -265,7 +265,7 @@ fn engine_is_chosen_by_the_files_of_the_model() {
     use EngineChoice::{Auto, BuiltIn, OnnxRuntime};
     let both = &["model.safetensors", "model.onnx"][..];
     let (builtin, onnxruntime) = (Some(EngineKind::BuiltIn), Some(EngineKind::OnnxRuntime));
-    let (not_found, unsupported) = (Some("ERR_RUNTIME_NOT_FOUND"), Some("ERR_MODEL_UNSUPPORTED"));
+    let (not_found, unsupported) = (Some("ERR_RUNTIME_UNUSABLE"), Some("ERR_MODEL_UNUSABLE"));
     for (weights, choice, configured, engine_kind, code) in [
         (&both[..1], Auto, false, builtin, None),
         (both, Auto, false, builtin, None),
