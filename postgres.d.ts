@@ -39,8 +39,8 @@ export class PostgresStore {
     /** Whether an HNSW index of pgvector 0.8 or newer finds the nearest embedding, with `prefix` only; `false` by default. */
     hnsw?: boolean;
     /**
-     * The memory to use while the store fails, of the same method. At most 10,000 missed traces wait for the store: call `Scorer.flush`
-     * before the process ends. Without a fallback, calls reject with the store's error.
+     * The memory to use while the store fails, of the same method. At most 10,000 missed traces wait for the store: call
+     * {@link PostgresStore.flush} before the process ends. Without a fallback, calls reject with the store's error.
      */
     fallback?: TraceMemory;
   });
@@ -51,4 +51,10 @@ export class PostgresStore {
    * @throws `ERR_STORE_UNAVAILABLE`, `ERR_STORE_SCHEMA`, `ERR_MEMORY_MISMATCH` or `ERR_STORE`, as a rejection
    */
   size(): Promise<number>;
+  /**
+   * Resolves when the store has every trace that it has missed of the scorers' calls that have settled.
+   *
+   * @throws `ERR_STORE_DROPPED` if traces were dropped since the last `flush`, or the error of the store, as a rejection
+   */
+  flush(): Promise<void>;
 }

@@ -134,14 +134,6 @@ class Scorer {
     }
   }
 
-  /** @type {Public['flush']} */
-  flush() {
-    return this.#inOrder.reply(async (earlier) => {
-      await earlier;
-      await this.#store?.flush();
-    });
-  }
-
   /**
    * @param {unknown} trace
    * @param {boolean} remember

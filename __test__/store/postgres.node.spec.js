@@ -451,10 +451,10 @@ describeWithPostgres('PostgresStore', () => {
         await scorer.scoreAll(traces.slice(0, 2));
         await context.server.kill();
         await scorer.scoreAll(traces.slice(2, 4));
-        expect(await rejectionOf(scorer.flush())).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+        expect(await rejectionOf(mine.flush())).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
         await context.server.start();
         await scorer.scoreAll(traces.slice(4));
-        await scorer.flush();
+        await mine.flush();
       });
       expect(await mine.size()).toBe(6);
     });

@@ -30,7 +30,7 @@ for (const [index, objective] of tasks.entries()) {
   console.log(`${name}: score ${value.toFixed(3)}, novelty ${dimensions.novelty.toFixed(3)}, ${resembles}`);
 }
 // What was scored while the database was away.
-await scorer.flush();
+await store.flush();
 console.log(`${name}: the fleet remembers ${await store.size()} traces`);
 
 await pool.end();

@@ -5,7 +5,7 @@
 const { setImmediate } = require('node:timers/promises');
 
 const { codedError, fromAddon } = require('../calls/errors.js');
-const { StoreWithFallback } = require('./fallback.js');
+const { asked } = require('./fallback.js');
 
 /**
  * @import { NoveltyMethod } from '../../index.js'
@@ -58,7 +58,7 @@ class StoreCalls {
    * @param {boolean} hasFallback whether the scorer's own memory stands in for the store while that fails
    */
   constructor(store, hasFallback) {
-    this.#store = new StoreWithFallback(store, hasFallback);
+    this.#store = asked(store, hasFallback);
   }
 
   /**
@@ -79,11 +79,6 @@ class StoreCalls {
     this.#work();
     const { found, isLocal } = await answer;
     return fromAddon(() => embedded.score(found, !isLocal));
-  }
-
-  /** Resolves when the store has what it has missed. */
-  flush() {
-    return this.#store.flush();
   }
 
   async #work() {

@@ -18,9 +18,34 @@ const LONGEST_PAUSE = 30_000;
 /** Codes of failures after which the traces are sent again. With any other one, the store refuses them for good. */
 const PASSING = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_SCHEMA'];
 
+/** The name of the property of a store that asks it, for scorers of all copies of this package. */
+const ASKED = Symbol.for('@knowledgepulse/native.store');
+
 /**
- * Asks a store, and while that fails the memory of its scorer, if it is the fallback. From the first failure until the store has all traces
- * that it has missed, the memory answers, and every trace joins the queue of the missed ones.
+ * Returns what asks a store, which all of its scorers share.
+ *
+ * @param {Store & { [ASKED]?: StoreWithFallback }} store
+ * @param {boolean} hasFallback whether the scorers' own memory is its fallback
+ */
+function asked(store, hasFallback) {
+  if (store[ASKED] !== undefined) return store[ASKED];
+  const value = new StoreWithFallback(store, hasFallback);
+  Object.defineProperty(store, ASKED, { value });
+  return value;
+}
+
+/**
+ * Sends what a store has missed; see `PostgresStore.flush`.
+ *
+ * @param {Store & { [ASKED]?: StoreWithFallback }} store
+ */
+async function flush(store) {
+  await store[ASKED]?.flush();
+}
+
+/**
+ * Asks a store, and while that fails its fallback, the memory of its scorers. From the first failure until the store has all traces that it
+ * has missed, the memory answers, and every trace joins the queue of the missed ones.
  */
 class StoreWithFallback {
   #store;
@@ -90,6 +115,8 @@ class StoreWithFallback {
 
   /** @param {unknown} error */
   #leave(error) {
+    // The call of another scorer may have failed meanwhile.
+    if (this.#isAway) return;
     this.#isAway = true;
     this.#pause = FIRST_PAUSE;
     this.#hasToldDropped = false;
@@ -196,4 +223,4 @@ function tell(message, error) {
   });
 }
 
-module.exports = { StoreWithFallback };
+module.exports = { StoreWithFallback, asked, flush };

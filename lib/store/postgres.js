@@ -11,6 +11,7 @@ const { describe } = require('../calls/reading.js');
 const { METHODS, nativeOf } = require('../trace-memory.js');
 const { DIMENSIONS } = require('../vector-cache.js');
 const sql = require('./sql.js');
+const { flush } = require('./fallback.js');
 const { transact } = require('./transaction.js');
 
 /**
@@ -94,6 +95,11 @@ class PostgresStore {
     const begin = sql.beginCall(method, false);
     const { lowest, beyond } = await transact(pool, begin, (query) => this.#view(query, names, null, null));
     return beyond - lowest;
+  }
+
+  /** @type {Public['flush']} */
+  flush() {
+    return flush(this);
   }
 
   /** @type {Store['compare']} */
