@@ -109,7 +109,9 @@ describe('manifests', () => {
 
   test('the package for WebAssembly is for every platform', () => {
     const { main: entry, exports, files, ...manifest } = readManifest(`npm/${WEBASSEMBLY}`);
-    expect(files).toEqual(expect.arrayContaining([entry, path.basename(exports['.'].default), ...DOCUMENTS]));
+    const { types, default: browser } = exports['.'].default;
+    const named = [types, browser].map((file) => path.basename(file));
+    expect(files).toEqual(expect.arrayContaining([entry, ...named, 'postgres.d.ts', ...DOCUMENTS]));
     expect(exports['.'].node).toBe(`./${entry}`);
     for (const limit of ['os', 'cpu', 'libc']) expect(manifest).not.toHaveProperty(limit);
   });

@@ -63,8 +63,11 @@ const names =
 const directory = scratchDirectory('import');
 linkPackages(directory, { '@knowledgepulse/native': root });
 
-test('require gives the exports of the package', () => {
+test('require gives the exports of the package, and so does its package for browsers', () => {
   expect(Object.keys(require('..')).sort()).toEqual(names);
+  const browser = fs.readFileSync(path.join(root, 'wasm', 'browser', 'main.mjs'), 'utf8');
+  const [, exported] = /^export const \{([^}]+)\} = api;$/m.exec(browser);
+  expect(exported.match(/\w+/g).sort()).toEqual(names);
 });
 
 /** Runs an ES module in a project that has the package installed. */

@@ -11,6 +11,9 @@ import { addRustTargets, run } from './setup.mjs';
 
 const TARGET = 'wasm32-wasip1';
 const output = path.join(root, 'npm', 'wasm32');
+
+/** The declarations, which are those of the main package. */
+const TYPES = ['index.d.ts', 'postgres.d.ts'];
 /** What WebAssembly engines have had since 2021 or longer, and what makes the difference: vectors. */
 const FEATURES = [
   '--enable-simd',
@@ -153,6 +156,7 @@ const withoutNode = {
 /** Builds it; with `addon: false`, the JavaScript alone. */
 export async function buildWasm({ addon = true } = {}) {
   copyFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), path.join(output, 'THIRD-PARTY-LICENSES'));
+  for (const name of TYPES) copyFileSync(path.join(root, name), path.join(output, name));
   if (addon) buildAddon();
   await bundle();
 }

@@ -1,4 +1,4 @@
-// The package in a browser: the same interface as on Node.js, without files and stores. Nothing leaves the page: the model is what
+// The package in a browser: the same names as on Node.js, where paths lead to no file. Nothing leaves the page: the model is what
 // `configureEmbedder` was given. It computes where it is loaded, so a page loads it in a worker.
 
 import { WASI } from '@tybys/wasm-util';
@@ -29,6 +29,7 @@ export const {
   Scorer,
   TraceMemory,
   VectorCache,
+  _getLocalCache,
   clean,
   cleanPii,
   configureEmbedder,
@@ -37,5 +38,6 @@ export const {
   evaluateValue,
   readTraces,
   select,
+  share,
   traceFromMessages,
 } = api;

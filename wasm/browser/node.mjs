@@ -74,6 +74,9 @@ export { nothing as lstatSync, nothing as readdirSync, nothing as readFileSync }
 /** Of `node:module`. */
 export const createRequire = () => ({ resolve: nothing });
 
+/** Of `node:url`. @param {string} url */
+export const fileURLToPath = (url) => decodeURI(new URL(url).pathname);
+
 /** Of `node:path`. @param {string[]} parts */
 export const join = (...parts) => parts.join('/');
 /** @param {string} path */
