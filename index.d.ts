@@ -29,6 +29,15 @@ export interface ReasoningTrace {
     visibility: Visibility;
     privacy_level: PrivacyLevel;
     validated_by?: string[];
+    /** What a reader of logs notes. Keep it in copies: without `known`, an unknown success is taken for a failure. */
+    imported?: {
+      /** The format of the log. */
+      format?: FormatName;
+      /** Which parts of the outcome the log told; what it did not tell is `false` and 0.5. */
+      known?: { success: boolean; confidence: boolean };
+      /** The log's own names and figures, as far as it has them: `session_id`, `cwd`, `model` and others. */
+      [name: string]: unknown;
+    };
   };
   task: { objective: string; input_schema?: Record<string, unknown> };
   steps: Array<{
@@ -79,7 +88,7 @@ export function evaluateValue(trace: ScorableTrace): Promise<number>;
 /** The memory of {@link evaluateValue} itself, not a copy; for tests. */
 export function _getLocalCache(): VectorCache;
 
-/** A bounded first-in-first-out memory of vectors, compared exactly. Wrong vectors throw `ERR_INVALID_VECTOR`. */
+/** A bounded first-in-first-out memory of vectors, compared exactly. Wrong vectors throw `ERR_INVALID_INPUT`. */
 export class VectorCache {
   /**
    * @param options - `maxElements`, 1,000 by default; `dimensions`, 384 by default; `ttlMs`, the time to live in milliseconds
@@ -122,7 +131,12 @@ export interface ScorableTrace {
     readonly content?: string | null | undefined;
     readonly tool?: { readonly name: string } | null | undefined;
   }>;
-  readonly metadata: { readonly success: boolean; readonly task_domain?: string | null | undefined };
+  readonly metadata: {
+    readonly success: boolean;
+    readonly task_domain?: string | null | undefined;
+    /** Scoring ignores it; {@link select} and {@link share} take a success that is not `known` for unknown. */
+    readonly imported?: { readonly known?: { readonly success?: boolean } } | null | undefined;
+  };
   /** 0 to 1. */
   readonly outcome: { readonly confidence: number };
 }
@@ -205,12 +219,6 @@ export class Scorer {
     traces: readonly ScorableTrace[],
     options?: { signal?: Signal | null; onProgress?: (progress: Progress) => void },
   ): Promise<Score[]>;
-  /**
-   * Resolves when earlier calls have settled, and a store has every trace that it has missed.
-   *
-   * @throws `ERR_STORE_DROPPED` if traces were dropped since the last `flush`, or the error of the store, as a rejection
-   */
-  flush(): Promise<void>;
 }
 
 /** An `AbortSignal`, of which programs without its type have this part. */
@@ -218,6 +226,11 @@ interface Signal {
   readonly aborted: boolean;
   readonly reason: unknown;
   addEventListener(type: 'abort', listener: () => void): void;
+}
+
+/** Options of calls that take long: `signal` cancels a call, which rejects with its reason then and has no effect. */
+interface CallOptions {
+  signal?: Signal | null;
 }
 
 /** How many traces of `total` are done. */
@@ -240,21 +253,28 @@ export class TraceMemory {
   /**
    * Loads a file that {@link TraceMemory.save} wrote, with its bounds. The time to live goes on while no process runs.
    *
-   * @throws `ERR_MEMORY_NOT_FOUND`, `ERR_MEMORY_DAMAGED`, `ERR_MEMORY_MISMATCH`, `ERR_MEMORY_IO`, `ERR_OUT_OF_MEMORY`, as a rejection
+   * @throws `ERR_MEMORY_NOT_FOUND`, `ERR_MEMORY_DAMAGED`, `ERR_MEMORY_MISMATCH`, `ERR_IO`, `ERR_OUT_OF_MEMORY`, as a rejection
    */
-  static load(path: string): Promise<TraceMemory>;
+  static load(path: string, options?: CallOptions): Promise<TraceMemory>;
+  /** Loads what {@link TraceMemory.toBytes} gave, or the bytes of a file. They must not change meanwhile. */
+  static fromBytes(bytes: Uint8Array, options?: CallOptions): Promise<TraceMemory>;
   /**
    * Writes the memory as it is at the call to a file in the safetensors format, which is replaced in one step.
    *
-   * @throws `ERR_MEMORY_IO`, as a rejection; an old file stays
+   * @throws `ERR_IO`, as a rejection; an old file stays
    */
-  save(path: string): Promise<void>;
+  save(path: string, options?: CallOptions): Promise<void>;
+  /** Returns the bytes of such a file. */
+  toBytes(): Promise<Uint8Array>;
   /** Adds a trace under its `id`, and evicts the oldest if the memory is full. */
-  add(trace: ScorableTrace): Promise<void>;
+  add(trace: ScorableTrace, options?: CallOptions): Promise<void>;
   /** Compares a trace without adding it. `novelty` is 0 for a duplicate, and 0.5 with an empty memory. */
-  compare(trace: ScorableTrace): Promise<{ novelty: number; nearest: NearestTrace | null }>;
+  compare(
+    trace: ScorableTrace,
+    options?: CallOptions,
+  ): Promise<{ novelty: number; nearest: NearestTrace | null }>;
   /** Returns the `count` most similar traces, 1 by default: the most similar first, of equal ones the older. */
-  nearest(trace: ScorableTrace, count?: number): Promise<NearestTrace[]>;
+  nearest(trace: ScorableTrace, count?: number, options?: CallOptions): Promise<NearestTrace[]>;
   /** The number of traces that have not expired. */
   get size(): number;
   get method(): NoveltyMethod;
@@ -344,10 +364,19 @@ export type FormatName =
   | ('langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire' | 'langchain')
   | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel');
 
+/**
+ * What {@link readTraces} reads: the path of a file or folder, as a line or a `file:` URL; text or bytes of JSON Lines, arrays or single
+ * objects, or a stream of either; or a parsed value. A text of one line that does not begin with `{`, `[` or `"` is a path: give text of
+ * others as bytes.
+ */
+export type ReadInput =
+  | (string | { readonly href: string; readonly protocol: string })
+  | (Uint8Array | ArrayBuffer | DataView)
+  | (AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>)
+  | (ScorableTrace | Readonly<Record<string, unknown>> | readonly unknown[]);
+
 /** Options of {@link readTraces}. */
 export interface ReadOptions {
-  /** The path of the input, beside which some formats have files that belong to it. They are read synchronously. */
-  file?: string;
   /** The format of every record. Without it, each record is recognised by its content. */
   format?: FormatName;
   /** Whether the agents succeeded; takes precedence over the format's own outcome, but not over that of `ReasoningTrace`s. */
@@ -356,8 +385,9 @@ export interface ReadOptions {
 }
 
 /**
- * A result of {@link readTraces}: a trace, which the scorer validates, or why a record has none, `ERR_INVALID_RECORD` with its line.
- * Reading goes on after an error. In the outcome, null is what nobody knows: the trace has no success then, and a confidence of 0.5.
+ * A result of {@link readTraces}: a trace, which the scorer validates, or why there is none, after which reading goes on: `ERR_INVALID_RECORD`
+ * with the line of a record, or `ERR_IO` for a file of a folder. In the outcome, null is what nobody knows: the trace has no success then, and
+ * a confidence of 0.5.
  */
 export type ReadResult =
   | {
@@ -368,14 +398,14 @@ export type ReadResult =
   | { error: KnowledgePulseError; trace?: undefined; outcome?: undefined };
 
 /**
- * Reads the traces in agents' logs, in their order. A stream is read as it arrives, and closed when the iteration ends.
+ * Reads the traces in agents' logs, in their order and away from the event loop. Files may be compressed, databases or Parquet; of a folder
+ * those of a known format are read. A stream is read as it arrives, and closed when the iteration ends.
  *
- * @param input - text, bytes or a stream of either, which hold JSON Lines, arrays or single objects; or a parsed value
- * @throws `ERR_INVALID_OPTION`, at once
- * @throws `ERR_INVALID_INPUT`, when it is read, for a path or promise in place of the input, and for compressed bytes
+ * @throws `ERR_INVALID_OPTION`, and `ERR_INVALID_INPUT` for a URL of no file, at once
+ * @throws `ERR_IO` for a path that cannot be read, `ERR_INVALID_INPUT` for compressed bytes or a promise, when it is read
  */
 export function readTraces(
-  input: unknown,
+  input: ReadInput,
   options?: ReadOptions,
 ): AsyncGenerator<ReadResult, void, undefined>;
 
@@ -417,7 +447,7 @@ export interface Cleaned<T> {
  */
 export function clean<T extends string | object>(
   textOrTrace: T,
-  options?: CleanOptions,
+  options?: CleanOptions & CallOptions,
 ): Promise<Cleaned<T extends string ? string : T>>;
 
 /** Options of {@link share}. */
@@ -425,9 +455,14 @@ export interface ShareOptions {
   /** `native` by default: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/where-to-share.md | Where to share}. */
   as?: 'native' | 'messages' | 'atif' | 'knowledgepulse';
   clean?: CleanOptions;
+  /** Cancels the call, which leaves the folder as it is. */
+  signal?: Signal | null;
 }
 
-/** The set after {@link share}: of each session its line of `manifest.jsonl`; and what was left out, as `trace-3` the third trace. */
+/**
+ * The set after {@link share}: of each session its line of `manifest.jsonl`, whose names are those of Python there (`session_id`); and what
+ * was left out, as `trace-3` the third trace.
+ */
 export interface Manifest {
   sessions: Array<{
     /** The file in the folder, and its line if it has several sessions. */
@@ -439,35 +474,35 @@ export interface Manifest {
     /** From 1, in the order in which sessions were added; why; and how many others it stands for. */
     rank: number;
     reason: string;
-    stands_for: number;
+    standsFor: number;
     id: string | null;
     /** The `session_id` of its row, and the log's own name for it. */
-    session_id: string;
+    sessionId: string;
     session: string | null;
     agent: FormatName;
     model: string | null;
     /** The name of the folder that it worked in. */
     project: string | null;
-    created_at: string | null;
+    createdAt: string | null;
     objective: string;
     steps: number;
     /** Turns of the user; tokens, a quarter of the bytes; calls of tools. */
     turns: number;
     tokens: number;
     calls: number;
-    failed_calls: number;
-    calls_without_result: number;
-    ends_with_answer: boolean;
+    failedCalls: number;
+    callsWithoutResult: number;
+    endsWithAnswer: boolean;
     /** Pictures that its trace lacks. */
     pictures: number;
     /** Whether definitions of its tools were in the log. */
     tools: 'recorded' | 'inferred' | null;
     success: boolean | null;
     confidence: number | null;
-    outcome_from: 'user' | 'log' | null;
+    outcomeFrom: 'user' | 'log' | null;
     /** The score of a unit. */
-    quality_score?: number;
-    lines_left_out: number;
+    qualityScore?: number;
+    linesLeftOut: number;
     redactions: Record<string, number>;
     /** The places that a person should look at: the line of a file, and the field in it. */
     review: Array<{ file: string; line: number; field: string }>;
@@ -479,7 +514,7 @@ export interface Manifest {
  * Adds traces, or the sessions in files, cleaned to a folder that others load. A session that it has is added again only if it has grown.
  *
  * @param tracesOrFiles - traces, copied before the call returns, and paths of files in UTF-8
- * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`, `ERR_INVALID_TRACE`; `ERR_MEMORY_IO` if the system refuses a path; as a rejection
+ * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`, `ERR_INVALID_TRACE`; `ERR_IO` if the system refuses a path; as a rejection
  */
 export function share(
   tracesOrFiles: ReadonlyArray<ScorableTrace | string>,
@@ -493,9 +528,9 @@ export function share(
  * @returns for each text 384 numbers whose squares add up to 1
  * @throws `ERR_INVALID_INPUT`, or the code of {@link EmbedderStatus}, as a rejection
  */
-export function embed(texts: readonly string[]): Promise<Float32Array[]>;
+export function embed(texts: readonly string[], options?: CallOptions): Promise<Float32Array[]>;
 
-/** Options of {@link configureEmbedder}; {@link https://github.com/openknowledgepulse/native/blob/main/docs/benchmarks.md#engines | Engines} explains them. */
+/** Options of {@link configureEmbedder}; {@link https://github.com/openknowledgepulse/native/blob/main/docs/engines.md | Engines} explains them. */
 export interface EmbedderOptions {
   /** The model's directory; by default `KNOWLEDGEPULSE_MODEL_DIR`, then the installed model package. */
   modelDirectory?: string;
@@ -514,7 +549,7 @@ export interface EmbedderOptions {
 /**
  * Configures the embedder of the process, before the first call that loads it.
  *
- * @throws `ERR_INVALID_OPTION`; `ERR_ALREADY_CONFIGURED` if it has been configured or loaded already
+ * @throws `ERR_INVALID_OPTION`; also if it has been configured or loaded already
  */
 export function configureEmbedder(options: EmbedderOptions): void;
 
@@ -552,12 +587,10 @@ export function embedderStatus(): Promise<EmbedderStatus>;
 
 /** What a caller can do about an error: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors}. */
 export type ErrorCode =
-  | ('ERR_INVALID_TRACE' | 'ERR_INVALID_VECTOR' | 'ERR_INVALID_INPUT' | 'ERR_INVALID_OPTION')
-  | ('ERR_INVALID_RECORD' | 'ERR_ALREADY_CONFIGURED')
-  | ('ERR_MODEL_NOT_FOUND' | 'ERR_MODEL_DAMAGED' | 'ERR_MODEL_UNSUPPORTED')
-  | ('ERR_RUNTIME_NOT_FOUND' | 'ERR_RUNTIME_UNUSABLE')
-  | ('ERR_MEMORY_NOT_FOUND' | 'ERR_MEMORY_DAMAGED' | 'ERR_MEMORY_MISMATCH' | 'ERR_MEMORY_IO')
-  | 'ERR_OUT_OF_MEMORY'
+  | ('ERR_INVALID_TRACE' | 'ERR_INVALID_INPUT' | 'ERR_INVALID_OPTION' | 'ERR_INVALID_RECORD')
+  | ('ERR_MODEL_NOT_FOUND' | 'ERR_MODEL_UNUSABLE' | 'ERR_RUNTIME_UNUSABLE')
+  | ('ERR_MEMORY_NOT_FOUND' | 'ERR_MEMORY_DAMAGED' | 'ERR_MEMORY_MISMATCH')
+  | ('ERR_IO' | 'ERR_OUT_OF_MEMORY')
   | ('ERR_STORE_UNAVAILABLE' | 'ERR_STORE_SCHEMA' | 'ERR_STORE_DROPPED' | 'ERR_STORE')
   | ('ERR_ADDON_LOAD' | 'ERR_INTERNAL');
 

@@ -6,6 +6,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { Readable } = require('node:stream');
+const { pathToFileURL } = require('node:url');
 const vm = require('node:vm');
 const zlib = require('node:zlib');
 
@@ -14,6 +15,8 @@ const { KnowledgePulseError, Scorer, readTraces, traceFromMessages } = require('
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { rejectionOf } = require('./support/refusals.js');
+const { runForResult } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
 
 const folder = path.join(__dirname, 'formats');
 
@@ -47,7 +50,6 @@ function* chunksOf(bytes, size) {
 }
 
 const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
-const trajectory = JSON.parse(fs.readFileSync(trajectoryFile, 'utf8'));
 
 const HELLO = '{"messages":[{"role":"user","content":"Hello"}]}';
 const said = (content) => ({ messages: [{ role: 'user', content }] });
@@ -65,7 +67,7 @@ test('readTraces yields a trace and its outcome, by the format or by the option'
     [{}, true],
     [{ success: false }, false],
   ]) {
-    const [{ trace, ...rest }] = await resultsOf(trajectory, { file: trajectoryFile, ...options });
+    const [{ trace, ...rest }] = await resultsOf(trajectoryFile, options);
     expect(trace).toMatchObject({ metadata: { success }, steps: expect.any(Array) });
     expect(rest).toEqual({ outcome: { success, confidence: 1 } });
   }
@@ -271,17 +273,99 @@ test('readTraces throws ERR_INVALID_INPUT for compressed bytes, and says how to 
   }
 });
 
-test.each([
-  ['traces.jsonl'],
-  ['./runs/day 1'],
-  ['/var/log/agent.json'],
-  ['C:\\runs\\a.traj'],
-  ['~/logs.ndjson.gz'],
-  ['file:///runs/a'],
-  [new URL('file:///runs/a.json')],
-])('readTraces throws ERR_INVALID_INPUT for the path %s, and asks for the contents', async (input) => {
-  await expect(read(input)).rejects.toMatchObject({
-    code: 'ERR_INVALID_INPUT',
-    message: expect.stringMatching(/looks like a path: .*createReadStream/),
+describe('readTraces of a path', () => {
+  const directory = scratchDirectory('read-paths');
+  const write = (name, content) => {
+    fs.mkdirSync(path.dirname(path.join(directory, name)), { recursive: true });
+    fs.writeFileSync(path.join(directory, name), content);
+    return path.join(directory, name);
+  };
+  const messagesOf = async (input) => (await resultsOf(input)).map(({ error }) => error?.message);
+
+  test('readTraces reads a file by its path, its URL or the name of its folder, also compressed', async () => {
+    const file = write('day 1/a.jsonl', `${HELLO}\n`);
+    write('day 1/b.jsonl.gz', zlib.gzipSync(HELLO.replace('Hello', 'Bye')));
+    write('day 1/notes.txt', 'no session');
+    for (const input of [
+      file,
+      pathToFileURL(file),
+      vm.runInNewContext('({ href, protocol })', pathToFileURL(file)),
+    ])
+      expect(objectivesOf(await tracesOf(input))).toEqual(['Hello']);
+    expect(objectivesOf(await tracesOf(path.join(directory, 'day 1')))).toEqual(['Hello', 'Bye']);
+  });
+
+  test('readTraces finds the file by the working directory at the call, and the files beside it', async () => {
+    const { result } = await runForResult(`
+      process.chdir(${JSON.stringify(folder)});
+      const reading = kp.readTraces('trial/agent/trajectory.json', { success: false });
+      process.chdir('/');
+      const results = [];
+      for await (const { trace, outcome } of reading) results.push([trace.steps.length > 0, outcome]);
+      console.log(JSON.stringify(results));
+    `);
+    // The reward beside it, and a sub-agent of it.
+    expect(result).toEqual([1, null].map((confidence) => [true, { success: false, confidence }]));
+  });
+
+  test('readTraces names the file and the line of a bad record, and goes on', async () => {
+    const bad = write('bad/bad.jsonl', `{"x":1}\n${HELLO}\n`);
+    expect(await messagesOf(bad)).toEqual([expect.stringMatching(/^line 1: of no format/), undefined]);
+    const [message] = await messagesOf(path.dirname(bad));
+    expect(message).toMatch(`${bad}: line 1: of no format`);
+  });
+
+  test.each([
+    [
+      'a file that does not exist',
+      './none.jsonl',
+      'ERR_IO',
+      /[/\\]none\.jsonl could not be read: no such file/,
+    ],
+    ['a word', 'none', 'ERR_IO', /[/\\]none could not be read: no such file/],
+    [
+      'a folder without a session',
+      () => directory,
+      'ERR_INVALID_INPUT',
+      /no file of a known format in .*read-paths/,
+    ],
+  ])('readTraces rejects for %s', async (_, input, code, message) => {
+    fs.rmSync(directory, { recursive: true });
+    fs.mkdirSync(directory);
+    const error = await rejectionOf(resultsOf(typeof input === 'function' ? input() : input));
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(error).toBeInstanceOf(KnowledgePulseError);
+  });
+
+  test('readTraces throws at once for a URL of no file', () => {
+    for (const url of [new URL('https://example.org/a.jsonl'), new URL('data:,{}')])
+      expect(() => readTraces(url)).toThrow(/is no file: fetch it/);
+  });
+
+  test('readTraces reads text that is no path: of several lines, or as JSON begins', async () => {
+    for (const text of ['', ' ', '\n', '{', '[', '"a"', `${HELLO}\nno\njson`]) {
+      const results = await resultsOf(text);
+      expect(results.every(({ error }) => error === undefined || error.code === 'ERR_INVALID_RECORD')).toBe(
+        true,
+      );
+    }
+  });
+
+  test('readTraces of a path lets other work in, and ends with the loop and with its signal', async () => {
+    const file = write('many.jsonl', `${HELLO}\n`.repeat(5000));
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    let count = 0;
+    for await (const { trace } of readTraces(file)) count += trace ? 1 : 0;
+    clearInterval(timer);
+    expect(count).toBe(5000);
+    expect(turns).toBeGreaterThan(2);
+    for await (const { trace } of readTraces(file)) if (trace) break;
+    const controller = new AbortController();
+    const reading = readTraces(file, { signal: controller.signal });
+    await reading.next();
+    controller.abort('enough');
+    expect(await rejectionOf(reading.next())).toBe('enough');
+    expect(await reading.next()).toEqual({ done: true, value: undefined });
   });
 });

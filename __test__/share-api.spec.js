@@ -52,10 +52,12 @@ test.each([
   expect(leftOut).toEqual([]);
   expect(sessions.map(({ rank }) => rank)).toEqual([1, 2]);
   expect(sessions[0].file).toMatch(name);
-  expect(sessions[0]).toMatchObject({ agent: 'trace', success: true, confidence: 0.9, outcome_from: 'log' });
-  expect(sessions[0].quality_score).toEqual(as === 'knowledgepulse' ? expect.any(Number) : undefined);
+  expect(sessions[0]).toMatchObject({ agent: 'trace', success: true, confidence: 0.9, outcomeFrom: 'log' });
+  expect(sessions[0].qualityScore).toEqual(as === 'knowledgepulse' ? expect.any(Number) : undefined);
   expect(sessions[0].redactions).toEqual({ api_key: 1 });
-  expect(linesOf(folder, 'manifest.jsonl')).toEqual(sessions);
+  const lines = linesOf(folder, 'manifest.jsonl');
+  expect(lines.map((line) => line.session_id)).toEqual(sessions.map(({ sessionId }) => sessionId));
+  expect(lines.map((line) => Object.values(line))).toEqual(sessions.map((session) => Object.values(session)));
   const text = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
   expect(text).toContain('Log in with [REDACTED:api_key-1]');
   expect(fs.readFileSync(path.join(folder, 'README.md'), 'utf8')).toContain('@knowledgepulse/native');
@@ -65,7 +67,7 @@ test('share leaves the bytes of files but for redactions, and takes traces besid
   const folder = newFolder();
   const { sessions } = await share([file, trace], folder);
   expect(sessions.map(({ agent }) => agent)).toEqual(['codex', 'trace']);
-  expect(sessions[0]).toMatchObject({ session_id: 's1', session: 's1', project: 'work' });
+  expect(sessions[0]).toMatchObject({ sessionId: 's1', session: 's1', project: 'work' });
   const written = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
   expect(written).toBe(session.replace('bob@a.org', '[REDACTED:email-1]'));
 });
@@ -137,7 +139,7 @@ test.each([
     /nothing to share: trace-1 is left out, because .*trace\.task/,
   ],
   ['a bigint', [{ task: 1n }], {}, TypeError, 'ERR_INVALID_TRACE', /^traces\[0\] has no JSON/],
-  ['a missing file', ['none.jsonl'], {}, Error, 'ERR_MEMORY_IO', /^none\.jsonl could not be read/],
+  ['a missing file', ['none.jsonl'], {}, Error, 'ERR_IO', /[/\\]none\.jsonl could not be read/],
   [
     'a file without a session',
     [__filename],

@@ -84,6 +84,10 @@ describe.each(METHODS)('a TraceMemory by method %s', (method) => {
     expect(await loaded.nearest(query, 4)).toEqual(await memory.nearest(query, 4));
     await loaded.add(traceOf('a fifth'));
     expect(loaded.size).toBe(4);
+    const bytes = await memory.toBytes();
+    expect(bytes).toBeInstanceOf(Uint8Array);
+    const copy = await TraceMemory.fromBytes(bytes);
+    expect(await copy.nearest(query, 4)).toEqual(await memory.nearest(query, 4));
   });
 });
 
@@ -143,12 +147,15 @@ test('TraceMemory.load and save have a code for each file that is missing, damag
   for (const [call, code, file] of [
     [() => TraceMemory.load(nowhere), 'ERR_MEMORY_NOT_FOUND', nowhere],
     [() => TraceMemory.load(damaged), 'ERR_MEMORY_DAMAGED', damaged],
-    [() => TraceMemory.load(scratch), 'ERR_MEMORY_IO', scratch],
-    [() => memory.save(nowhere), 'ERR_MEMORY_IO', nowhere],
+    [() => TraceMemory.load(scratch), 'ERR_IO', scratch],
+    [() => memory.save(nowhere), 'ERR_IO', nowhere],
   ]) {
     const error = await rejectionOf(call());
     expect(error).toMatchObject({ name: 'Error', code, message: expect.stringContaining(file) });
   }
+  const bytes = (value) => rejectionOf(TraceMemory.fromBytes(value));
+  expect(await bytes(Buffer.from('no memory'))).toMatchObject({ code: 'ERR_MEMORY_DAMAGED' });
+  expect(await bytes(damaged)).toMatchObject({ name: 'TypeError', code: 'ERR_INVALID_INPUT' });
 });
 
 test('TraceMemory.load and save take paths from the folder in which they are called', async () => {

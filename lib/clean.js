@@ -4,9 +4,17 @@
 
 const { isRegExp } = require('node:util').types;
 
+const { withCall } = require('./calls/cancel.js');
 const { fromAddon, invalidInput } = require('./calls/errors.js');
 const { writeJson } = require('./calls/json.js');
-const { invalidOption, ofType, oneOf, readOptions, requireObject } = require('./calls/options.js');
+const {
+  invalidOption,
+  ofType,
+  oneOf,
+  readCallOptions,
+  readOptions,
+  requireObject,
+} = require('./calls/options.js');
 const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const native = require('./loader.js').addon;
 
@@ -89,25 +97,33 @@ const OPTIONS = {
 
 /** @type {OptionReader<NativeCleanSettings>} */
 function readCleaning(options, path) {
-  const given = readOptions(options, OPTIONS, path);
-  const { level = LEVELS[0], strict = true, allow = [], rules = [] } = given;
+  return settingsOf(readOptions(options, OPTIONS, path));
+}
+
+/**
+ * @param {import('./calls/options.js').OptionsRead<typeof OPTIONS>} given
+ * @returns {NativeCleanSettings}
+ */
+function settingsOf({ level = LEVELS[0], strict = true, allow = [], rules = [] }) {
   return { identifiers: level !== 'private', strict, allow, rules };
 }
 
 /**
  * @template {string | object} T
  * @param {T} value
- * @param {import('../index.js').CleanOptions} [options]
+ * @param {Parameters<typeof import('../index.js').clean>[1]} [options]
  * @returns {Promise<Cleaned<T extends string ? string : T>>}
  */
 async function clean(value, options) {
-  const settings = readCleaning(options ?? {}, 'options');
+  const { signal, ...given } = readCallOptions(options, OPTIONS);
   const isText = typeof value === 'string';
   if (!isText && (value === null || typeof value !== 'object' || isArray(value))) {
     throw invalidInput(`the value to clean must be a text or a trace, got ${describe(value)}`);
   }
   const text = isText ? value : writeJson(value, 'trace', 'ERR_INVALID_TRACE');
-  const { cleaned, redactions } = await fromAddon(() => native.clean(text, !isText, settings));
+  const { cleaned, redactions } = await withCall(signal, (call) =>
+    fromAddon(() => native.clean(text, !isText, settingsOf(given), call)),
+  );
   return {
     cleaned: isText ? cleaned : JSON.parse(cleaned),
     redactions: localCopies(redactions),

@@ -4,8 +4,10 @@
 
 const { isMainThread } = require('node:worker_threads');
 
+const { cancellable } = require('./calls/cancel.js');
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
 const { codedError, fromAddon, invalidInput } = require('./calls/errors.js');
+const { readCallOptions } = require('./calls/options.js');
 const native = require('./loader.js').addon;
 const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
 
@@ -41,7 +43,7 @@ function configureEmbedder(options) {
   if (native.isConfigured() || !configure(checked)) {
     throw codedError(
       Error,
-      'ERR_ALREADY_CONFIGURED',
+      'ERR_INVALID_OPTION',
       'the embedder of this process is already configured: call configureEmbedder before the first evaluateValue or embedderStatus',
     );
   }
@@ -59,7 +61,8 @@ async function embedderStatus() {
 const MAX_IN_FLIGHT = 64;
 
 /** @type {typeof import('../index.js').embed} */
-async function embed(texts) {
+async function embed(texts, options) {
+  const { signal } = readCallOptions(options);
   if (!isArray(texts)) throw invalidInput('texts must be an array');
   const total = readLength(texts, 'texts', 'ERR_INVALID_INPUT');
   const checked = Array.from({ length: total }, (_, index) => {
@@ -71,7 +74,14 @@ async function embed(texts) {
   const embeddings = [];
   for (let first = 0; first < total; first += MAX_IN_FLIGHT) {
     const some = checked.slice(first, first + MAX_IN_FLIGHT);
-    const found = await Promise.all(some.map((text) => fromAddon(() => native.embed(text))));
+    const calls = some.map(() => new native.NativeCall());
+    const embedAll = () =>
+      Promise.all(some.map((text, at) => fromAddon(() => native.embed(text, calls[at]))));
+    const cancelAll = () => {
+      for (const call of calls) call.cancel();
+      return true;
+    };
+    const found = await cancellable(embedAll, signal, cancelAll);
     // Copies, so that the arrays are of the caller's realm.
     embeddings.push(...found.map((embedding) => new Float32Array(embedding)));
   }

@@ -2,30 +2,32 @@
 
 // Converts logs of agents to traces. The readers are in the addon.
 
+const { setImmediate } = require('node:timers/promises');
+const path = require('node:path');
+const { fileURLToPath } = require('node:url');
 const { types } = require('node:util');
 
 const { cancellable } = require('./calls/cancel.js');
 const { ofType, oneOf, readCallOptions, readOptions } = require('./calls/options.js');
-const { attempt, codedError, invalidInput } = require('./calls/errors.js');
+const { attempt, codedError, fromAddon, invalidInput } = require('./calls/errors.js');
 const { reasonOf, writeJson } = require('./calls/json.js');
 const { describe, guarded, isArray } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
 
 /**
  * @import { KnowledgePulseError, ReadResult, ReasoningTrace } from '../index.js'
- * @import { NativeItem, NativeKnown, NativeReadSettings, NativeTraceReader } from './binding.js'
+ * @import { NativeItem, NativeKnown, NativeReadSettings, NativeTraceReader, NativeTraces } from './binding.js'
  */
 
-const OPTIONS = {
-  file: ofType('string'),
-  format: oneOf(addon.formatNames()),
-  success: ofType('boolean'),
-};
+const OPTIONS = { format: oneOf(addon.formatNames()), success: ofType('boolean') };
+
+/** The number of bytes, and of bytes of JSON, after which other work gets a turn. */
+const BATCH = 256 * 1024;
 
 /**
  * A trace or an error, and where it stands in its input.
  *
- * @typedef {Pick<NativeItem, 'line' | 'index' | 'format'> & ({ error: KnowledgePulseError, trace?: undefined, known?: undefined }
+ * @typedef {Pick<NativeItem, 'file' | 'line' | 'index' | 'format'> & ({ error: KnowledgePulseError, trace?: undefined, known?: undefined }
  *   | { trace: ReasoningTrace, known: { success: boolean, confidence: boolean }, error?: undefined })} PlacedResult
  */
 
@@ -41,15 +43,18 @@ function readTraces(input, options) {
  */
 async function* withoutPlaces(results) {
   for await (const { trace, known, error } of results) {
-    if (error !== undefined) {
-      yield { error };
-      continue;
-    }
-    // The trace was not validated.
-    const success = known.success ? trace?.metadata?.success : null;
-    const confidence = known.confidence ? trace?.outcome?.confidence : null;
-    yield { trace, outcome: { success: success ?? null, confidence: confidence ?? null } };
+    yield error === undefined ? { trace, outcome: outcomeOf(trace, known) } : { error };
   }
+}
+
+/**
+ * @param {ReasoningTrace} trace which was not validated
+ * @param {{ success: boolean, confidence: boolean }} known
+ */
+function outcomeOf(trace, known) {
+  const success = known.success ? trace?.metadata?.success : null;
+  const confidence = known.confidence ? trace?.outcome?.confidence : null;
+  return { success: success ?? null, confidence: confidence ?? null };
 }
 
 /**
@@ -60,35 +65,76 @@ async function* withoutPlaces(results) {
  * @param {AbortSignal} [signal]
  * @returns {AsyncGenerator<PlacedResult, void, undefined>}
  */
-async function* readPlaced(input, settings, signal) {
+function readPlaced(input, settings = {}, signal) {
+  // Resolved now, because the working directory may change before it is read.
+  const file = pathOf(input);
+  if (file === undefined) return placed(readGiven(input, settings, signal), signal);
+  return placed(readFiles([file], settings, signal), signal, file);
+}
+
+/**
+ * @param {AsyncIterable<NativeItem & { value?: unknown }>} items
+ * @param {AbortSignal | undefined} signal
+ * @param {string} [named] the path that is read
+ * @returns {AsyncGenerator<PlacedResult, void, undefined>}
+ */
+async function* placed(items, signal, named) {
   signal?.throwIfAborted();
-  const chunks = chunksOf(input);
-  const reader = new addon.NativeTraceReader(settings ?? {});
-  const items = chunks === undefined ? readValues(reader, input) : readChunks(reader, chunks, signal);
   for await (const item of items) {
-    if (item.skipped === null) yield resultOf(item);
+    if (item.skipped === null) yield resultOf(item, named);
     signal?.throwIfAborted();
   }
 }
 
 /**
- * @param {NativeTraceReader} reader
- * @param {AsyncIterable<unknown> | Iterable<unknown>} chunks
+ * Reads files and folders, or without any the sessions of this machine.
+ *
+ * @param {string[]} paths
+ * @param {NativeReadSettings} settings
  * @param {AbortSignal | undefined} signal
  */
-async function* readChunks(reader, chunks, signal) {
-  const push = (/** @type {Uint8Array | undefined} */ bytes) => {
-    const problem = reader.push(bytes);
-    if (problem !== null) throw invalidInput(problem);
-  };
-  for await (const chunk of bytesOf(untilAborted(chunks, signal))) {
-    push(chunk);
-    yield* readItems(reader);
+async function* readFiles(paths, settings, signal) {
+  const traces = fromAddon(() => new addon.NativeTraces(paths, settings));
+  try {
+    yield* allOf(traces, signal);
+  } finally {
+    traces.close();
   }
-  push(undefined);
-  yield* readItems(reader);
-  reader.end();
-  yield* readItems(reader);
+}
+
+/**
+ * @param {unknown} input
+ * @param {NativeReadSettings} settings
+ * @param {AbortSignal | undefined} signal
+ */
+async function* readGiven(input, settings, signal) {
+  const chunks = chunksOf(input);
+  const reader = fromAddon(() => new addon.NativeTraceReader(settings));
+  if (chunks === undefined) {
+    yield* readValues(reader, input);
+  } else {
+    for await (const bytes of bytesOf(untilAborted(chunks, signal))) {
+      for (let first = 0; first < bytes.length; first += BATCH) {
+        reader.push(bytes.subarray(first, first + BATCH));
+        yield* allOf(reader, signal);
+      }
+    }
+  }
+  reader.push(null);
+  yield* allOf(reader, signal);
+}
+
+/**
+ * @param {Pick<NativeTraces | NativeTraceReader, 'next'>} reader
+ * @param {AbortSignal | undefined} signal
+ */
+async function* allOf(reader, signal) {
+  for (;;) {
+    const items = await fromAddon(() => reader.next());
+    if (items === null) return;
+    signal?.throwIfAborted();
+    yield* items;
+  }
 }
 
 /**
@@ -119,62 +165,85 @@ async function* untilAborted(chunks, signal) {
   }
 }
 
-/** @param {NativeTraceReader} reader */
-function* readItems(reader) {
-  for (let items = reader.next(); items !== null; items = reader.next()) yield* items;
-}
-
 /**
  * @param {NativeTraceReader} reader
  * @param {unknown} input
- * @returns {Generator<NativeItem & { value?: unknown }, void>}
+ * @returns {AsyncGenerator<NativeItem & { value?: unknown }, void>}
  */
-function* readValues(reader, input) {
+async function* readValues(reader, input) {
   // An array is a list of records, or one conversation whose reader joins its messages.
   const values = Array.isArray(input) ? input : [input];
+  let size = 0;
   for (const [at, value] of values.entries()) {
     const index = Array.isArray(input) ? at : null;
     let json;
     try {
       json = JSON.stringify(value) ?? 'null';
     } catch (thrown) {
-      const none = { format: null, json: null, known: null, skipped: null };
+      const none = { file: null, format: null, json: null, known: null, skipped: null, unread: null };
       yield { ...none, line: null, index, size: 0, error: reasonOf(thrown) };
       continue;
     }
     for (const item of reader.read(json, index)) yield { ...item, value };
+    size += json.length;
+    if (size < BATCH) continue;
+    size = 0;
+    await setImmediate();
   }
-  reader.end();
-  yield* readItems(reader);
 }
 
 /**
  * @param {NativeItem & { value?: unknown }} item `value` is the trace where it has no JSON
+ * @param {string} [named] the path that was to be read
  * @returns {PlacedResult}
  */
-function resultOf({ line, index, format, json, known, error, value }) {
+function resultOf({ file, line, index, format, json, known, error, unread, value }, named) {
+  if (unread !== null) {
+    const failure = codedError(Error, 'ERR_IO', `${file} could not be read: ${unread}`);
+    if (file === named) throw failure;
+    return { file, line, index, format, error: failure };
+  }
   if (error !== null) {
     const element = index === null ? '' : `[${index}]`;
-    const place = line === null ? element && `${element}: ` : `line ${line}${element}: `;
-    return { line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', place + error) };
+    const position = line === null ? element && `${element}: ` : `line ${line}${element}: `;
+    const place = file === null || file === named ? position : `${file}: ${position}`;
+    return { file, line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', place + error) };
   }
   const trace = /** @type {ReasoningTrace} */ (json === null ? value : JSON.parse(json));
-  return { line, index, format, trace, known: /** @type {NativeKnown} */ (known) };
+  return { file, line, index, format, trace, known: /** @type {NativeKnown} */ (known) };
 }
 
 /** @type {typeof import('../index.js').traceFromMessages} */
 function traceFromMessages(messages, options) {
   const settings = readOptions(options ?? {}, { success: ofType('boolean') });
   if (!isArray(messages)) throw invalidInput(`messages must be an array, got ${describe(messages)}`);
-  const reader = new addon.NativeTraceReader(settings);
-  const items = reader.read(writeJson({ messages }, 'messages', 'ERR_INVALID_INPUT'));
-  reader.end();
-  for (const { error, json, skipped } of [...items, ...(reader.next() ?? [])]) {
+  const given = writeJson({ messages }, 'messages', 'ERR_INVALID_INPUT');
+  for (const { error, json, skipped } of fromAddon(() => addon.readValue(given, settings))) {
     if (json !== null) return JSON.parse(json);
     throw invalidInput(`messages make no trace: ${error ?? skipped}`);
   }
   throw invalidInput('messages make no trace: there is no step in them');
 }
+
+/**
+ * Returns the path that an input names, as a `file:` URL or a line that is no JSON; undefined for other inputs.
+ *
+ * @param {any} input
+ * @returns {string | undefined}
+ */
+function pathOf(input) {
+  const url = attempt(() => (typeof input.protocol === 'string' ? input.href : undefined), undefined);
+  if (typeof url === 'string') {
+    const file = attempt(() => fileURLToPath(url), undefined);
+    if (file === undefined)
+      throw invalidInput(`${url} is no file: fetch it, and read the body of the response`);
+    return file;
+  }
+  return typeof input === 'string' && PATH.test(input) ? path.resolve(input) : undefined;
+}
+
+/** Matches a line that does not begin as JSON does. */
+const PATH = /^(?!\s*(?:[[{"]|$))[^\r\n]{1,4096}$/;
 
 /**
  * Returns the chunks of a text or of bytes; undefined for a parsed value.
@@ -183,10 +252,6 @@ function traceFromMessages(messages, options) {
  * @returns {AsyncIterable<unknown> | Iterable<unknown> | undefined}
  */
 function chunksOf(input) {
-  if (isFileUrl(input) || (typeof input === 'string' && PATH.test(input))) {
-    const advice = 'the contents of the file are wanted, or a stream of them: fs.createReadStream(path)';
-    throw invalidInput(`the input ${JSON.stringify(input)} looks like a path: ${advice}`);
-  }
   if (typeof input === 'string' || bytesIn(input) !== undefined) return [input];
   if (types.isPromise(input)) throw invalidInput('the input is a promise: await it first');
   if (input === null || typeof input !== 'object' || isArray(input)) return undefined;
@@ -201,6 +266,7 @@ function chunksOf(input) {
  * @returns {AsyncGenerator<Uint8Array>}
  */
 async function* bytesOf(chunks) {
+  const encoder = new TextEncoder();
   // A surrogate pair may span two chunks of text.
   let half = '';
   for await (const chunk of chunks) {
@@ -208,7 +274,7 @@ async function* bytesOf(chunks) {
       const text = half + chunk;
       const end = text.length - (/[\ud800-\udbff]/.test(text.slice(-1)) ? 1 : 0);
       half = text.slice(end);
-      yield Buffer.from(text.slice(0, end));
+      yield encoder.encode(text.slice(0, end));
       continue;
     }
     const bytes = bytesIn(chunk);
@@ -233,12 +299,4 @@ function bytesIn(value) {
   return guarded(bytes, 'the input', 'ERR_INVALID_INPUT');
 }
 
-/** Matches one line that looks like a path; JSON begins in another way. */
-const PATH =
-  /^(?![\s"[{])(?:.{1,4096}\.(?:jsonl?|ndjson|traj|log|txt|gz)|(?:\.{0,2}[\\/]|~[\\/]|[a-z]:[\\/]|file:).{1,4096})$/i;
-
-/** @param {any} input */
-const isFileUrl = (input) =>
-  attempt(() => input?.protocol === 'file:' && typeof input.href === 'string', false);
-
-module.exports = { readPlaced, readTraces, traceFromMessages };
+module.exports = { outcomeOf, placed, readFiles, readPlaced, readTraces, resultOf, traceFromMessages };

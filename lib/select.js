@@ -4,7 +4,7 @@
 
 const { setTimeout } = require('node:timers/promises');
 
-const { cancellable } = require('./calls/cancel.js');
+const { withCall } = require('./calls/cancel.js');
 const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
   invalidOption,
@@ -14,6 +14,7 @@ const {
   requireNumber,
   requireObject,
 } = require('./calls/options.js');
+const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
 const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
 const { embed } = require('./embedder.js');
 const native = require('./loader.js').addon;
@@ -88,42 +89,46 @@ async function select(traces, options) {
     throw codedError(TypeError, 'ERR_INVALID_TRACE', `traces must be an array, got ${describe(traces)}`);
   const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
   signal?.throwIfAborted();
-  const call = new native.NativeCall();
   const candidates = new native.NativeCandidates(method);
-  const work = async () => {
+  return withCall(signal, async (call) => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
+    let filledIn = 0;
     for (let first = 0; first < length; first += BATCH) {
       signal?.throwIfAborted();
       const end = Math.min(first + BATCH, length);
-      await add(candidates, { traces, first, end, labels, embeds: method === 'full' });
+      filledIn += await add(candidates, { traces, first, end, labels, embeds: method === 'full' });
     }
     const reply = fromAddon(() => candidates.select(count, failures, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
-    return JSON.parse(await found);
-  };
-  return cancellable(work, signal, () => call.cancel());
+    const { explanation, ...selection } = JSON.parse(await found);
+    const told = toldOfFilledIn(filledIn);
+    return { ...selection, explanation: [explanation, ...(told ? [told] : [])].join('; ') };
+  });
 }
 
 /**
- * Adds the traces from `first` to before `end`.
+ * Adds the traces from `first` to before `end`. Returns how many are {@link isFilledIn}.
  *
  * @param {NativeCandidates} candidates
  * @param {{ traces: readonly unknown[], first: number, end: number, labels: Map<string, boolean> | undefined, embeds: boolean }} batch
  */
 async function add(candidates, { traces, first, end, labels, embeds }) {
   const digests = [];
+  let filledIn = 0;
   for (let index = first; index < end; index++) {
     try {
       const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
       const own = labels && readFrom(Object(trace), 'id', 'trace.id', 'ERR_INVALID_TRACE');
       const label = labels?.get(/** @type {string} */ (own));
       digests.push(fromAddon(() => candidates.read(trace, embeds, label)) ?? '');
+      if (label === undefined && isFilledIn(trace)) filledIn++;
     } catch (error) {
       throw errorOfTrace(error, index);
     }
   }
   const vectors = embeds ? await embed(digests) : [];
   await fromAddon(() => candidates.add(vectors));
+  return filledIn;
 }
 
 /**

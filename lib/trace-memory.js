@@ -1,10 +1,12 @@
 'use strict';
 
 const path = require('node:path');
+const { isUint8Array } = require('node:util').types;
 
-const { attempt, codedError, fromAddon } = require('./calls/errors.js');
+const { withCall } = require('./calls/cancel.js');
+const { attempt, codedError, fromAddon, invalidInput } = require('./calls/errors.js');
 const { InOrder } = require('./calls/in-order.js');
-const { invalidOption, oneOf, readOptions, requireNumber } = require('./calls/options.js');
+const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
 const { describe } = require('./calls/reading.js');
 const { embedderStatus, ensureConfigured } = require('./embedder.js');
 const native = require('./loader.js').addon;
@@ -13,7 +15,7 @@ const { DEFAULTS, OPTIONS } = require('./vector-cache.js');
 
 /**
  * @import { NoveltyMethod, ScorableTrace, TraceMemory as Public } from '../index.js'
- * @import { NativeTraceMemory } from './binding.js'
+ * @import { NativeCall, NativeTraceMemory } from './binding.js'
  */
 
 /** @type {readonly NoveltyMethod[]} */
@@ -53,39 +55,54 @@ class TraceMemory {
   }
 
   /** @type {typeof Public['load']} */
-  static async load(file) {
-    const resolved = readPath(file);
-    const loaded = await fromAddon(() => native.NativeTraceMemory.load(resolved));
-    return new TraceMemory(/** @type {any} */ (loaded));
+  static async load(file, options) {
+    return loadedFrom(readPath(file), options);
+  }
+
+  /** @type {typeof Public['fromBytes']} */
+  static async fromBytes(bytes, options) {
+    if (!isUint8Array(bytes)) throw invalidInput(`bytes must be a Uint8Array, got ${describe(bytes)}`);
+    return loadedFrom(bytes, options);
   }
 
   /** @type {Public['save']} */
-  async save(file) {
+  async save(file, options) {
     const resolved = readPath(file);
+    const { signal } = readCallOptions(options);
     const snapshot = this.#native.snapshot();
-    await this.#saves.reply(async (earlier) => {
-      // One save follows another, so that the later one stays.
-      await earlier;
-      await fromAddon(() => snapshot.save(resolved));
-    });
+    const saved = (/** @type {NativeCall} */ call) =>
+      this.#saves.reply(async (earlier) => {
+        // One save follows another, so that the later one stays.
+        await earlier;
+        await fromAddon(() => snapshot.save(resolved, call));
+      });
+    await withCall(signal, saved);
+  }
+
+  /** @type {Public['toBytes']} */
+  async toBytes() {
+    const snapshot = this.#native.snapshot();
+    // A copy, so that the array is of the caller's realm.
+    return new Uint8Array(await fromAddon(() => snapshot.bytes()));
   }
 
   /** @type {Public['add']} */
-  async add(trace) {
-    await this.#compare(trace, true);
+  async add(trace, options) {
+    await this.#compare(trace, true, options);
   }
 
   /** @type {Public['compare']} */
-  async compare(trace) {
-    const { dimensions, nearest } = await this.#compare(trace, false);
+  async compare(trace, options) {
+    const { dimensions, nearest } = await this.#compare(trace, false, options);
     return { novelty: dimensions.novelty, nearest };
   }
 
   /** @type {Public['nearest']} */
-  async nearest(trace, count = 1) {
+  async nearest(trace, count = 1, options) {
     const most = requireNumber(count, 'count', { from: 0, whole: true });
+    const { signal } = readCallOptions(options);
     this.#configure();
-    const embedded = await fromAddon(() => this.#scorer.embed(trace));
+    const embedded = await withCall(signal, (call) => fromAddon(() => this.#scorer.embed(trace, call)));
     if (embedded.words === null && embedded.vector === null) throw await embedderFailure();
     const found = await fromAddon(() => embedded.nearest(most, false));
     return Array.from(found, (near) => ({ ...near, sharedWords: null, newWords: null }));
@@ -107,10 +124,14 @@ class TraceMemory {
   /**
    * @param {ScorableTrace} trace
    * @param {boolean} remember
+   * @param {unknown} options
    */
-  async #compare(trace, remember) {
+  async #compare(trace, remember, options) {
+    const { signal } = readCallOptions(options);
     this.#configure();
-    const score = scoreOf(await fromAddon(() => this.#scorer.explain(trace, remember)));
+    const explained = (/** @type {NativeCall} */ call) =>
+      fromAddon(() => this.#scorer.explain(trace, remember, call));
+    const score = scoreOf(await withCall(signal, explained));
     if (score.basis === 'no-embedder') throw await embedderFailure();
     return score;
   }
@@ -118,6 +139,17 @@ class TraceMemory {
   #configure() {
     if (this.#native.method !== 'lexical') ensureConfigured();
   }
+}
+
+/**
+ * @param {string | Uint8Array} source a path, or the bytes of a file
+ * @param {unknown} options
+ */
+async function loadedFrom(source, options) {
+  const { signal } = readCallOptions(options);
+  const load = (/** @type {NativeCall} */ call) =>
+    fromAddon(() => native.NativeTraceMemory.load(source, call));
+  return new TraceMemory(/** @type {any} */ (await withCall(signal, load)));
 }
 
 /**

@@ -20,6 +20,7 @@ const { randomNumbers } = require('../__test__/support/make-breakdown.js');
 
 const TRACES = 420;
 const CHOSEN = 40;
+/** @type {import('../index.js').FormatName[]} */
 const AGENTS = ['claude-code', 'codex', 'openhands'];
 const [WIDTH, HEIGHT] = [1280, 1120];
 const LETTERS = /^[\n -\u024f\u2000-\u206f]+$/;

@@ -7,7 +7,10 @@ use knowledgepulse_clean::{CleanOptions, Cleaner, Finding, InvalidExpression};
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_json::{Value, parse_str};
 
-use crate::background::{self, Background};
+use crate::{
+    background::{self, Background},
+    call::NativeCall,
+};
 
 /// A text in which something was replaced, or a trace in JSON.
 #[napi(object, object_from_js = false)]
@@ -59,14 +62,18 @@ pub fn clean_pii(text: Utf16String, identifiers: bool) -> Option<NativeCleaned> 
     })
 }
 
-/// Cleans a text, or with `is_json` what `JSON.stringify` has written, away from the event loop.
+/// Cleans a text, or with `is_json` what `JSON.stringify` has written, away from the event loop. Rejects with `ERR_ABORTED` if the call was
+/// cancelled before it began.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeCleaned>")]
 pub fn clean(
     text: Utf16String,
     is_json: bool,
     settings: NativeCleanSettings,
+    call: &NativeCall,
 ) -> AsyncTask<Background<NativeCleaned>> {
+    let call = call.share();
     background::run(move || {
+        call.check()?;
         let mut cleaner = settings.cleaner("options")?;
         let cleaned = if is_json {
             clean_json(&mut cleaner, &text)?

@@ -1,10 +1,21 @@
 //! Readers of the formats that agents write, for JavaScript.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+};
 
-use napi::{Error, bindgen_prelude::Utf16String};
+use napi::{
+    Env,
+    bindgen_prelude::{AsyncTask, Utf16String},
+};
 use napi_derive::napi;
 
+use knowledgepulse_command::{
+    scored::Place,
+    traces::{TraceRead, TraceResult, Traces, TracesRequest},
+};
+use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_formats::{
     FormatName, Given, Known,
     encoding::Foreign,
@@ -14,7 +25,10 @@ use knowledgepulse_formats::{
 };
 use knowledgepulse_json::{Text, parse_str};
 
-use crate::error::Result;
+use crate::{
+    background::{self, Background, locked},
+    error::{Result, throw},
+};
 
 /// So many bytes of input are read in one call, or a record.
 const BATCH_SIZE: u64 = 64 * 1024;
@@ -31,6 +45,32 @@ pub struct NativeReadSettings {
     pub file: Option<String>,
 }
 
+impl NativeReadSettings {
+    fn format(&self) -> error::Result<Option<FormatName>> {
+        let format = self.format.as_ref().map(|name| {
+            let format = FormatName::from_name(name);
+            format.ok_or_else(|| Error::Internal(format!("{name} is no format")))
+        });
+        format.transpose()
+    }
+
+    fn given(&self) -> Given {
+        Given {
+            success: self.success,
+            confidence: self.confidence,
+            domain: self.domain.clone(),
+        }
+    }
+
+    fn settings(self) -> error::Result<Settings> {
+        Ok(Settings {
+            format: self.format()?,
+            given: Arc::new(self.given()),
+            file: self.file.map(Into::into),
+        })
+    }
+}
+
 /// Returns the names of the formats that an input may be said to be of.
 #[napi(catch_unwind, ts_return_type = "import('../index.js').FormatName[]")]
 pub fn format_names() -> Vec<&'static str> {
@@ -39,7 +79,10 @@ pub fn format_names() -> Vec<&'static str> {
 
 /// The result of a record: a trace, or the reason why there is no trace.
 #[napi(object, object_from_js = false, use_nullable = true)]
+#[derive(Default)]
 pub struct NativeItem {
+    /// The file that it is in, if that was read by its path.
+    pub file: Option<String>,
     /// The line on which it begins, from 1.
     pub line: Option<f64>,
     /// The position in the array that it is an element of, from 0.
@@ -56,6 +99,8 @@ pub struct NativeItem {
     pub error: Option<Utf16String>,
     /// Why there is no trace: the records are not of a conversation.
     pub skipped: Option<Utf16String>,
+    /// Why the file could not be read to its end.
+    pub unread: Option<String>,
 }
 
 /// Which parts of a trace's outcome are known.
@@ -67,7 +112,14 @@ pub struct NativeKnown {
 
 /// Reads one input: bytes as they come, or values.
 #[napi]
-pub struct NativeTraceReader {
+pub struct NativeTraceReader(Arc<Mutex<Input>>);
+
+/// An input that is read.
+struct Input {
+    /// The bytes that came since the last call, and whether they are the last.
+    bytes: Vec<u8>,
+    is_last: bool,
+    is_finished: bool,
     records: Records,
     reader: TraceReader,
     items: VecDeque<Unbuilt>,
@@ -77,43 +129,72 @@ pub struct NativeTraceReader {
 impl NativeTraceReader {
     /// Creates a reader of one input.
     #[napi(constructor, catch_unwind)]
-    pub fn new(settings: NativeReadSettings) -> Result<Self> {
-        let format = settings.format.map(|name| {
-            let format = FormatName::from_name(&name);
-            format.ok_or_else(|| Error::from_reason(format!("{name} is no format")))
-        });
-        let settings = Settings {
-            format: format.transpose()?,
-            given: Arc::new(Given {
-                success: settings.success,
-                confidence: settings.confidence,
-                domain: settings.domain,
-            }),
-            file: settings.file.map(Into::into),
-        };
+    pub fn new(env: &Env, settings: NativeReadSettings) -> Result<Self> {
+        let input = Input::new(settings).map_err(|error| throw(env, &error))?;
+        Ok(Self(Arc::new(Mutex::new(input))))
+    }
+
+    /// Takes the next bytes, or their end.
+    #[napi(catch_unwind)]
+    pub fn push(&self, bytes: Option<&[u8]>) {
+        let mut input = locked(&self.0);
+        match bytes {
+            Some(bytes) => input.bytes.extend_from_slice(bytes),
+            None => input.is_last = true,
+        }
+    }
+
+    /// Resolves to the results of some of the records; null if all available records were read. Rejects with `ERR_INVALID_INPUT` for bytes
+    /// that cannot be read as text.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeItem[] | null>")]
+    pub fn next(&self) -> AsyncTask<Background<Option<Vec<NativeItem>>>> {
+        let input = Arc::clone(&self.0);
+        background::run(move || locked(&input).next())
+    }
+
+    /// Returns the results of a value, given in JSON and with its position in an array.
+    #[napi(catch_unwind)]
+    pub fn read(&self, json: String, index: Option<f64>) -> Vec<NativeItem> {
+        locked(&self.0).read(&json, index)
+    }
+}
+
+/// Returns the results of one value, given in JSON.
+#[napi(catch_unwind)]
+#[allow(clippy::needless_pass_by_value)] // Values that JavaScript hands over are owned.
+pub fn read_value(env: &Env, json: String, settings: NativeReadSettings) -> Result<Vec<NativeItem>> {
+    let mut input = Input::new(settings).map_err(|error| throw(env, &error))?;
+    let mut items = input.read(&json, None);
+    let end = input.reader.end().into_iter().flat_map(Unbuilt::build);
+    items.extend(end.map(native));
+    Ok(items)
+}
+
+impl Input {
+    fn new(settings: NativeReadSettings) -> error::Result<Self> {
         Ok(Self {
+            bytes: Vec::new(),
+            is_last: false,
+            is_finished: false,
             records: Records::default(),
-            reader: TraceReader::new(settings),
+            reader: TraceReader::new(settings.settings()?),
             items: VecDeque::new(),
         })
     }
 
-    /// Takes the next bytes, or their end. Returns what is wrong with an input that cannot be read as text.
-    #[napi(catch_unwind, ts_return_type = "string | null")]
-    pub fn push(&mut self, bytes: Option<&[u8]>) -> Option<String> {
-        let pushed = match bytes {
-            Some(bytes) => self.records.push(bytes),
-            None => self.records.finish(),
+    fn next(&mut self) -> error::Result<Option<Vec<NativeItem>>> {
+        let unreadable = |Foreign { what, program }| {
+            let advice = format!("make text in UTF-8 of it first, as {program} does");
+            Error::Input(format!("the input is {what}: {advice}"))
         };
-        let Foreign { what, program } = pushed.err()?;
-        Some(format!(
-            "the input is {what}: make text in UTF-8 of it first, as {program} does"
-        ))
-    }
-
-    /// Returns the results of some of the records; null if all available records were read.
-    #[napi(catch_unwind, ts_return_type = "NativeItem[] | null")]
-    pub fn next(&mut self) -> Option<Vec<NativeItem>> {
+        let bytes = std::mem::take(&mut self.bytes);
+        if !bytes.is_empty() {
+            self.records.push(&bytes).map_err(unreadable)?;
+        }
+        if self.is_last && !self.is_finished {
+            self.is_finished = true;
+            self.records.finish().map_err(unreadable)?;
+        }
         let mut is_over = true;
         if self.items.is_empty() {
             let mut size = 0;
@@ -124,15 +205,16 @@ impl NativeTraceReader {
                 size += record.size;
                 self.items.extend(self.reader.read(record));
             }
+            if is_over && self.is_finished {
+                self.items.extend(self.reader.end());
+            }
         }
         let items = self.take();
-        (!is_over || !items.is_empty()).then_some(items)
+        Ok((!is_over || !items.is_empty()).then_some(items))
     }
 
-    /// Returns the results of a value, given in JSON and with its position in an array.
-    #[napi(catch_unwind)]
-    pub fn read(&mut self, json: String, index: Option<f64>) -> Vec<NativeItem> {
-        let content = parse_str(&json).map(|value| (value, None));
+    fn read(&mut self, json: &str, index: Option<f64>) -> Vec<NativeItem> {
+        let content = parse_str(json).map(|value| (value, None));
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is an index.
         let index = index.map(|index| index as u64);
         let record = Record {
@@ -145,13 +227,7 @@ impl NativeTraceReader {
         items.flat_map(Unbuilt::build).map(native).collect()
     }
 
-    /// Ends the input. `next` returns the remaining records.
-    #[napi(catch_unwind)]
-    pub fn end(&mut self) {
-        self.items.extend(self.reader.end());
-    }
-
-    /// Some of the items that wait.
+    /// Builds some of the items that wait.
     fn take(&mut self) -> Vec<NativeItem> {
         let mut size = 0;
         let mut items = Vec::new();
@@ -167,36 +243,104 @@ impl NativeTraceReader {
     }
 }
 
-fn native(item: Item) -> NativeItem {
-    #[allow(clippy::cast_precision_loss)] // No input has 2^53 bytes.
-    let number = |number: u64| number as f64;
-    let mut found = NativeItem {
-        line: item.line.map(number),
-        index: item.index.map(number),
-        size: number(item.size),
-        format: item.format.map(FormatName::name),
-        json: None,
-        known: None,
-        error: None,
-        skipped: None,
+/// Reads files and folders, or the sessions of agents on this machine, in the background.
+#[napi]
+pub struct NativeTraces(Option<Arc<Traces>>);
+
+#[napi]
+impl NativeTraces {
+    /// Begins to read these paths; without any, what is on this machine.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(env: &Env, paths: Vec<String>, settings: NativeReadSettings) -> Result<Self> {
+        let opened = settings.format().and_then(|format| {
+            let request = TracesRequest {
+                paths,
+                format,
+                given: settings.given(),
+            };
+            Traces::open(request).map_err(|failure| Error::Internal(failure.message))
+        });
+        let traces = opened.map_err(|error| throw(env, &error))?;
+        Ok(Self(Some(Arc::new(traces))))
+    }
+
+    /// Resolves to the next results, none if they take a while; null at the end. Rejects with `ERR_INVALID_INPUT` for folders without a
+    /// session.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeItem[] | null>")]
+    pub fn next(&self) -> AsyncTask<Background<Option<Vec<NativeItem>>>> {
+        let traces = self.0.clone();
+        background::run(move || {
+            let Some(traces) = traces else { return Ok(None) };
+            let results = traces.next().map_err(|failure| Error::Input(failure.message))?;
+            Ok(results.map(|results| results.into_iter().map(native_at).collect()))
+        })
+    }
+
+    /// Ends the reading.
+    #[napi(catch_unwind)]
+    pub fn close(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// Returns a result of reading a path.
+fn native_at((place, result): (Place, TraceResult)) -> NativeItem {
+    let mut item = NativeItem {
+        line: (place.line > 0).then(|| number_of(place.line)),
+        index: place.index.map(number_of),
+        file: Some(place.source),
+        ..NativeItem::default()
     };
-    let utf_16 = |text: Text| text.encode_utf16().collect::<Vec<u16>>().into();
-    let mut tell = |Known { success, confidence }| found.known = Some(NativeKnown { success, confidence });
+    match result {
+        TraceResult::Trace(TraceRead { format, known, json }) => {
+            item.format = Some(format.name());
+            item.known = Some(known.into());
+            item.json = Some(json);
+        }
+        TraceResult::Wrong(reason) => item.error = Some(utf_16_of(&reason)),
+        TraceResult::Unread(reason) => item.unread = Some(reason),
+    }
+    item
+}
+
+#[allow(clippy::cast_precision_loss)] // No input has 2^53 bytes.
+fn number_of(number: u64) -> f64 {
+    number as f64
+}
+
+fn utf_16_of(text: &Text) -> Utf16String {
+    text.encode_utf16().collect::<Vec<u16>>().into()
+}
+
+impl From<Known> for NativeKnown {
+    fn from(Known { success, confidence }: Known) -> Self {
+        Self { success, confidence }
+    }
+}
+
+fn native(item: Item) -> NativeItem {
+    let mut found = NativeItem {
+        line: item.line.map(number_of),
+        index: item.index.map(number_of),
+        size: number_of(item.size),
+        format: item.format.map(FormatName::name),
+        ..NativeItem::default()
+    };
     match item.content {
         Content::Converted(trace, known) => {
-            tell(known);
+            found.known = Some(known.into());
             found.json = Some(trace.to_json());
         }
         Content::Plain(value, _) if item.format.is_none() => {
-            found.error = Some(utf_16(OfNoFormat::new(&value).to_string().into()));
+            found.error = Some(utf_16_of(&OfNoFormat::new(&value).to_string().into()));
         }
         Content::Plain(value, text) => {
-            tell(known_of(&value));
+            found.known = Some(known_of(&value).into());
             // A value of JavaScript stays as it is.
             found.json = text.or_else(|| found.line.map(|_| value.to_json()));
         }
-        Content::Wrong(reason) => found.error = Some(utf_16(reason)),
-        Content::Skipped(reason) => found.skipped = Some(utf_16(reason)),
+        Content::Wrong(reason) => found.error = Some(utf_16_of(&reason)),
+        Content::Skipped(reason) => found.skipped = Some(utf_16_of(&reason)),
     }
     found
 }

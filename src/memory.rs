@@ -11,7 +11,7 @@ use std::{
 
 use napi::{
     Env,
-    bindgen_prelude::{AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, ObjectFinalize},
+    bindgen_prelude::{AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, ObjectFinalize, Uint8Array},
 };
 use napi_derive::napi;
 
@@ -27,6 +27,7 @@ use knowledgepulse_index::{
 
 use crate::{
     background::{self, Background},
+    call::NativeCall,
     error::{Result, throw},
 };
 
@@ -125,11 +126,21 @@ impl NativeTraceMemory {
         Ok(Memory::new(method, bounds.into()).into())
     }
 
-    /// Loads the memory in a file.
+    /// Loads the memory in a file, or in the bytes of one.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceMemory>")]
-    pub fn load(path: String) -> AsyncTask<Background<Memory, NativeTraceMemory>> {
+    pub fn load(
+        source: Either<String, Uint8Array>,
+        call: &NativeCall,
+    ) -> AsyncTask<Background<Memory, NativeTraceMemory>> {
+        let call = call.share();
         background::run_then(
-            move || Memory::load(Path::new(&path)),
+            move || {
+                call.check()?;
+                match source {
+                    Either::A(path) => Memory::load(Path::new(&path)),
+                    Either::B(bytes) => Memory::read(&bytes),
+                }
+            },
             |env, memory| {
                 let loaded = Self::from(memory);
                 loaded.told.tell(env, lock(loaded.memory.held()).bytes())?;
@@ -173,9 +184,27 @@ pub struct NativeSnapshot(Arc<Snapshot>);
 impl NativeSnapshot {
     /// Writes it to a file.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn save(&self, path: String) -> AsyncTask<Background<()>> {
+    pub fn save(&self, path: String, call: &NativeCall) -> AsyncTask<Background<()>> {
+        let (snapshot, call) = (Arc::clone(&self.0), call.share());
+        background::run(move || {
+            if !call.complete() {
+                return Err(Error::Aborted);
+            }
+            snapshot.save(Path::new(&path))
+        })
+    }
+
+    /// Resolves to the bytes of such a file.
+    #[napi(catch_unwind, ts_return_type = "Promise<Uint8Array>")]
+    pub fn bytes(&self) -> AsyncTask<Background<Vec<u8>, Uint8Array>> {
         let snapshot = Arc::clone(&self.0);
-        background::run(move || snapshot.save(Path::new(&path)))
+        let write = move || {
+            let mut bytes = Vec::new();
+            let written = snapshot.write(&mut bytes);
+            written.map_err(|error| Error::Internal(error.to_string()))?;
+            Ok(bytes)
+        };
+        background::run_then(write, |_, bytes| Ok(bytes.into()))
     }
 }
 

@@ -98,9 +98,7 @@ impl NativeCandidates {
     pub fn add_known(&self, memory: &NativeTraceMemory, call: &NativeCall) -> AsyncTask<Background<()>> {
         let (pool, memory, call) = (Arc::clone(&self.pool), memory.share(), call.share());
         background::run(move || {
-            if call.is_cancelled() {
-                return Err(Error::Aborted);
-            }
+            call.check()?;
             let Memory::Traces { memory, .. } = memory else {
                 return Err(Error::Internal("a memory of vectors has no words".into()));
             };

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use napi::bindgen_prelude::{AsyncTask, Uint8Array};
 use napi_derive::napi;
 
-use knowledgepulse_error::{self as error, Error};
+use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
 use knowledgepulse_json::{Value, object};
@@ -17,6 +17,7 @@ use knowledgepulse_share::{
 
 use crate::{
     background::{self, Background},
+    call::NativeCall,
     clean::{NativeCleanSettings, parsed},
     engine::ENGINE,
 };
@@ -35,8 +36,11 @@ pub fn share_into(
     folder: String,
     form: String,
     cleaning: NativeCleanSettings,
+    call: &NativeCall,
 ) -> AsyncTask<Background<String>> {
+    let call = call.share();
     background::run(move || {
+        call.check()?;
         let mut target = Folder::create(Path::new(&folder)).map_err(of_folder)?;
         let given = shared
             .into_iter()
@@ -46,7 +50,11 @@ pub fn share_into(
         let chosen = "Named by a program".into();
         let (set, form) = target.set(Form::from_name(&form)).map_err(of_folder)?;
         let sessions = set.new_among(sessions);
-        let manifest = share_by(&cleaning, set, &sessions, form, chosen, &mut target)?;
+        let manifest = share_by(&cleaning, set, &sessions, form, chosen, &mut target, &call)?;
+        // From here on it is too late to cancel.
+        if !call.complete() {
+            return Err(Error::Aborted);
+        }
         target.finish().map_err(of_folder)?;
         Ok(to_json(&manifest))
     })
@@ -97,8 +105,9 @@ pub fn share_as_zip(
             Form::from_name(&form).unwrap_or_default(),
             chosen,
             &mut zip,
+            &Call::default(),
         )?;
-        let bytes = zip.finish().map_err(|error| Error::Sharing(error.to_string()))?;
+        let bytes = zip.finish().map_err(|error| Error::Input(error.to_string()))?;
         Ok(NativeZip {
             zip: bytes.into(),
             manifest: to_json(&manifest),
@@ -135,6 +144,7 @@ fn share_by(
     form: Form,
     chosen: String,
     files: &mut dyn Files,
+    call: &Call,
 ) -> error::Result<Manifest> {
     let cleaner = cleaning.cleaner("options.clean")?;
     let settings = Settings {
@@ -145,9 +155,10 @@ fn share_by(
         chosen,
         program: format!("@knowledgepulse/native {}", env!("CARGO_PKG_VERSION")),
     };
-    let manifest = share(set, &[], sessions, &settings, files, &|_| true).map_err(of_share)?;
+    let manifest =
+        share(set, &[], sessions, &settings, files, &|_| !call.is_cancelled()).map_err(of_share)?;
     if manifest.lines().is_empty() {
-        return Err(Error::Sharing(nothing_in(&manifest)));
+        return Err(Error::Input(nothing_in(&manifest)));
     }
     Ok(manifest)
 }
@@ -179,19 +190,19 @@ fn to_json(manifest: &Manifest) -> String {
 
 fn of_source(error: SourceError) -> Error {
     match error {
-        SourceError::Read(path, source) => Error::MemoryIo {
+        SourceError::Read(path, source) => Error::Io {
             path: path.into(),
             action: "read",
             source,
         },
-        error => Error::Sharing(error.to_string()),
+        error => Error::Input(error.to_string()),
     }
 }
 
 fn of_folder(error: FolderError) -> Error {
     match error {
         FolderError::Io(path, source) => unwritable(path, source),
-        error => Error::Sharing(error.to_string()),
+        error => Error::Input(error.to_string()),
     }
 }
 
@@ -199,12 +210,12 @@ fn of_share(error: ShareError) -> Error {
     match error {
         ShareError::Write(path, source) => unwritable(path, source),
         ShareError::Interrupted => Error::Aborted,
-        error @ ShareError::Score(..) => Error::Sharing(error.to_string()),
+        error @ ShareError::Score(..) => Error::Input(error.to_string()),
     }
 }
 
 fn unwritable(path: String, source: std::io::Error) -> Error {
-    Error::MemoryIo {
+    Error::Io {
         path: path.into(),
         action: "written",
         source,

@@ -373,7 +373,7 @@ async function bytesOf(piece, lineEnd, nextId, traces) {
   if (conversation !== undefined) {
     const { format, said } = conversation;
     const text = JSON.stringify(CONVERSATIONS[format](`c${nextId()}`, said));
-    for await (const { trace, error } of readTraces(text, { format })) {
+    for await (const { trace, error } of readTraces(Buffer.from(text), { format })) {
       if (error !== undefined) throw error;
       traces.push({ id: trace.id, text, format });
     }

@@ -12,6 +12,7 @@ import {
   type NearestTrace,
   type NoveltyMethod,
   type PrivacyLevel,
+  type ReadInput,
   type ReadOptions,
   type ReadResult,
   type ReasoningTrace,
@@ -69,7 +70,8 @@ export async function score(traces: ReasoningTrace[]): Promise<number> {
   await memory.save('memory.safetensors');
   const loaded: TraceMemory = await TraceMemory.load('memory.safetensors');
   loaded.clear();
-  await scorer.flush();
+  const again: TraceMemory = await TraceMemory.fromBytes(await loaded.toBytes(), { signal: null });
+  await again.save('memory.safetensors', { signal: null });
   return (
     scores.length +
     one.value +
@@ -85,9 +87,19 @@ export async function others(text: string): Promise<unknown> {
   const select: SelectOptions = { count: '10%', failures: 2, labels: { a: true }, method: 'full' };
   const selection: Selection = await native.select([trace, frozen], select);
   const id: string | null | undefined = selection.chosen[0]?.id;
-  const reading: ReadOptions = { file: 'a', format: 'atif', success: true };
+  const reading: ReadOptions = { format: 'atif', success: true, signal: null };
   const format: FormatName = 'otel';
   const results: ReadResult[] = [];
+  const inputs: ReadInput[] = [
+    text,
+    new Uint8Array(),
+    new DataView(new ArrayBuffer(1)),
+    [text],
+    trace,
+    frozen,
+  ];
+  inputs.push({ href: 'file:///a', protocol: 'file:' }, { messages: [] }, native.readTraces(text) as never);
+  for (const input of inputs) native.readTraces(input);
   for await (const result of native.readTraces(text, { format })) results.push(result);
   for await (const { trace, outcome, error } of native.readTraces(text, reading)) {
     if (error) console.log(error.code satisfies ErrorCode, error.message);
@@ -101,11 +113,17 @@ export async function others(text: string): Promise<unknown> {
   };
   const sharing: ShareOptions = { as: 'messages', clean: cleaning };
   const manifest: Manifest = await native.share([trace, frozen, 'a.jsonl'], 'shared', sharing);
-  console.log(manifest.sessions[0]?.review[0]?.line, manifest.leftOut.length);
-  const cleaned: Cleaned<string> = await native.clean(text, cleaning);
+  const known: boolean | undefined = trace.metadata.imported?.known?.success;
+  console.log(
+    known,
+    manifest.sessions[0]?.standsFor,
+    manifest.sessions[0]?.review[0]?.line,
+    manifest.leftOut.length,
+  );
+  const cleaned: Cleaned<string> = await native.clean(text, { ...cleaning, signal: null });
   const copy: ReasoningTrace = (await native.clean(trace)).cleaned;
   const made: ReasoningTrace = native.traceFromMessages([{ role: 'user' }], { success: true });
-  const [vector]: Float32Array[] = await native.embed(['text']);
+  const [vector]: Float32Array[] = await native.embed(['text'], { signal: null });
   const cache = new native.VectorCache({ maxElements: 10, dimensions: 384, ttlMs: 1000 });
   cache.add(vector ?? [1]);
   const embedder: EmbedderOptions = { modelDirectory: '/models', threads: 2 };
@@ -114,6 +132,7 @@ export async function others(text: string): Promise<unknown> {
   const code: ErrorCode | null = status.code;
   const store = new PostgresStore({ pool, method: 'prefix', table: 'memory', hnsw: true });
   const size: number = await store.size();
+  await store.flush();
   const scorer = new Scorer({ memory: store });
   return [id, format, results, cleaned, copy, made, code, size, scorer, cache.maxCosineSimilarity([1])];
 }
@@ -121,6 +140,8 @@ export async function others(text: string): Promise<unknown> {
 // What must not compile.
 // @ts-expect-error: a format that there is not
 native.readTraces('', { format: 'csv' });
+// @ts-expect-error: a promise is no input
+native.readTraces(Promise.resolve(''));
 // @ts-expect-error: types that were not found would be `any`, and take anything
 export const untyped: string = native.evaluateValue;
 // @ts-expect-error: of the class too

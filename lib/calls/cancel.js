@@ -2,6 +2,10 @@
 
 // Calls that an `AbortSignal` cancels.
 
+const { addon } = require('../loader.js');
+
+/** @import { NativeCall } from '../binding.js' */
+
 /**
  * The calls of each signal, and the one listener that stops them all: from the eleventh listener on Node.js would warn of a leak.
  *
@@ -56,4 +60,20 @@ function cancellable(begin, signal, cancel = () => true) {
   });
 }
 
-module.exports = { cancellable };
+/**
+ * Makes a call of the addon as {@link cancellable} does, until the addon completes it.
+ *
+ * @template T
+ * @param {AbortSignal | undefined} signal
+ * @param {(call: NativeCall) => T | Promise<T>} begin
+ */
+async function withCall(signal, begin) {
+  const call = new addon.NativeCall();
+  return cancellable(
+    () => begin(call),
+    signal,
+    () => call.cancel(),
+  );
+}
+
+module.exports = { cancellable, withCall };

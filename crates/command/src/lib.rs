@@ -12,6 +12,7 @@ pub mod host;
 mod read;
 mod score;
 mod show;
+pub mod traces;
 
 pub use files::stop;
 pub use score::scored;

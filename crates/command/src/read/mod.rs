@@ -113,6 +113,11 @@ pub(crate) trait Sink<P> {
 
     /// Is told of a record that makes no trace.
     fn on_bad(&mut self, _place: &Place, _reason: &Text) {}
+
+    /// Is told of an input that could not be read to its end.
+    fn on_unread(&mut self, source: &str, reason: String, messages: &Messages) {
+        messages.failure(format!("cannot read {source}: {reason}"));
+    }
 }
 
 /// What was read beside the traces.
@@ -212,7 +217,7 @@ fn take<P>(
         Event::Items(items) => items,
         Event::Failed(source, reason) => {
             seen.unread += 1;
-            messages.failure(format!("cannot read {source}: {reason}"));
+            sink.on_unread(&source, reason, messages);
             return Ok(());
         }
     };

@@ -52,6 +52,16 @@ pub struct Messages {
 }
 
 impl Messages {
+    /// Returns messages that only a failure breaks the silence of, for programs.
+    pub(crate) fn silent() -> Self {
+        let messages = Self::default();
+        messages.set(MessageArgs {
+            quiet: true,
+            ..MessageArgs::default()
+        });
+        messages
+    }
+
     /// Tells as much as the options say.
     pub(crate) fn set(&self, options: MessageArgs) {
         self.hides_bar

@@ -1,0 +1,180 @@
+//! Traces for programs: those in files and folders, or of this machine, read on all cores in the background and given in their order.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, channel, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use knowledgepulse_formats::{FormatName, Given, Known, reader::OfNoFormat, trace::known_of};
+use knowledgepulse_json::Text;
+
+use crate::{
+    error::{Failure, Result},
+    files::stop::Stop,
+    find::{expand, sessions},
+    read::{Inputs, Prepare, ReadTrace, Seen, Sink, read},
+    score::scored::Place,
+    show::messages::Messages,
+};
+
+/// How many results may wait for the program.
+const MOST_WAITING: usize = 64;
+
+/// How long a program waits for the next results at most.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What a program reads.
+#[derive(Debug, Clone, Default)]
+pub struct TracesRequest {
+    /// Files and folders; none for the sessions of agents on this machine.
+    pub paths: Vec<String>,
+    /// Their format; `None` where each record is recognised.
+    pub format: Option<FormatName>,
+    /// The outcome and domain of traces whose record tells none.
+    pub given: Given,
+}
+
+/// A trace that was read.
+#[derive(Debug, Clone)]
+pub struct TraceRead {
+    /// The format that it was converted from, or [`FormatName::Trace`].
+    pub format: FormatName,
+    /// Which parts of its outcome its record told.
+    pub known: Known,
+    /// The trace in JSON.
+    pub json: String,
+}
+
+/// What a record or an input came to.
+#[derive(Debug, Clone)]
+pub enum TraceResult {
+    /// A trace.
+    Trace(TraceRead),
+    /// Why a record makes no trace.
+    Wrong(Text),
+    /// Why an input could not be read to its end.
+    Unread(String),
+}
+
+/// The results that come, each with its place. The reading ends when this is dropped.
+pub struct Traces(Mutex<Receiver<Next>>);
+
+/// A result, or why nothing can be read.
+type Next = Result<(Place, TraceResult)>;
+
+impl Traces {
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// If there is no thread to read on.
+    pub fn open(request: TracesRequest) -> Result<Self> {
+        if cfg!(target_family = "wasm") {
+            let (sender, results) = channel();
+            Reading(move |next| sender.send(next).is_ok()).run(request);
+            return Ok(Self(results.into()));
+        }
+        let (sender, results) = sync_channel(MOST_WAITING);
+        let reading = Reading(move |next| sender.send(next).is_ok());
+        let thread = thread::Builder::new().name("kp-score-traces".into());
+        thread
+            .spawn(move || reading.run(request))
+            .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
+        Ok(Self(results.into()))
+    }
+
+    /// Returns the next results, none if they take a while; `None` at the end.
+    ///
+    /// # Errors
+    /// If there is nothing to read.
+    pub fn next(&self) -> Result<Option<Vec<(Place, TraceResult)>>> {
+        let results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = match results.recv_timeout(PAUSE) {
+            Ok(next) => next?,
+            Err(RecvTimeoutError::Timeout) => return Ok(Some(Vec::new())),
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        };
+        let more = results.try_iter().take(MOST_WAITING - 1);
+        std::iter::once(Ok(first))
+            .chain(more)
+            .collect::<Result<_>>()
+            .map(Some)
+    }
+}
+
+/// Reads for a program, which takes the results by this function. It returns whether more are wanted.
+struct Reading<Send>(Send);
+
+impl<Send: FnMut(Next) -> bool> Reading<Send> {
+    fn run(mut self, request: TracesRequest) {
+        let messages = Messages::silent();
+        let inputs = if request.paths.is_empty() {
+            Ok(sessions(&messages).0)
+        } else {
+            let mut inputs = Inputs {
+                sources: request.paths,
+                ..Inputs::default()
+            };
+            expand(&mut inputs, &[], &messages).map(|()| inputs)
+        };
+        let read = inputs.and_then(|inputs| {
+            let inputs = Inputs {
+                format: request.format,
+                given: request.given,
+                ..inputs
+            };
+            let prepare: Arc<Prepare<TraceRead>> = Arc::new(prepared);
+            read(&inputs, prepare, &mut self, &messages, &Stop::default())
+        });
+        // Where nobody wants more, nobody hears of it.
+        if let Err(failure) = read {
+            (self.0)(Err(failure));
+        }
+    }
+
+    fn send(&mut self, place: Place, result: TraceResult) -> Result<()> {
+        let is_wanted = (self.0)(Ok((place, result)));
+        is_wanted
+            .then_some(())
+            .ok_or_else(|| Failure::interrupted("nobody reads on"))
+    }
+}
+
+impl<Send: FnMut(Next) -> bool> Sink<TraceRead> for Reading<Send> {
+    fn take(&mut self, place: Place, _: u64, trace: TraceRead, _: &mut Seen) -> Result<()> {
+        self.send(place, TraceResult::Trace(trace))
+    }
+
+    fn on_bad(&mut self, place: &Place, reason: &Text) {
+        // The next trace finds out whether more are wanted.
+        let _ = self.send(place.clone(), TraceResult::Wrong(reason.clone()));
+    }
+
+    fn on_unread(&mut self, source: &str, reason: String, _: &Messages) {
+        let place = Place {
+            source: source.to_owned(),
+            line: 0,
+            index: None,
+        };
+        let _ = self.send(place, TraceResult::Unread(reason));
+    }
+}
+
+/// Writes a trace as JSON, on any core.
+fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
+    let is_object = read.value.as_object().is_some();
+    let foreign = read
+        .foreign
+        .or_else(|| (!is_object).then(|| OfNoFormat::new(&read.value)));
+    if let Some(foreign) = foreign {
+        return Err(foreign.to_string().into());
+    }
+    Ok(TraceRead {
+        format: read.format,
+        known: known_of(&read.value),
+        json: read.text.map_or_else(|| read.value.to_json(), ToOwned::to_owned),
+    })
+}
