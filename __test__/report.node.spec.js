@@ -1,47 +1,173 @@
 'use strict';
 
-// The page of a report as text: what it holds, and what it allows. The figures are tested in crates/command/src/desk.
+// The page that `kp-score report` writes, as text: what it holds, that nothing leaks into it, and what it allows.
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { gunzipSync } = require('node:zlib');
 
-const { addon } = require('../lib/loader.js');
-const { examples, expectRun, readLines } = require('./support/kp-score.js');
-const { carrying } = require('./support/make-breakdown.js');
-const { readTemplate, renderReport, summaryOf } = require('./support/report.js');
+const { expectRun } = require('./support/kp-score.js');
+const { readTemplate } = require('./support/report.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
-const FIGURES = /<script type="application\/json" id="figures">([^<]*)<\/script>/;
+const DATA = /<script type="application\/json" id="figures">([^<]*)<\/script>/;
 const scratch = scratchDirectory('report');
-const template = readTemplate();
 
-const HOSTILE = [
-  '</script><script>alert(1)</script>',
-  '<!--<script>',
-  '<img src=x onerror=alert(1)>',
-  'a\u2028\u2029b',
-  '__KNOWLEDGEPULSE_REPORT__',
-  '$& $1 $`',
-  '\u202e\u0000"\\',
-  '&lt;&#60;',
+/** The data of a page, and its conversations. */
+function read(html) {
+  const desk = JSON.parse(DATA.exec(html)[1]);
+  const conversations = [...html.matchAll(/<script type="text\/plain" id="session-\d+">([^<]*)<\/script>/g)];
+  return {
+    desk,
+    conversations: conversations.map(([, text]) => gunzipSync(Buffer.from(text, 'base64')).toString()),
+  };
+}
+
+/** What must not be in a page: a key, a password, an address, a user's name. In parts, because programs search for keys in sources. */
+const PLANTED = [
+  `ghp_${'a1B2c3D4e5F6g7H8i9'.repeat(2)}`,
+  'hunter2-Correct-9!',
+  'maja.lind@nordfrakt.example',
+  'majalind',
 ];
 
-test('the page of a report as text holds what traces carry as text only', () => {
-  const [traces, described] = carrying(HOSTILE);
-  const html = renderReport(traces, described);
-  const json = FIGURES.exec(html)?.[1] ?? '';
-  expect(json).not.toMatch(/[<>\u2028\u2029]/);
-  expect(JSON.parse(json)).toEqual(summaryOf(traces, described));
-  // Outside the figures the page is the template.
-  expect(html.split(json).join('__KNOWLEDGEPULSE_REPORT__')).toBe(template);
-  const { errors, traces: listed } = JSON.parse(json);
-  expect(errors.first.map(({ message }) => message)).toEqual(
-    HOSTILE.map((text) => text.replace(/\s+/g, ' ').trim()),
-  );
-  expect(listed.map(({ id }) => id)).toEqual(HOSTILE.toReversed());
+/** A session of Claude Code that says them wherever it can. */
+function session(id, sidechain) {
+  const [key, password, address, user] = PLANTED;
+  const cwd = `/home/${user}/code/orderdesk`;
+  const common = {
+    sessionId: id,
+    cwd,
+    isSidechain: false,
+    version: '2.0.0',
+    userType: 'external',
+    gitBranch: 'main',
+    ...sidechain,
+  };
+  const records = [
+    {
+      type: 'user',
+      uuid: `${id}-1`,
+      parentUuid: null,
+      message: { role: 'user', content: `Add pagination, ask ${address}. The password is ${password}` },
+    },
+    {
+      ...{ type: 'assistant', uuid: `${id}-2`, parentUuid: `${id}-1` },
+      message: {
+        id: `${id}-m`,
+        role: 'assistant',
+        content: [
+          { type: 'text', text: `I use ${key}.` },
+          {
+            type: 'tool_use',
+            id: `${id}-t`,
+            name: 'Bash',
+            input: {
+              command: `curl -H "Authorization: Bearer ${key}" -u ${user}:${password} https://api.example`,
+            },
+          },
+        ],
+      },
+    },
+    {
+      type: 'user',
+      uuid: `${id}-3`,
+      parentUuid: `${id}-2`,
+      message: {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: `${id}-t`, content: `GITHUB_TOKEN=${key}\nfrom ${cwd}\n` },
+        ],
+      },
+    },
+    {
+      type: 'assistant',
+      uuid: `${id}-4`,
+      parentUuid: `${id}-3`,
+      message: { id: `${id}-n`, role: 'assistant', content: [{ type: 'text', text: `Done, ${address}.` }] },
+    },
+  ];
+  return records
+    .map(
+      (record, i) =>
+        `${JSON.stringify({ ...common, ...record, timestamp: `2026-09-01T05:26:0${i}.000Z` })}\n`,
+    )
+    .join('');
+}
+
+const file = path.join(scratch, 'session-1.jsonl');
+const page = path.join(scratch, 'page.html');
+fs.writeFileSync(file, session('11111111-2222-4333-8444-555555555555'));
+
+test('kp-score report writes no planted secret, address or name, in the list, in conversations or anywhere', async () => {
+  await expectRun(['report', file, '-o', page], { code: 0, stderr: /wrote .*page\.html with 1 session/ });
+  const html = fs.readFileSync(page, 'utf8');
+  const { desk, conversations } = read(html);
+  for (const planted of PLANTED) {
+    expect(html).not.toContain(planted);
+    for (const text of conversations) expect(text).not.toContain(planted);
+  }
+  expect(conversations).toHaveLength(1);
+  expect(conversations[0]).toContain('[REDACTED:');
+  expect(desk).toMatchObject({
+    raw: false,
+    command: expect.stringMatching(/^kp-score share --decisions decisions\.jsonl .* -o shared$/),
+  });
+  const [row] = desk.sessions;
+  expect(row).toMatchObject({
+    agent: 'claude-code',
+    project: 'orderdesk',
+    calls: 1,
+    rank: 1,
+    isWhole: true,
+    began: '2026-09-01T05:26:00.000Z',
+  });
+  expect(row.replaced).toMatch(/^\d+ secrets?, \d+ e-mail address/);
+  expect(row.secrets).toBeGreaterThan(1);
 });
 
-test('the page of a report as text allows nothing but its own script, and no connections', () => {
+test('kp-score report --raw shows the original and says so', async () => {
+  await expectRun(['report', '--raw', file, '-o', page], {
+    code: 0,
+    stderr: /not cleaned: do not pass it on/,
+  });
+  const { desk, conversations } = read(fs.readFileSync(page, 'utf8'));
+  expect(desk.raw).toBe(true);
+  for (const planted of PLANTED) expect(conversations[0]).toContain(planted);
+});
+
+test('kp-score select --report and share --report write clean pages', async () => {
+  const folder = path.join(scratch, 'shared');
+  for (const args of [
+    ['select', '1', file, '--quiet', '--report', page],
+    ['share', '1', file, '--yes', '--quiet', '-o', folder, '--report', page],
+  ]) {
+    fs.rmSync(page, { force: true });
+    await expectRun(args, { code: 0 });
+    const html = fs.readFileSync(page, 'utf8');
+    const { desk, conversations } = read(html);
+    expect(desk.sessions).toHaveLength(1);
+    for (const planted of PLANTED) expect(html + conversations[0]).not.toContain(planted);
+  }
+});
+
+test('a page that cannot be written is an error, and no session leaves no page', async () => {
+  await expectRun(['report', file, '-o', path.join(scratch, 'none', 'page.html')], {
+    code: 3,
+    stderr: /cannot write/,
+  });
+  const empty = path.join(scratch, 'empty.jsonl');
+  const none = path.join(scratch, 'none.html');
+  fs.writeFileSync(empty, '');
+  await expectRun(['report', empty, '-o', none], {
+    code: 3,
+    stderr: /there is no session, so .*none\.html was not written/,
+  });
+  expect(fs.existsSync(none)).toBe(false);
+});
+
+test('the page of a report allows nothing but its own script, and no connections', () => {
+  const template = readTemplate();
   const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(template)[1];
   const [, hash] = /script-src 'sha256-([^']+)'/.exec(policy);
   const [, script] = /<script>([\s\S]*?)<\/script>/.exec(template);
@@ -58,38 +184,10 @@ test('the page of a report as text allows nothing but its own script, and no con
   expect(template).not.toMatch(/<(?:script|img|link|iframe)[^>]*(?:src|href)="(?!data:,")/);
 });
 
-test('the page of a report as text carries the licences of what is inlined', () => {
-  const script = template.lastIndexOf('</script>');
-  const licences = template.slice(script);
-  for (const name of ['@observablehq/plot', 'd3-array', 'd3-scale', 'isoformat']) {
+test('the page of a report carries the licences of what is inlined', () => {
+  const template = readTemplate();
+  const licences = template.slice(template.lastIndexOf('</script>'));
+  for (const name of ['d3-force', 'd3-quadtree']) {
     expect(licences).toContain(`${name} ${require(`../node_modules/${name}/package.json`).version} (ISC)`);
   }
-  expect(licences).toContain('Permission to use, copy, modify, and/or distribute this software');
-});
-
-test('NativeReport gives the figures of kp-score score --report, which names invalid traces', async () => {
-  const file = path.join(scratch, 'report.html');
-  const lines = readLines(examples);
-  const invalid = '{"@type":"ReasoningTrace","task":{"objective":5}}';
-  await expectRun(
-    ['score', '--quiet', '--report', file, '-'],
-    { code: 1 },
-    { input: [...lines, invalid].join('\n') },
-  );
-  const { finishedAt, seconds, ...expected } = JSON.parse(FIGURES.exec(fs.readFileSync(file, 'utf8'))[1]);
-  const report = new addon.NativeReport('lexical', new Date().toISOString());
-  const add = (line, at) =>
-    report.add(
-      { file: 'stdin', line: at + 1, index: null },
-      'trace',
-      { success: true, confidence: true },
-      line,
-    );
-  expect(lines.map(add)).toEqual(lines.map(() => true));
-  expect(add(invalid, lines.length)).toBe(false);
-  const figures = JSON.parse(report.figures(['stdin'], null, 1.5, []));
-  expect(figures).toEqual({ ...expected, finishedAt: expect.any(String), seconds: 1.5 });
-  expect(figures.errors.count).toBe(1);
-  const last = lines.length - 1;
-  expect(JSON.parse(report.figures(['stdin'], null, 1.5, [last])).traces[0].position).toBe(last);
 });

@@ -1,6 +1,4 @@
-// Makes elements. Text goes in as text nodes and never as HTML: the text of a trace may be hostile.
-
-import { DIMENSIONS } from './dimensions.mjs';
+// Makes elements. Text goes in as text nodes and never as HTML: the text of a session may be hostile.
 
 /** @typedef {string | Node | null | undefined | false} Child */
 
@@ -9,7 +7,7 @@ import { DIMENSIONS } from './dimensions.mjs';
 /**
  * The attributes of an element: a function listens to the event of its name; nothing is set for null, undefined and false.
  *
- * @typedef {Record<string, string | boolean | null | undefined | ((event: Event) => void)>} Attributes
+ * @typedef {Record<string, string | boolean | null | undefined | ((event: any) => void)>} Attributes
  */
 
 /**
@@ -47,103 +45,41 @@ export function foreign(text, attributes = {}) {
   return element('bdi', attributes, text);
 }
 
-/** What cleaning writes in place of a finding. */
-const PLACEHOLDER = /(\[REDACTED:[^\]]*\]|\b(?:user|host)-\d+\b)/;
+/** @param {string} label @param {() => void} click @param {Attributes} [attributes] */
+export function action(label, click, attributes = {}) {
+  return element('button', { type: 'button', click, ...attributes }, label);
+}
 
 /**
- * Text from outside, with what was redacted marked.
+ * A button that copies a text, and says that it has.
  *
+ * @param {string} label
  * @param {string} text
  */
-export function marked(text) {
-  // Placeholders are at odd places.
-  const parts = text.split(PLACEHOLDER).map((part, i) => (i % 2 === 1 ? element('mark', part) : part));
-  return element('bdi', {}, parts);
-}
-
-/**
- * The colours of the dimensions.
- *
- * @param {Children} [note]
- */
-export function legend(note) {
-  return element(
-    'p.legend.soft',
-    DIMENSIONS.map(({ title, colour }) =>
-      element('span', element('span.swatch', { style: `--colour: ${colour}` }), title),
-    ),
-    note && element('span', note),
-  );
-}
-
-/**
- * @template Row
- * @typedef {{ title: string, number?: boolean, wide?: boolean, cell: (row: Row, index: number) => Children }} Column
- */
-
-/**
- * @template Row
- * @param {string} caption
- * @param {Array<Column<Row>>} columns the first one names the row
- * @param {readonly Row[]} rows
- */
-export function table(caption, columns, rows) {
-  const classes = (/** @type {Column<Row>} */ { number, wide }) => (number && 'number') || (wide && 'wide');
-  const head = columns.map((column) => element('th', { scope: 'col', class: classes(column) }, column.title));
-  const body = rows.map((row, at) =>
-    element(
-      'tr',
-      columns.map((column, i) =>
-        i === 0
-          ? element('th', { scope: 'row', class: classes(column) }, column.cell(row, at))
-          : element('td', { class: classes(column) }, column.cell(row, at)),
-      ),
-    ),
-  );
-  return element(
-    'div',
-    // Scrolling elements must be reachable by keyboard.
-    { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption },
-    element(
-      'table',
-      element('caption', caption),
-      element('thead', element('tr', head)),
-      element('tbody', body),
-    ),
-  );
-}
-
-/**
- * @param {string} title
- * @param {Children[]} children
- */
-export function more(title, ...children) {
-  return element('details.more', element('summary', title), ...children);
-}
-
-/**
- * @param {string} title
- * @param {Children[]} children
- */
-export function section(title, ...children) {
-  const id = title.toLowerCase().replace(/[^a-z]+/g, '-');
-  return element('section', { 'aria-labelledby': id }, element('h2', { id }, title), ...children);
-}
-
-/**
- * Links to sections.
- *
- * @param {HTMLElement[]} sections
- */
-export function contents(sections) {
-  const links = sections.map((made) => {
-    const title = made.querySelector('h2');
-    return title && element('li', element('a', { href: `#${title.id}` }, title.textContent));
+export function copies(label, text) {
+  const button = action(label, async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = 'Copied';
+    } catch {
+      button.textContent = 'Not allowed here: select it and copy';
+    }
+    setTimeout(() => {
+      button.textContent = label;
+    }, 2000);
   });
-  return element('nav.contents', { 'aria-label': 'Contents' }, element('ul', links));
+  return button;
 }
 
-/** @param {Children[]} children */
-export function finding(...children) {
-  return element('p.finding', ...children);
+/**
+ * Gives the reader a file.
+ *
+ * @param {string} name
+ * @param {Blob} content
+ */
+export function download(name, content) {
+  const href = URL.createObjectURL(content);
+  element('a', { href, download: name }).click();
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(href), 60_000);
 }

@@ -1,342 +1,245 @@
-// The list of the traces: searched, filtered, sorted, and a page at a time.
+// The list of the sessions: searched, and filtered by what differs among them.
 
-import { DIMENSIONS } from './dimensions.mjs';
-import { element, foreign, legend, marked, section } from './dom.mjs';
-import { count, decimal, integer } from './format.mjs';
-import { nameOf, OUTCOMES, outcomeOf } from './index.mjs';
+import { action, element, foreign } from './dom.mjs';
+import { count, day, integer, nameOfAgent, short } from './format.mjs';
+import { marking } from './marks.mjs';
+import { addressOf } from './session.mjs';
 
-/** @import { ListedTrace, Report } from './data.js' */
-/** @import { Index } from './index.mjs' */
+/** @import { SessionRow } from './data.js' */
+/** @import { Decisions } from './decisions.mjs' */
 
-/** How many traces a page has. */
-const PAGE = 25;
+/** @type {Array<[title: string, takes: (session: SessionRow) => boolean]>} what may be dangerous in a session, the worst first */
+const DANGERS = [
+  ['secrets', ({ secrets }) => secrets > 0],
+  ['personal data', ({ personal }) => personal > 0],
+  ['places to look at', ({ places }) => places > 0],
+  ['nothing found', ({ secrets, personal, places }) => secrets + personal + places === 0],
+];
 
-/**
- * A column: what it is sorted by, and what is shown.
- *
- * @typedef {object} Column
- * @property {string} key
- * @property {string} title
- * @property {string} [hint] says more than the title
- * @property {(trace: ListedTrace) => string | number | null | undefined} value
- * @property {(trace: ListedTrace) => import('./dom.mjs').Children} cell
- * @property {boolean} [rises] whether the lowest comes first
- * @property {boolean} [wide] left out on a phone, where the objective has it below
- */
-
-/** @param {ListedTrace} trace */
-const dayOf = ({ createdAt }) => createdAt?.slice(0, 10) ?? '';
+/** What can be searched. @param {SessionRow} session */
+const wordsOf = ({ name, id, agent, model, project }) =>
+  [name, id, agent, nameOfAgent(agent), model, project].join('\n').toLowerCase();
 
 /**
- * The contributions end to end, and a line at the score.
- *
- * @param {ListedTrace} trace
+ * @param {SessionRow[]} sessions
+ * @param {Decisions} decisions
  */
-export function bar({ contributions, score }) {
-  const percent = (/** @type {number} */ part) => `${Math.max(0, part * 100).toFixed(2)}%`;
-  return element(
-    'span.bar',
-    { 'aria-hidden': 'true' },
-    DIMENSIONS.map(({ colour }, i) =>
-      element('i', { style: `width: ${percent(contributions[i])}; background: ${colour}` }),
-    ),
-    element('b', { style: `left: ${percent(score)}` }),
-  );
-}
+export function sessionList(sessions, decisions) {
+  // Sub-agents go with the sessions that started them.
+  const own = sessions.filter(({ parent }) => parent === null);
+  const subagents = new Map();
+  for (const { parent } of sessions)
+    if (parent !== null) subagents.set(parent, (subagents.get(parent) ?? 0) + 1);
 
-/**
- * @param {Report} report
- * @param {Index} index
- * @param {(trace: ListedTrace, among: ListedTrace[]) => void} open
- */
-function columnsOf({ traces, selection }, index, open) {
-  /** Whether traces differ in it. @param {(trace: ListedTrace) => unknown} value */
-  const differ = (value) => traces.some((trace) => value(trace) !== value(traces[0]));
-  /** @type {Array<Column | false>} */
-  const columns = [
-    selection !== null && {
-      key: 'rank',
-      rises: true,
-      title: 'Rank',
-      value: (trace) => index.chosen(trace)?.rank,
-      cell: (trace) => index.chosen(trace)?.rank.toString() ?? '',
-    },
-    {
-      key: 'score',
-      title: 'Score',
-      value: ({ score }) => score,
-      cell: (trace) => element('span.score', decimal(trace.score), bar(trace)),
-    },
-    {
-      key: 'objective',
-      rises: true,
-      title: 'Objective',
-      value: nameOf,
-      cell: (trace) => [
-        element(
-          'button.open',
-          { type: 'button', 'aria-haspopup': 'dialog', click: () => open(trace, traces) },
-          marked(nameOf(trace)),
-        ),
-        element('span.below', foreign([trace.agent, trace.domain, dayOf(trace)].filter(Boolean).join(' · '))),
-      ],
-    },
-    differ(({ agent }) => agent) && {
-      key: 'agent',
-      rises: true,
-      title: 'Agent',
-      wide: true,
-      value: ({ agent }) => agent,
-      cell: ({ agent }) => foreign(agent),
-    },
-    differ(({ domain }) => domain) && {
-      key: 'domain',
-      rises: true,
-      title: 'Domain',
-      wide: true,
-      value: ({ domain }) => domain,
-      cell: ({ domain }) => foreign(domain ?? ''),
-    },
-    differ(dayOf) && {
-      key: 'when',
-      title: 'When',
-      wide: true,
-      value: ({ createdAt }) => createdAt,
-      cell: (trace) => foreign(dayOf(trace)),
-    },
-    differ(({ stepCount }) => stepCount) && {
-      key: 'steps',
-      title: 'Steps',
-      wide: true,
-      value: ({ stepCount }) => stepCount,
-      cell: ({ stepCount }) => integer(stepCount),
-    },
-    differ(({ nearest }) => nearest?.similarity) && {
-      key: 'like',
-      title: 'Like',
-      hint: 'How similar its nearest trace is',
-      wide: true,
-      value: ({ nearest }) => nearest?.similarity,
-      cell: ({ nearest }) => (nearest === null ? '' : decimal(nearest.similarity)),
-    },
-    selection !== null && {
-      key: 'stands-for',
-      title: 'For',
-      hint: 'How many traces it stands for',
-      wide: true,
-      value: (trace) => index.chosen(trace)?.standsFor,
-      cell: (trace) => index.chosen(trace)?.standsFor.toString() ?? '',
-    },
-    traces.some(({ toReview }) => toReview) && {
-      key: 'review',
-      title: 'Review',
-      hint: 'Places that a person should look at',
-      wide: true,
-      value: ({ toReview }) => toReview,
-      cell: ({ toReview }) => toReview?.toString() ?? '',
-    },
-    {
-      key: 'outcome',
-      title: 'End',
-      hint: 'How it ended',
-      value: ({ success }) => (success === null ? null : Number(success)),
-      cell: (trace) => {
-        const outcome = outcomeOf(trace);
-        const [sign, word] = OUTCOMES[outcome].split(' ');
-        return element(`span.${outcome}`, { title: word, role: 'img', 'aria-label': word }, sign);
-      },
-    },
-  ];
-  return columns.filter((column) => column !== false);
-}
+  /** @type {Array<() => void>} */
+  const followers = [];
+  /** A period of time that the timeline has chosen. @type {(session: SessionRow) => boolean} */
+  let isWithin = () => true;
 
-const texts = new Intl.Collator('en', { numeric: true });
-
-/** What is missing comes last. @param {Column} column @param {boolean} rises */
-const comparing =
-  ({ value }, rises) =>
-  (/** @type {ListedTrace} */ a, /** @type {ListedTrace} */ b) => {
-    const [one, other] = [value(a) ?? null, value(b) ?? null];
-    if (one === null || other === null) return Number(one === null) - Number(other === null);
-    const order = typeof one === 'string' ? texts.compare(one, String(other)) : one - Number(other);
-    return rises ? order : -order;
+  /** @type {Record<string, (session: SessionRow) => boolean>} */
+  const VIEWS = {
+    All: () => true,
+    'To share': (session) => decisions.of(session) === 'keep',
+    'Left out': (session) => decisions.of(session) === 'leave out',
+    Undecided: (session) => decisions.of(session) === undefined,
   };
+  let view = 'All';
+  const chips = Object.keys(VIEWS).map((name) => {
+    const number = element('span.number');
+    const chip = action(
+      `${name} `,
+      () => {
+        view = name;
+        find();
+      },
+      { class: 'chip' },
+    );
+    chip.append(number);
+    return { name, chip, number };
+  });
 
-/** What can be searched of a trace. @param {ListedTrace} trace */
-const wordsOf = ({ excerpt, id, agent, domain, source }) =>
-  [excerpt, id, agent, domain, source].join('\n').toLowerCase();
-
-/**
- * The filters that traces differ in: values with their titles.
- *
- * @param {Report} report
- * @param {Index} index
- */
-function filtersOf({ traces, selection }, index) {
-  const namesOf = (/** @type {(trace: ListedTrace) => string | null} */ value) =>
-    [...new Set(traces.map((trace) => value(trace) ?? ''))]
-      .sort()
-      .map((name) => /** @type {[string, string]} */ ([name, name || '(none)']));
-  /** @type {Array<{ title: string, value: (trace: ListedTrace) => string, options: Array<[value: string, title: string]> }>} */
-  const filters = [
-    { title: 'Agent', value: ({ agent }) => agent, options: namesOf(({ agent }) => agent) },
-    { title: 'Domain', value: ({ domain }) => domain ?? '', options: namesOf(({ domain }) => domain) },
-    {
-      title: 'Outcome',
-      value: outcomeOf,
-      options: Object.entries(OUTCOMES).filter(([name]) => traces.some((trace) => outcomeOf(trace) === name)),
-    },
-    {
-      title: 'Set',
-      value: (trace) => (index.chosen(trace) ? 'chosen' : 'others'),
-      options:
-        selection === null
-          ? []
-          : [
-              ['chosen', 'chosen'],
-              ['others', 'not chosen'],
-            ],
-    },
-    {
-      title: 'Review',
-      value: ({ toReview }) => (toReview ? 'some' : 'none'),
-      options: traces.some(({ toReview }) => toReview)
-        ? [
-            ['some', 'to look at'],
-            ['none', 'nothing found'],
-          ]
-        : [],
-    },
-  ];
-  return filters.filter(({ options }) => options.length > 1);
-}
-
-/**
- * @param {Report} report
- * @param {Index} index
- * @param {(trace: ListedTrace, among: ListedTrace[]) => void} open
- */
-export function listSection(report, index, open) {
-  const { traces, count: scored } = report;
-  if (traces.length === 0) return null;
-  /** @type {ListedTrace[]} */
-  let found = traces;
-  let page = 0;
-  const columns = columnsOf(report, index, (trace) => open(trace, found));
-  let sorted = columns[0];
-  let isTurned = false;
-  const words = new Map(traces.map((trace) => [trace, wordsOf(trace)]));
-
-  const search = element('input', { type: 'search', placeholder: 'words, id, file', input: () => find() });
-  const filters = filtersOf(report, index).map(({ title, value, options }) => {
+  const search = element('input', {
+    type: 'search',
+    placeholder: 'Search words, projects, ids',
+    'aria-label': 'Search',
+    input: () => find(),
+  });
+  /** @param {string} title @param {Array<[name: string, takes: (session: SessionRow) => boolean]>} options */
+  const filter = (title, options) => {
     const select = element(
       'select',
-      { change: () => find() },
-      element('option', { value: '*' }, 'all'),
-      options.map(([name, shown]) => element('option', { value: `=${name}` }, shown)),
+      { 'aria-label': title, change: () => find() },
+      element('option', { value: '' }, title),
+      options.map(([name], i) => element('option', { value: String(i + 1) }, name)),
     );
-    const takes = (/** @type {ListedTrace} */ trace) =>
-      select.value === '*' || select.value === `=${value(trace)}`;
-    return { field: element('label', `${title} `, select), takes };
-  });
-  const heads = columns.map((column) => {
-    const button = element(
-      'button',
-      {
-        type: 'button',
-        title: column.hint,
-        click: () => {
-          isTurned = sorted === column && !isTurned;
-          sorted = column;
-          find();
-        },
-      },
-      column.title,
-    );
-    return element('th', { scope: 'col', class: classOf(column) }, button);
-  });
-  const body = element('tbody');
-  const status = element('span', { role: 'status' });
-  const turn = (/** @type {number} */ by) => () => {
-    page += by;
-    show();
-    table.scrollIntoView({ block: 'nearest' });
+    return {
+      field: options.length > 1 && select,
+      takes: (/** @type {SessionRow} */ session) =>
+        select.value === '' || options[Number(select.value) - 1][1](session),
+    };
   };
-  const before = element('button', { type: 'button', click: turn(-1) }, 'Previous');
-  const after = element('button', { type: 'button', click: turn(1) }, 'Next');
-  const table = element(
-    'table.traces',
-    element('caption', 'Traces'),
-    element('thead', element('tr', heads)),
-    body,
-  );
-
-  function find() {
-    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    found = traces.filter(
-      (trace) =>
-        wanted.every((word) => words.get(trace)?.includes(word)) &&
-        filters.every(({ takes }) => takes(trace)),
+  /** @param {'agent' | 'project'} name @param {(value: string) => string} titleOf */
+  const valuesOf = (name, titleOf) => {
+    const values = [...new Set(own.map((session) => session[name] ?? ''))].sort();
+    return values.map(
+      (value) =>
+        /** @type {[string, (session: SessionRow) => boolean]} */ ([
+          titleOf(value),
+          (session) => (session[name] ?? '') === value,
+        ]),
     );
-    found.sort(comparing(sorted, (sorted.rises ?? false) !== isTurned));
-    page = 0;
-    show();
-  }
+  };
+  const filters = [
+    filter('Agent', valuesOf('agent', nameOfAgent)),
+    filter(
+      'Project',
+      valuesOf('project', (value) => value || '(none)'),
+    ),
+    filter(
+      'Danger',
+      DANGERS.filter(([, takes]) => own.some(takes)),
+    ),
+  ];
 
-  function show() {
-    const shown = found.slice(page * PAGE, (page + 1) * PAGE);
-    body.replaceChildren(
-      ...shown.map((trace) =>
+  const rows = own.map((session, i) => {
+    const { id, name, agent, project, began, turns, tokens, copies, standsFor, places, replaced, facts } =
+      session;
+    const position = sessions.indexOf(session, i);
+    const helped = subagents.get(position) ?? 0;
+    const about = [
+      project,
+      nameOfAgent(agent),
+      day(began),
+      count(turns, 'turn'),
+      `${short(tokens)} tokens`,
+      helped > 0 && `+${count(helped, 'sub-agent')}`,
+      copies > 0 && `${count(copies, 'copy', 'copies')} left out`,
+      standsFor > 0 && `stands for ${integer(standsFor)} like it`,
+    ];
+    const link = element('a', { href: addressOf(id), tabindex: '-1' }, foreign(name));
+    const state = element('span.state');
+    const item = element(
+      'li',
+      element('span.n', { 'aria-hidden': 'true' }, integer(i + 1)),
+      element(
+        'div',
+        link,
+        element('div.meta', foreign(about.filter(Boolean).join(' · ')), state),
         element(
-          'tr',
-          { class: index.chosen(trace) ? 'chosen' : null },
-          columns.map((column) =>
-            element(
-              column.key === 'objective' ? 'th' : 'td',
-              { class: classOf(column), scope: column.key === 'objective' && 'row' },
-              column.cell(trace),
-            ),
+          'div.facts',
+          facts.map(({ words, good }) =>
+            element('span', { class: good === null ? null : good ? 'ok' : 'no' }, words),
           ),
+          places > 0 && element('span.look', count(places, 'place to look at', 'places to look at')),
+          replaced !== '' && element('span', replaced),
         ),
       ),
     );
-    for (const [i, head] of heads.entries()) {
-      const direction = (sorted.rises ?? false) !== isTurned ? 'ascending' : 'descending';
-      if (columns[i] === sorted) head.setAttribute('aria-sort', direction);
-      else head.removeAttribute('aria-sort');
-    }
-    const first = page * PAGE;
+    return { session, item, link, state, words: wordsOf(session) };
+  });
+  const byId = new Map(rows.map((row) => [row.session.id, row]));
+  const list = element(
+    'ol',
+    { 'aria-label': 'Sessions' },
+    rows.map(({ item }) => item),
+  );
+  const none = element('p.soft.none', { hidden: true }, 'No session is like that.');
+  const status = element('span.soft', { role: 'status' });
+  /** @type {string | undefined} */
+  let drawnStruck;
+  /** @type {typeof rows} */
+  let found = rows;
+  /** @type {typeof rows[number] | undefined} */
+  let current;
+
+  function find() {
+    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    found = rows.filter(
+      ({ session, words }) =>
+        VIEWS[view](session) &&
+        isWithin(session) &&
+        wanted.every((word) => words.includes(word)) &&
+        filters.every(({ takes }) => takes(session)),
+    );
+    const shown = new Set(found);
+    for (const row of rows) row.item.hidden = !shown.has(row);
+    none.hidden = found.length > 0;
     status.textContent =
-      found.length === 0
-        ? 'No trace is like that'
-        : `${integer(first + 1)}–${integer(first + shown.length)} of ${integer(found.length)}`;
-    before.disabled = page === 0;
-    after.disabled = first + PAGE >= found.length;
+      found.length === rows.length ? '' : `${integer(found.length)} of ${integer(rows.length)}`;
+    showDecisions();
+    // One link takes the focus; arrows go on from it.
+    const first = current && shown.has(current) ? current : found[0];
+    for (const row of rows) row.link.tabIndex = row === first ? 0 : -1;
   }
 
-  find();
-  return section(
-    'Traces',
-    element(
-      'p.filters',
-      element('label.search', 'Search ', search),
-      filters.map(({ field }) => field),
-    ),
-    legend('the line is the score'),
-    table,
-    element(
-      'p.pager',
-      before,
-      status,
-      after,
-      scored > traces.length &&
-        element(
-          'span.soft',
-          `The first ${count(traces.length, 'trace')} of ${integer(scored)}, by score, are listed.`,
-        ),
-    ),
-  );
-}
+  function showDecisions() {
+    for (const { name, chip, number } of chips) {
+      number.textContent = integer(own.filter(VIEWS[name]).length);
+      chip.setAttribute('aria-pressed', String(name === view));
+    }
+    const struck = [...decisions.struck].join('\n');
+    const mark = struck === drawnStruck ? undefined : marking(decisions.struck, []);
+    drawnStruck = struck;
+    for (const { session, item, link, state } of rows) {
+      if (mark) link.replaceChildren(mark(session.name));
+      const decision = decisions.of(session);
+      const outcome = decisions.outcomeOf(session);
+      item.classList.toggle('out', decision === 'leave out');
+      item.classList.toggle('kept', decision === 'keep');
+      state.textContent = [decision === 'leave out' && ' · left out', outcome && ` · ${outcome}`]
+        .filter(Boolean)
+        .join('');
+    }
+    for (const follower of followers) follower();
+  }
 
-/** @param {Column} column */
-const classOf = ({ key, wide }) => (wide ? `${key} aside` : key);
+  list.addEventListener('keydown', (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    go(by);
+    current?.link.focus();
+  });
+
+  /** Opens the next session of those that are shown, or the one before. @param {number} by */
+  function go(by) {
+    const at = current === undefined ? -1 : found.indexOf(current);
+    const next = found[Math.min(Math.max(at + by, 0), found.length - 1)];
+    if (next) location.hash = addressOf(next.session.id);
+  }
+
+  decisions.follow(showDecisions);
+  find();
+  return {
+    bar: element(
+      'div.bar',
+      { role: 'search' },
+      search,
+      chips.map(({ chip }) => chip),
+      filters.map(({ field }) => field),
+      status,
+    ),
+    list: element('div.list', list, none),
+    search,
+    go,
+    shown: () => found.map(({ session }) => session),
+    /** Calls back when other sessions are shown, or decided about. @param {() => void} follower */
+    follow: (follower) => followers.push(follower),
+    /** @param {(session: SessionRow) => boolean} takes */
+    within(takes) {
+      isWithin = takes;
+      find();
+    },
+    /** Marks the session that is open; `undefined` for none. @param {SessionRow} [session] */
+    mark(session) {
+      current?.item.classList.remove('here');
+      current?.link.removeAttribute('aria-current');
+      current = session && byId.get(session.id);
+      if (!current) return;
+      current.item.classList.add('here');
+      current.link.setAttribute('aria-current', 'true');
+      for (const row of rows) row.link.tabIndex = row === current ? 0 : -1;
+      current.item.scrollIntoView({ block: 'nearest' });
+    },
+  };
+}

@@ -1,10 +1,28 @@
-// The report: figures in, page out. Everything is in this page; nothing is fetched.
+// The page that the command writes: its data stand in it, each conversation compressed, behind the program.
 
-import { drawReport } from './draw.mjs';
+import { drawDesk } from './desk.mjs';
 
-/** The element of page.html that has this id. */
-const partOf = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+/** @import { Conversation, Desk } from './data.js' */
 
-/** @type {import('./data.js').Report} */
-const report = JSON.parse(/** @type {string} */ (partOf('figures').textContent));
-partOf('report').append(...drawReport(report));
+const figures = /** @type {HTMLElement} */ (document.getElementById('figures'));
+/** @type {Desk} */
+const desk = JSON.parse(figures.textContent ?? '');
+
+/** All of the page, once it is read: the list is drawn before. */
+const read = new Promise((resolve) =>
+  document.readyState === 'loading' ? addEventListener('DOMContentLoaded', resolve) : resolve(undefined),
+);
+
+/** @param {number} position @returns {Promise<Conversation | null>} */
+async function conversationOf(position) {
+  if (!desk.sessions[position].isWhole) return null;
+  await read;
+  const text = document.getElementById(`session-${position}`)?.textContent ?? '';
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Response(stream).json();
+}
+
+const { root } = drawDesk(desk, { conversationOf });
+document.title = `${desk.raw ? 'Original text: ' : ''}${root.querySelector('h1')?.textContent}`;
+document.getElementById('report')?.append(root);

@@ -1,12 +1,11 @@
-// Builds the site, dist/site: the documentation, and the page to try the package with its model.
+// Builds the site, dist/site: the documentation, and the page to try the package.
 //
 //   npm run site                   builds it; the package for WebAssembly too, where that was not built
 //   npm run site -- --docs         the documentation alone
 //   npm run site -- --base /PATH/  to be served from this folder of a host, not from its root
 //   npm run site -- --serve        builds it, serves it on a free port of this machine, and prints the address
 
-import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -16,12 +15,10 @@ import * as vitepress from 'vitepress';
 import { buildWasm, bundleWithPackage } from './build-wasm.mjs';
 import { notices } from './notices.mjs';
 import { isProgram, root } from './platform.mjs';
-import { runScript, setup } from './setup.mjs';
+import { runScript } from './setup.mjs';
 
 export const site = path.join(root, 'dist', 'site');
 const wasm = path.join(root, 'npm', 'wasm32');
-const model = path.join(root, 'npm', 'all-minilm-l6-v2-q8');
-const MODEL_FILES = ['model.safetensors', 'tokenizer.json'];
 
 /** @param {string} file @param {string | Buffer} content */
 function write(file, content) {
@@ -36,18 +33,9 @@ async function buildPage() {
     outfile: 'dist/site/try/page.css',
   });
   const page = path.join(site, 'try');
-  const contents = MODEL_FILES.map((name) => readFileSync(path.join(model, name)));
-  const hash = createHash('sha256');
-  for (const content of contents) hash.update(content);
-  // Another model has another address, so that no browser mixes the files of two.
-  const folder = `model/${hash.digest('hex').slice(0, 16)}/`;
-  const sizes = contents.map((content, i) => [MODEL_FILES[i], content.length]);
-  for (const [i, content] of contents.entries()) write(path.join(page, folder, MODEL_FILES[i]), content);
-  copyFileSync(path.join(root, 'LICENSE'), path.join(page, folder, 'LICENSE'));
   const worker = await bundleWithPackage({
     entryPoints: ['wasm/page/worker.mjs'],
     outfile: 'dist/site/try/page-worker.js',
-    define: { MODEL: JSON.stringify({ folder, files: Object.fromEntries(sizes) }) },
   });
   const main = await bundleWithPackage({
     entryPoints: ['wasm/page/main.mjs'],
@@ -70,7 +58,6 @@ export async function buildSite({ base = '/', page = true } = {}) {
   // It fails at links to pages that do not exist.
   await vitepress.build(path.join(root, 'docs'), { base });
   if (!page) return;
-  if (!existsSync(path.join(model, MODEL_FILES[0]))) await setup();
   if (!existsSync(path.join(wasm, 'knowledgepulse.wasm'))) await buildWasm();
   await buildPage();
 }

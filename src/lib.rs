@@ -10,7 +10,6 @@ mod error;
 mod formats;
 mod memory;
 mod replies;
-mod report;
 mod scorer;
 mod select;
 mod share;

@@ -5,13 +5,14 @@ use std::{path::Path, sync::Arc};
 use napi::bindgen_prelude::{AsyncTask, Uint8Array};
 use napi_derive::napi;
 
+use knowledgepulse_command::desk::described;
 use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
 use knowledgepulse_json::{Value, object};
 use knowledgepulse_share::{
     Files, Folder, FolderError, Form, Manifest, Quality, Session, SessionFile, Set, Settings, ShareError,
-    Zip, share,
+    TOLD_CONFIDENCE, Zip, share,
     sources::{Shared, SourceError, sessions_of, valid},
 };
 
@@ -73,6 +74,8 @@ pub struct NativeSession {
     pub text: Option<u32>,
     pub reason: String,
     pub stands_for: f64,
+    /// Whether it succeeded, as the user tells.
+    pub success: Option<bool>,
 }
 
 /// A folder in a zip.
@@ -115,6 +118,28 @@ pub fn share_as_zip(
     })
 }
 
+/// Shows a session, clean unless `cleaning` is missing. Resolves to `row` and `conversation` as report/data.d.ts has them, in JSON, without
+/// what depends on other sessions.
+#[napi(catch_unwind, ts_return_type = "Promise<string>")]
+pub fn show_session(
+    session: NativeSession,
+    texts: Vec<String>,
+    cleaning: Option<NativeCleanSettings>,
+) -> AsyncTask<Background<String>> {
+    background::run(move || {
+        let texts: Vec<Arc<str>> = texts.into_iter().map(Arc::from).collect();
+        let session = session_from(1, session, &texts)?;
+        let identifiers = cleaning.as_ref().is_some_and(|cleaning| cleaning.identifiers);
+        let cleaner = cleaning
+            .map(|cleaning| cleaning.cleaner("options.clean"))
+            .transpose()?;
+        let shown = described(&session, cleaner, identifiers);
+        let (row, conversation) =
+            shown.map_err(|reason| Error::Input(format!("{}: {reason}", session.name)))?;
+        Ok(object([("row", row.into()), ("conversation", conversation)]).to_json())
+    })
+}
+
 fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::Result<Session<'static>> {
     let trace = parsed(&given.trace)?;
     let at = given.text.map(|at| at as usize);
@@ -129,7 +154,7 @@ fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::R
         line: given.line.map(|line| line as u64),
         format: FormatName::from_name(&given.format).unwrap_or(FormatName::Trace),
         trace: Box::new(move || valid(&trace)),
-        outcome: None,
+        outcome: given.success.map(|success| (success, TOLD_CONFIDENCE)),
         rank,
         reason: given.reason,
         stands_for: given.stands_for as u64,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -11,7 +11,6 @@ import { serveSite, site } from '../../scripts/site.mjs';
 
 const require = createRequire(import.meta.url);
 const axe = require('axe-core');
-const { share } = require('../../index.js');
 const { findChromium, launchChromium } = require('../support/browser.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { readTraces, root } = require('../support/paths.js');
@@ -89,7 +88,7 @@ async function press(page, name) {
 
 /** @param {Page} page @param {Parameters<import('playwright-core').Locator['setInputFiles']>[0]} files */
 async function readFiles(page, files) {
-  await page.locator('.drop input').setInputFiles(files);
+  await page.locator('.choices input').first().setInputFiles(files);
   return settled(page);
 }
 
@@ -163,156 +162,112 @@ try {
     await test(`the page to try it has no fault for axe-core, ${name}`, async () => {
       const { page, faults, context } = await openTry(options);
       await checkPage(page, 'empty');
-      assert.match(await press(page, 'Read examples'), /^30 traces read, in 1 format, from 1 file\.$/);
-      await page.getByText('The 30 traces').click();
-      await page.locator('.folds li').first().waitFor();
-      const secret = { name: 'secret.jsonl', mimeType: '', buffer: Buffer.from('no trace\n') };
-      assert.match(await readFiles(page, secret), /^30 traces read, .*; 1 record could not be read\.$/);
-      assert.match(await press(page, 'Clean'), /^Cleaned: /);
-      await page.getByText('What was replaced').click();
-      await page.locator('.folds').nth(1).locator('summary').first().click();
-      await page.locator('del').first().waitFor();
-      assert.match(await press(page, 'Choose'), /^3 of 30 traces chosen; all scored in .* \(by words\)\.$/);
-      await checkPage(page, 'in use');
-      await page.locator('.traces .open').first().click();
-      await page.locator('dialog .steps li').first().waitFor();
-      await checkPage(page, 'a trace');
-      await page.keyboard.press('Escape');
+      assert.match(await press(page, 'Read examples'), /^30 sessions read\.$/);
+      await checkPage(page, 'the desk');
+      await page.locator('.list a').first().click();
+      await page.locator('.turn').first().waitFor();
+      await checkPage(page, 'a session');
       assert.deepEqual(faults, []);
       const picture = process.env.KNOWLEDGEPULSE_PICTURE;
-      if (picture && name === 'light') {
-        await page.evaluate(() => scrollTo(0, 0));
-        await page.screenshot({ path: picture });
-      }
+      if (picture && name === 'light') await page.screenshot({ path: picture });
       await context.close();
     });
   }
 
-  await test('recordings of rows, of a session and in an archive are read and listed', async () => {
-    const { page, faults, context } = await openTry();
-    for (const [name, ...expected] of [
+  await test('recordings of rows, of a session and in an archive are read and shown', async () => {
+    for (const [name, agent] of [
       ['chat.jsonl', 'openai-chat'],
       ['session.jsonl', 'claude-code'],
       ['inspect.eval', 'inspect'],
     ]) {
-      assert.match(await readFiles(page, path.join(formats, name)), /^\d+ traces? read[.,]/, name);
-      await page.getByText(/^The [\d,]+ traces?$/).click();
-      await page.locator('.folds li').first().waitFor();
-      const shown = await page.locator('.folds').first().locator('.where').allTextContents();
-      assert.deepEqual([...new Set(shown.map((text) => text.split(',')[0]))], expected, name);
-      await press(page, 'Start over');
+      const { page, faults, context } = await openTry();
+      assert.match(await readFiles(page, path.join(formats, name)), /^\d+ sessions? read\.$/, name);
+      const about = await page.locator('.list .meta').first().textContent();
+      assert.ok(about?.includes(agent === 'claude-code' ? 'Claude Code' : agent), about ?? '');
+      assert.deepEqual(faults, []);
+      await context.close();
     }
-    assert.deepEqual(faults, []);
-    await context.close();
   });
 
-  await test('by keyboard alone, traces are read, cleaned, chosen and saved', async () => {
+  await test("an agent's folder is read with its sub-agents, and what is no session is counted", async () => {
+    const folder = path.join(scratch, '.claude');
+    const projects = path.join(folder, 'projects', '-home-maja-shop');
+    mkdirSync(projects, { recursive: true });
+    const session = readFileSync(path.join(formats, 'session.jsonl'), 'utf8');
+    writeFileSync(path.join(projects, 'a.jsonl'), session);
+    writeFileSync(path.join(projects, 'copy.jsonl'), session);
+    writeFileSync(path.join(folder, 'settings.json'), '{"theme":"dark"}');
+    writeFileSync(path.join(folder, 'picture.png'), Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]));
     const { page, faults, context } = await openTry();
-    const secret = makeTrace({ objective: 'Write to bob@example.com about 10.1.2.3' });
-    await tabTo(page, page.getByText('Paste text', { exact: true }));
-    await page.keyboard.press('Enter');
-    await tabTo(page, page.getByRole('textbox', { name: 'Traces as text' }));
-    await page.keyboard.insertText(`${JSON.stringify(secret)}\n`);
-    assert.match(await pressByKeyboard(page, 'Read the text'), /^1 trace read, in 1 format, from 1 file\.$/);
-    assert.match(
-      await pressByKeyboard(page, 'Read examples'),
-      /^31 traces read, in 1 format, from 2 files\.$/,
-    );
-    assert.match(await pressByKeyboard(page, 'Clean'), /^Cleaned: \d+ traces changed, .* replaced\.$/);
-    await tabTo(page, page.getByText('What was replaced', { exact: true }));
-    await page.keyboard.press('Enter');
-    await tabTo(page, page.locator('.folds').nth(1).locator('summary').first());
-    await page.keyboard.press('Enter');
-    const change = page.locator('.folds').nth(1).locator('.change').first();
-    await change.waitFor();
-    assert.deepEqual(await change.locator('del').allTextContents(), ['bob@example.com', '10.1.2.3']);
-    assert.deepEqual(await change.locator('ins').allTextContents(), [
-      '[REDACTED:email-1]',
-      '[REDACTED:ip-1]',
-    ]);
-
-    await tabTo(page, page.getByLabel('Number or percentage'));
-    await page.keyboard.press('ControlOrMeta+A');
-    await page.keyboard.insertText('4');
-    assert.match(await pressByKeyboard(page, 'Choose'), /^4 of 31 traces chosen; /);
-    const folder = path.join(scratch, 'shared');
-    await share([secret, ...readTraces(examples)], folder);
-    const expected = sessionsIn(folder);
-    for (const [button, count] of /** @type {const} */ ([
-      ['Save the chosen traces', 4],
-      ['Save all traces', 31],
-    ])) {
-      const download = page.waitForEvent('download');
-      const said = await pressByKeyboard(page, button);
-      assert.match(said, new RegExp(`^${count} sessions saved\\. Look for names of people and streets`));
-      const saved = await download;
-      assert.equal(saved.suggestedFilename(), 'shared.zip');
-      const unpacked = path.join(scratch, String(count));
-      execFileSync('python3', ['-m', 'zipfile', '-e', await saved.path(), unpacked]);
-      const sessions = sessionsIn(unpacked);
-      assert.equal(sessions.length, count);
-      for (const session of sessions) assert.ok(expected.includes(session), session.slice(0, 200));
-      const card = readFileSync(path.join(unpacked, 'README.md'), 'utf8');
-      assert.match(card, new RegExp(`^# ${count} agent sessions$`, 'm'));
-      const manifest = readFileSync(path.join(unpacked, 'manifest.jsonl'), 'utf8').trim().split('\n');
-      assert.deepEqual(
-        manifest.map((line) => JSON.parse(line).rank),
-        Array.from({ length: count }, (_, index) => index + 1),
-      );
-    }
+    await page.getByLabel('Open a folder').setInputFiles(folder);
+    const [, number] =
+      /^(\d+) sessions? read; 2 files beside the sessions not read\.$/.exec(await settled(page)) ?? [];
+    assert.equal(Number(number), new Set(session.match(/"sessionId":"[^"]+"/g)).size);
     assert.deepEqual(faults, []);
     await context.close();
   });
 
-  await test('the model is fetched on the first use, with its progress, and kept', async () => {
-    const { page, faults, requests, context } = await openTry();
-    await page.evaluate(() => {
-      const state = /** @type {HTMLElement} */ (document.getElementById('state'));
-      /** @type {Array<string | null>} */
-      const said = [];
-      Object.assign(globalThis, { said });
-      new MutationObserver(() => said.push(state.textContent)).observe(state, { childList: true });
+  await test('by keyboard alone, sessions are read, decided about and saved, and nothing struck out is in the zip', async () => {
+    const { page, faults, context } = await openTry();
+    const secret = makeTrace({ objective: 'Write to bob@example.com about Nordfrakt' });
+    await readFiles(page, {
+      name: 'secret.jsonl',
+      mimeType: '',
+      buffer: Buffer.from(`${JSON.stringify(secret)}\n`),
     });
-    const ofModel = () => requests.filter((url) => url.includes('/model/')).length;
-    await press(page, 'Read examples');
-    await press(page, 'Choose');
-    assert.equal(ofModel(), 0);
-    await page.getByLabel('Compare scores by').selectOption('prefix');
-    assert.match(await press(page, 'Choose'), /^3 of 30 .* \(q8, simd128\)\.$/);
-    const said = await page.evaluate(() => /** @type {any} */ (globalThis).said);
-    assert.ok(
-      said.some((/** @type {string} */ text) => /^Fetching the model: \d+\.\d of 24\.0 MB$/.test(text)),
-      said,
-    );
-    assert.equal(ofModel(), 2);
     await page.reload();
-    await press(page, 'Read examples');
-    await page.getByLabel('Compare scores by').selectOption('prefix');
-    assert.match(await press(page, 'Choose'), /^3 of 30 .* \(q8, simd128\)\.$/);
-    assert.equal(ofModel(), 2);
+    await tabTo(page, page.getByRole('button', { name: 'Read examples' }));
+    await page.keyboard.press('Enter');
+    assert.equal(await settled(page), '30 sessions read.');
+    await tabTo(page, page.locator('.list a[tabindex="0"]'));
+    await page.keyboard.press('Enter');
+    await page.locator('.turn').first().waitFor();
+    await page.keyboard.press('x');
+    await page.keyboard.press('j');
+    await page.locator('.turn').first().waitFor();
+    const words = await page.evaluate(() => {
+      const text = /** @type {Text} */ (document.querySelector('.turn.user bdi')?.firstChild);
+      getSelection()?.setBaseAndExtent(text, 0, text, text.data.indexOf(' ', 8));
+      return getSelection()?.toString() ?? '';
+    });
+    await page.keyboard.press('s');
+    const download = page.waitForEvent('download');
+    await tabTo(page, page.getByRole('button', { name: 'Save the set' }));
+    await page.keyboard.press('Enter');
+    const [, count] =
+      /^(\d+) sessions saved/.exec(
+        (await settled(page)) || (await page.locator('#state').textContent()) || '',
+      ) ?? [];
+    const saved = await download;
+    assert.equal(saved.suggestedFilename(), 'shared.zip');
+    const unpacked = path.join(scratch, 'unpacked');
+    execFileSync('python3', ['-m', 'zipfile', '-e', await saved.path(), unpacked]);
+    const sessions = sessionsIn(unpacked);
+    assert.equal(sessions.length, Number(count));
+    assert.equal(sessions.length, 19);
+    for (const session of sessions) assert.ok(!session.includes(words), session.slice(0, 200));
+    assert.ok(sessions.some((session) => session.includes('[REDACTED:struck')));
     assert.deepEqual(faults, []);
     await context.close();
   });
 
-  await test('the page says why there is no model, and works without one', async () => {
+  await test('nothing of a key is in the page', async () => {
     const { page, context } = await openTry();
-    await press(page, 'Read examples');
-    await page.getByLabel('Compare scores by').selectOption('prefix');
-    await context.route('**/model/**', (route) => route.fulfill({ status: 404 }));
-    const missing = /^That did not work: model\/[0-9a-f]{16}\/model\.safetensors cannot be fetched: 404\.$/;
-    assert.match(await press(page, 'Choose'), missing);
-    await context.unroute('**/model/**');
-    await context.route('**/model/**', (route) => route.fulfill({ body: 'cut off' }));
-    assert.match(await press(page, 'Choose'), /has 7 bytes in place of 23537056: load it again\.$/);
-    await page.getByLabel('Compare scores by').selectOption('lexical');
-    assert.match(await press(page, 'Choose'), /^3 of 30 traces chosen; /);
-    await context.unroute('**/model/**');
-    await page.getByLabel('Compare scores by').selectOption('prefix');
-    assert.match(await press(page, 'Choose'), /^3 of 30 .* \(q8, simd128\)\.$/);
+    const key = `ghp_${'a1B2c3D4e5F6g7H8i9'.repeat(2)}`;
+    const trace = makeTrace({ objective: `Use ${key} for bob@example.com` });
+    await readFiles(page, {
+      name: 'secret.jsonl',
+      mimeType: '',
+      buffer: Buffer.from(`${JSON.stringify(trace)}\n`),
+    });
+    await page.locator('.list a').first().click();
+    await page.locator('.turn mark').first().waitFor();
+    const html = await page.content();
+    assert.ok(!html.includes(key) && !html.includes('bob@example.com'));
     await context.close();
   });
 
-  await test(`the page stays responsive with ${MEGABYTES} MB of traces`, async () => {
+  await test(`the page stays responsive with ${MEGABYTES} MB of sessions, and can be stopped`, async () => {
     const file = path.join(scratch, 'large.jsonl');
     const traces = readTraces(examples);
     const lines = [];
@@ -335,37 +290,20 @@ try {
         kept.last = now;
       }, 5);
     });
-    const spent = [];
-    const step = async (/** @type {string} */ name, /** @type {() => Promise<string>} */ work) => {
-      const start = performance.now();
-      await page.evaluate(() =>
-        Object.assign(/** @type {any} */ (globalThis).kept, { longest: 0, last: performance.now() }),
-      );
-      const said = await work();
-      const longest = await page.evaluate(() => /** @type {any} */ (globalThis).kept.longest);
-      assert.ok(longest < BLOCKED, `${name} blocked the page for ${longest} ms`);
-      spent.push(`${name} ${((performance.now() - start) / 1000).toFixed(1)} s (${longest.toFixed(0)} ms)`);
-      return said;
-    };
-    const number = lines.length.toLocaleString('en');
-    assert.match(await step('read', () => readFiles(page, file)), new RegExp(`^${number} traces read, `));
-    const cleaned = await step('clean', () => press(page, 'Clean'));
-    assert.match(cleaned, new RegExp(`^Cleaned: ${number} traces changed, `));
-    await page.getByLabel('Number or percentage').fill('20');
-    assert.match(
-      await step('choose', () => press(page, 'Choose')),
-      new RegExp(`^20 of ${number} traces chosen; `),
-    );
-    // What takes long can be stopped, and what was done is undone or shown.
-    await page.getByRole('button', { name: 'Clean', exact: true }).click();
-    await page.getByRole('button', { name: 'Stop' }).click();
-    assert.match(await settled(page), /^Cleaning was stopped: the traces are as they were\.$/);
-    await page.getByRole('button', { name: 'Choose', exact: true }).click();
+    await page.locator('.choices input').first().setInputFiles(file);
     await page.getByRole('button', { name: 'Stop' }).click();
     assert.equal(await settled(page), 'That did not work: it was stopped.');
+    const start = performance.now();
+    await page.evaluate(() =>
+      Object.assign(/** @type {any} */ (globalThis).kept, { longest: 0, last: performance.now() }),
+    );
+    const number = lines.length.toLocaleString('en');
+    assert.equal(await readFiles(page, file), `${number} sessions read.`);
+    const longest = await page.evaluate(() => /** @type {any} */ (globalThis).kept.longest);
+    assert.ok(longest < BLOCKED, `the page was blocked for ${longest} ms`);
     assert.deepEqual(faults, []);
     await context.close();
-    return `${number} traces: ${spent.join(', ')}`;
+    return `${number} sessions in ${((performance.now() - start) / 1000).toFixed(1)} s, blocked for ${longest.toFixed(0)} ms`;
   });
 
   await test('garbage is refused with a reason, and does no harm', async () => {
@@ -385,44 +323,13 @@ try {
       'half.jsonl': Buffer.from(JSON.stringify(hostile).slice(0, -9)),
       'hostile.jsonl': Buffer.from(JSON.stringify(hostile)),
     };
-    for (const [name, buffer] of Object.entries(garbage)) {
-      const said = await readFiles(page, [{ name, mimeType: '', buffer }]);
-      assert.match(said, /^\d+ traces? read[.,;]/, name);
-    }
-    await page.getByText(/^The [\d,]+ traces?$/).click();
-    await page.getByLabel('Compare scores by').selectOption('prefix');
-    for (const [button, outcome] of /** @type {const} */ ([
-      ['Clean', /^(Cleaned: |That did not work: )/],
-      ['Choose', /^1 of 1 trace chosen; /],
-      ['Save all traces', /saved/],
-    ]))
-      assert.match(await press(page, button), outcome);
-    await page.getByLabel('Number or percentage').fill('many');
-    assert.match(await press(page, 'Choose'), /^That did not work: options\.count must be /);
-    assert.match(await press(page, 'Read examples'), /^\d+ traces read, /);
+    const files = Object.entries(garbage).map(([name, buffer]) => ({ name, mimeType: '', buffer }));
+    assert.match(await readFiles(page, files), /^1 session read; \d files beside the sessions not read\.$/);
+    assert.equal(await page.locator('.list a').count(), 1);
+    await page.reload();
+    assert.equal(await readFiles(page, files.slice(0, 1)), 'There is no session in these files.');
     assert.deepEqual(faults, []);
     await context.close();
-  });
-
-  await test('a new report leaves nothing of the one before', async () => {
-    const { page, context } = await openTry();
-    await press(page, 'Read examples');
-    const client = await context.newCDPSession(page);
-    const held = async () => {
-      assert.match(await press(page, 'Choose'), /^3 of 30 traces chosen; /);
-      await page.locator('#threshold').fill('0.7');
-      await client.send('HeapProfiler.collectGarbage');
-      return client.send('Memory.getDOMCounters');
-    };
-    await held();
-    const before = await held();
-    for (let i = 0; i < 4; i++) await held();
-    const after = await held();
-    // A report has more than a thousand nodes and ten listeners.
-    assert.ok(after.nodes < before.nodes + 500, `${before.nodes} nodes have become ${after.nodes}`);
-    assert.ok(after.jsEventListeners < before.jsEventListeners + 5);
-    await context.close();
-    return `${after.nodes} nodes, ${after.jsEventListeners} listeners`;
   });
 } finally {
   await browser.close();

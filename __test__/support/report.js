@@ -1,77 +1,90 @@
 'use strict';
 
-// Reports, made by the example `report` of the crate of the command.
+// The page to decide at, with data that no command has computed.
 
-const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
-const { gunzipSync } = require('node:zlib');
+const { gunzipSync, gzipSync } = require('node:zlib');
 
 const { root } = require('./paths.js');
-const { buildPrograms, target } = require('../../scripts/rust.js');
 
-/** @type {string | undefined} */
-let program;
+/** @import { Conversation, Desk, SessionRow } from '../../report/data.js' */
 
-/** The page without figures. */
+/** The page without data. */
 const readTemplate = () => gunzipSync(fs.readFileSync(path.join(root, 'dist', 'report.html.gz'))).toString();
 
-const OPTIONS = {
-  threshold: /** @type {number | null} */ (0.6),
-  sources: ['traces.jsonl'],
-  novelty: 'prefix',
-  dtype: 'fp32',
-  version: '1.2.3',
-};
-
-const RUN = { finishedAt: '2026-01-02T03:04:05.000Z', seconds: 12, interrupted: false };
-
 /**
- * @typedef {object} Described a run that is described
- * @property {Partial<typeof OPTIONS>} [options]
- * @property {Partial<typeof RUN>} [run]
- * @property {Array<{ source: string, line: number, index?: number, message: string }>} [errors]
- */
-
-/**
- * The page of a report.
+ * A session of a desk.
  *
- * @param {object[]} traces each as `makeScored` returns it
- * @param {Described} [described]
+ * @param {number} number
+ * @param {Partial<SessionRow>} [parts]
+ * @returns {SessionRow}
+ */
+function makeRow(number, parts = {}) {
+  return {
+    id: `kp:trace:${number}`,
+    name: `Objective ${number}`,
+    agent: ['claude-code', 'codex', 'opencode'][number % 3],
+    model: null,
+    project: `project-${number % 5}`,
+    began: `2026-09-${String(1 + (number % 30)).padStart(2, '0')}T08:59:59.000Z`,
+    turns: 3,
+    calls: 2,
+    failedCalls: 0,
+    tokens: 4100,
+    facts: [],
+    replaced: '',
+    secrets: 0,
+    personal: 0,
+    places: 0,
+    success: null,
+    rank: null,
+    why: null,
+    standsFor: 0,
+    copies: 0,
+    parent: null,
+    alike: [],
+    isWhole: true,
+    ...parts,
+  };
+}
+
+/**
+ * A desk of sessions.
+ *
+ * @param {SessionRow[]} sessions
+ * @param {Partial<Desk>} [parts]
+ * @returns {Desk}
+ */
+const makeDesk = (sessions, parts = {}) => ({
+  version: '1.2.3',
+  raw: false,
+  interrupted: false,
+  command: 'kp-score share --decisions decisions.jsonl -o shared',
+  explanation: 'no outcome is known',
+  sessions,
+  unread: { count: 0, first: [] },
+  ...parts,
+});
+
+/**
+ * The page of a desk, as crates/command/src/desk writes it.
+ *
+ * @param {Desk} desk
+ * @param {(position: number) => Conversation} conversationOf
  * @returns {string} HTML
  */
-function renderReport(traces, described) {
-  const template = path.join(target, 'report.html');
-  fs.writeFileSync(template, readTemplate());
-  return runProgram([template], traces, described);
+function renderDesk(desk, conversationOf) {
+  const escaped = (/** @type {string} */ sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const data = JSON.stringify(desk).replace(/[<>&\u2028\u2029]/g, escaped);
+  const texts = desk.sessions.map(({ isWhole }, at) => {
+    if (!isWhole) return '';
+    const text = gzipSync(JSON.stringify(conversationOf(at)), { level: 1 }).toString('base64');
+    return `<script type="text/plain" id="session-${at}">${text}</script>\n`;
+  });
+  return readTemplate()
+    .replace('__KNOWLEDGEPULSE_REPORT__', () => data)
+    .replace('<!-- CONVERSATIONS -->', () => texts.join(''));
 }
 
-/**
- * The figures of a report.
- *
- * @param {object[]} traces each as `makeScored` returns it
- * @param {Described} [described]
- * @returns {import('../../report/data.js').Report}
- */
-function summaryOf(traces, described) {
-  return JSON.parse(runProgram([], traces, described));
-}
-
-/**
- * @param {string[]} args
- * @param {object[]} traces
- * @param {Described} [described]
- */
-function runProgram(args, traces, { options = {}, run = {}, errors = [] } = {}) {
-  program ??= buildPrograms().report;
-  const records = [
-    { ...OPTIONS, ...options },
-    ...traces.map((trace) => ({ add: trace })),
-    ...errors.map((error) => ({ error })),
-    { run: { ...RUN, ...run } },
-  ];
-  const input = records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  return execFileSync(program, args, { input, encoding: 'utf8', maxBuffer: 2 ** 28 });
-}
-
-module.exports = { readTemplate, renderReport, summaryOf };
+module.exports = { makeDesk, makeRow, readTemplate, renderDesk };

@@ -1,13 +1,10 @@
-// The page to try the package: files of agents in, a set that may be shared out. A worker holds the traces and does the work.
+// The page to try the package: an agent's folder in, the desk, and what was kept as a zip. A worker holds the sessions and does the work.
 
-import { element, foreign, more, table } from '../../report/dom.mjs';
-import { drawReport } from '../../report/draw.mjs';
+import { drawDesk } from '../../report/desk.mjs';
+import { action, download, element } from '../../report/dom.mjs';
 import { count, integer } from '../../report/format.mjs';
 
-/** @import { Progress, Tasks } from './worker.mjs' */
-
-/** How many traces are listed before the reader asks for more. */
-const LISTED = 20;
+/** @import { Given, Progress, Tasks } from './worker.mjs' */
 
 const worker = new Worker(new URL('./page-worker.js', import.meta.url), { type: 'module' });
 /** @type {Map<number, { resolve: (value: any) => void, reject: (error: Error) => void }>} */
@@ -52,8 +49,7 @@ function ask(name, given) {
 
 const state = element('p', { id: 'state', role: 'status' });
 const bar = element('progress', { 'aria-label': 'Progress', hidden: true });
-const stop = action('Stop', () => worker.postMessage({ name: 'stop' }));
-stop.hidden = true;
+const stop = action('Stop', () => worker.postMessage({ name: 'stop' }), { hidden: true });
 let isBusy = false;
 
 /** @param {string} text */
@@ -70,25 +66,22 @@ function showProgress({ done, total, unit, doing }) {
   say(
     unit === 'bytes'
       ? `${doing}: ${megabytes(done)} of ${megabytes(total)} MB`
-      : `${doing}: ${integer(done)} of ${count(total, 'trace')}`,
+      : `${doing}: ${integer(done)} of ${count(total, 'session')}`,
   );
 }
 
 /**
- * Runs one piece of work at a time, and says how it went: in a line of its step too.
+ * Runs one piece of work at a time, and says how it went.
  *
- * @param {HTMLElement} step
  * @param {() => Promise<string>} work returns what is said in the end
  */
-async function run(step, work) {
+async function run(work) {
   if (isBusy) return;
   isBusy = true;
   stop.hidden = false;
   document.body.setAttribute('aria-busy', 'true');
   try {
-    const said = await work();
-    say(said);
-    didOf(step).textContent = said;
+    say(await work());
   } catch (error) {
     say(`That did not work: ${/** @type {Error} */ (error).message}.`);
   } finally {
@@ -99,361 +92,164 @@ async function run(step, work) {
   }
 }
 
-/** @param {string} label @param {() => void} click */
-function action(label, click) {
-  return element('button', { type: 'button', click }, label);
-}
-
 /**
- * @param {string} name
- * @param {HTMLElement} field
- */
-function labelled(name, field) {
-  return element('label', `${name} `, field);
-}
-
-/** @param {Array<[value: string, title: string]>} options */
-function choice(options) {
-  return element(
-    'select',
-    options.map(([value, title]) => element('option', { value }, title)),
-  );
-}
-
-/** The line of what a step did. @param {HTMLElement} step */
-const didOf = (step) => /** @type {HTMLElement} */ (step.querySelector('.did'));
-
-/**
- * A step of the flow: its name, what it is for, its controls, what it did, and what came of it.
+ * A button that opens files, or a folder.
  *
- * @param {string} title
- * @param {import('../../report/dom.mjs').Children} purpose
- * @param {import('../../report/dom.mjs').Children[]} parts
+ * @param {string} label
+ * @param {boolean} isFolder
  */
-function stepOf(title, purpose, ...parts) {
-  const id = title.toLowerCase();
-  return element(
-    'li.part',
-    { 'aria-labelledby': id },
-    element('h2', { id }, title),
-    element('p.soft', ...[purpose].flat()),
-    element('div.body', ...parts),
-  );
+function picker(label, isFolder) {
+  const input = element('input', {
+    ...{ type: 'file', multiple: true, webkitdirectory: isFolder, 'aria-label': label },
+    change: () => {
+      const files = [...(input.files ?? [])].map((file) => ({
+        file,
+        path: file.webkitRelativePath || file.name,
+      }));
+      // Otherwise the same files could not be opened again.
+      input.value = '';
+      read(files);
+    },
+  });
+  return element('label.button', `${label} `, input);
 }
 
-/* The parts of the page */
-
-const picker = element('input', {
-  type: 'file',
-  multiple: true,
-  change: () => {
-    const files = [...(picker.files ?? [])];
-    // Otherwise the same files could not be opened again.
-    picker.value = '';
-    read(files);
-  },
-});
-const zone = element('label.drop', element('b', 'Drop files here, or open them'), picker);
-const pasted = element('textarea', { rows: '5', spellcheck: 'false', 'aria-label': 'Traces as text' });
-const level = choice([
-  ['aggregated', 'secrets and personal data'],
-  ['private', 'secrets alone'],
-]);
-const strict = element('input', { type: 'checkbox', checked: true });
-const method = choice([
-  ['lexical', 'their words'],
-  ['prefix', 'their meaning, with a model of 24 MB that is fetched once'],
-]);
-const wanted = element('input', { type: 'text', value: '10%', size: '6', spellcheck: 'false' });
-const listOfTraces = element('div');
-const listOfChanges = element('div');
-const report = element('div', { id: 'report' });
-const saveChosen = action('Save the chosen traces', () => save('chosen'));
-const didLine = () => element('p.did');
-const readStep = stepOf(
-  'Read',
+const level = element(
+  'select',
   [
-    'The logs of your agents, in any of ',
-    element('a', { href: '../docs/formats.html' }, 'these formats'),
-    '.',
-  ],
-  zone,
-  element('p.actions', action('Read examples', readExamples), action('Start over', startOver)),
-  more(
-    'Paste text',
-    pasted,
-    element(
-      'p.actions',
-      action('Read the text', () => read([new File([pasted.value], 'pasted')])),
-    ),
-  ),
-  didLine(),
-  listOfTraces,
+    ['aggregated', 'secrets and personal data'],
+    ['private', 'secrets alone'],
+  ].map(([value, title]) => element('option', { value }, title)),
 );
-const cleanStep = stepOf(
-  'Clean',
-  [
-    'Patterns cannot know every secret, and know no names: read what you share. ',
-    element('a', { href: '../docs/cleaning.html' }, 'What is found'),
-  ],
-  element(
-    'p.actions',
-    labelled('Replace', level),
-    element('label', strict, ' strictly'),
-    action('Clean', clean),
-  ),
-  didLine(),
-  listOfChanges,
-);
-const chooseStep = stepOf(
-  'Choose',
-  [
-    'A set that stands for all traces, and how all of them score. ',
-    element('a', { href: '../docs/select.html' }, 'How it is chosen'),
-  ],
-  element(
-    'p.actions',
-    labelled('Number or percentage', wanted),
-    labelled('Compare scores by', method),
-    action('Choose', choose),
-  ),
-  didLine(),
-);
-const saveStep = stepOf(
-  'Save',
-  [
-    'A folder in a zip: sessions in their own format, cleaned as above, and a list of what is still to be looked at. ',
-    element('a', { href: '../docs/where-to-share.html' }, 'Where to share it'),
-  ],
-  element(
-    'p.actions',
-    saveChosen,
-    action('Save all traces', () => save('all')),
-  ),
-  didLine(),
-);
-const later = [cleanStep, chooseStep, saveStep];
-
-/** @type {HTMLElement} */ (document.getElementById('try')).append(
+const begin = element(
+  'main.begin',
   element('h1', 'Try it'),
   element(
-    'p.about',
+    'p.soft',
     'From what your agents have left on your disk to a set that you may share. Everything is computed in this page; nothing leaves the browser.',
   ),
-  element('ol.flow', readStep, ...later),
-  report,
-  element('div.state', state, bar, stop),
+  element(
+    'div.drop',
+    element(
+      'p',
+      element('b', 'Drop a folder here'),
+      ': ',
+      element('code', '~/.claude'),
+      ', ',
+      element('code', '~/.codex'),
+      ', or sessions in any of ',
+      element('a', { href: '../docs/formats.html' }, 'these formats'),
+      '.',
+    ),
+    element(
+      'p.choices',
+      picker('Open files', false),
+      picker('Open a folder', true),
+      action('Read examples', readExamples),
+    ),
+    element(
+      'p',
+      element('label', 'Replace ', level),
+      ' ',
+      element('a', { href: '../docs/cleaning.html' }, 'What is found'),
+    ),
+  ),
 );
+/** @type {ReturnType<typeof drawDesk> | undefined} */
+let desk;
+const again = action('Start over', () => location.reload(), { hidden: true });
+const place = /** @type {HTMLElement} */ (document.getElementById('try'));
+place.append(begin);
+/** @type {HTMLElement} */ (document.querySelector('.top')).append(
+  element('div.state', state, bar, stop, again),
+);
+
 /** @type {Record<string, boolean>} whether files are over the page after an event */
 const OVER = { dragover: true, dragleave: false, drop: false };
 for (const [name, isOver] of Object.entries(OVER))
   addEventListener(name, (event) => {
     event.preventDefault();
-    zone.classList.toggle('over', isOver);
+    begin.classList.toggle('over', isOver);
   });
-addEventListener('drop', ({ dataTransfer }) => read([...(dataTransfer?.files ?? [])]));
-say('There are no traces yet.');
-show(0);
+addEventListener('drop', async ({ dataTransfer }) => {
+  // What was dropped is gone after the first wait.
+  const dropped = [...(dataTransfer?.items ?? [])].map((item) => item.webkitGetAsEntry());
+  /** @type {Given[]} */
+  const files = [];
+  for (const entry of dropped) if (entry) await collect(entry, files);
+  read(files);
+});
 
-/** Shows the steps that there are traces for. @param {number} total */
-function show(total) {
-  for (const step of later) step.classList.toggle('later', total === 0);
-  saveChosen.hidden = true;
+/**
+ * Finds the files in what was dropped.
+ *
+ * @param {FileSystemEntry} entry
+ * @param {Given[]} files
+ */
+async function collect(entry, files) {
+  const path = entry.fullPath.replace(/^\//, '');
+  if (entry.isFile) {
+    const file = /** @type {FileSystemFileEntry} */ (entry);
+    files.push({ file: await new Promise((resolve, reject) => file.file(resolve, reject)), path });
+    return;
+  }
+  const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
+  for (;;) {
+    /** A part of the folder: browsers give a hundred at a time. @type {FileSystemEntry[]} */
+    const entries = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    if (entries.length === 0) return;
+    for (const each of entries) await collect(each, files);
+  }
 }
 
-/** @param {File[]} files */
+/** @param {Given[]} files */
 function read(files) {
-  if (files.length > 0) run(readStep, () => readAll(files));
+  if (files.length > 0) run(() => readAll(files));
 }
 
 function readExamples() {
-  run(readStep, async () => {
+  run(async () => {
     const response = await fetch('examples.jsonl');
     if (!response.ok) throw new Error(`the examples cannot be fetched: ${response.status}`);
-    return readAll([new File([await response.blob()], 'examples.jsonl')]);
+    return readAll([{ file: new File([await response.blob()], 'examples.jsonl'), path: 'examples.jsonl' }]);
   });
 }
 
-/** @param {File[]} files */
+/** @param {Given[]} files */
 async function readAll(files) {
   say('Reading…');
-  const { count: total, agents, files: fileCount, errors, errorCount } = await ask('read', { files });
-  forget(cleanStep, chooseStep, saveStep);
-  show(total);
-  const traces = await listing(total, async (from) =>
-    (await ask('list', { from, count: LISTED })).map(({ name, place, format, steps }) =>
-      element(
-        'p',
-        foreign(name),
-        element('span.where', `${format}, ${count(steps, 'step')} · `, foreign(place)),
-      ),
-    ),
-  );
-  const unread = table(
-    `${count(errorCount, 'record')} could not be read`,
-    [
-      { title: 'Where', cell: ({ file, line }) => [foreign(file), ` line ${line}`] },
-      { title: 'Why', wide: true, cell: ({ message }) => foreign(message) },
-    ],
-    errors,
-  );
-  const title = `The ${count(total, 'trace')}`;
-  listOfTraces.replaceChildren(
-    ...(total === 0 ? [] : [more(title, traces)]),
-    ...(errorCount === 0 ? [] : [unread]),
-  );
-  const bad = errorCount === 0 ? '' : `; ${count(errorCount, 'record')} could not be read`;
-  const from = total === 0 ? '' : `, in ${count(agents, 'format')}, from ${count(fileCount, 'file')}`;
-  return `${count(total, 'trace')} read${from}${bad}.`;
-}
-
-function startOver() {
-  run(readStep, async () => {
-    await ask('clear', undefined);
-    forget(readStep, cleanStep, chooseStep, saveStep);
-    listOfTraces.replaceChildren();
-    show(0);
-    picker.focus();
-    return 'There are no traces yet.';
+  const { count: total, skipped } = await ask('read', { files });
+  if (total === 0) return 'There is no session in these files.';
+  const cleaning = /** @type {Parameters<Tasks['desk']>[0]['cleaning']} */ ({
+    level: level.value,
+    strict: true,
   });
-}
-
-/** Removes what was computed of other traces. @param {HTMLElement[]} steps those that have to be done again */
-function forget(...steps) {
-  for (const step of steps) didOf(step).textContent = '';
-  if (steps.includes(cleanStep)) listOfChanges.replaceChildren();
-  report.replaceChildren();
-  saveChosen.hidden = true;
-}
-
-/** How the reader wants traces to be cleaned. */
-const cleaning = () =>
-  /** @type {Parameters<Tasks['clean']>[0]} */ ({ level: level.value, strict: strict.checked });
-
-function clean() {
-  run(cleanStep, async () => {
-    const { redactions, changed, stopped } = await ask('clean', cleaning());
-    forget(cleanStep, chooseStep, saveStep);
-    if (stopped) return 'Cleaning was stopped: the traces are as they were.';
-    const kinds = Object.entries(redactions).map(([type, number]) => `${integer(number)} ${type}`);
-    if (kinds.length === 0) return 'Cleaned: nothing was found.';
-    const changes = await listing(changed.length, async (from) => {
-      const indices = changed.slice(from, from + LISTED);
-      return (await ask('changes', { indices })).map((change) =>
-        foldable([foreign(change.name)], count(change.count, 'text'), async () => changesIn(change)),
-      );
-    });
-    listOfChanges.replaceChildren(more('What was replaced', changes));
-    return `Cleaned: ${count(changed.length, 'trace')} changed, ${kinds.join(', ')} replaced.`;
+  const drawn = await ask('desk', { cleaning });
+  desk?.close();
+  location.hash = '';
+  desk = drawDesk(drawn, {
+    conversationOf: (position) => ask('conversation', position),
+    save: { label: 'Save the set', run: (decisions) => run(() => save(decisions)) },
   });
+  begin.hidden = true;
+  again.hidden = false;
+  place.append(desk.root);
+  const beside = skipped > 0 ? `; ${count(skipped, 'file')} beside the sessions not read` : '';
+  return `${count(total, 'session')} read${beside}.`;
 }
 
-function choose() {
-  run(chooseStep, async () => {
-    const text = wanted.value.trim();
-    const given = /** @type {Parameters<Tasks['choose']>[0]} */ ({
-      count: /^\d+$/.test(text) ? Number(text) : text,
-      method: method.value,
-    });
-    const { figures, computed } = await ask('choose', given);
-    forget(saveStep);
-    const chosen = figures.selection?.chosen ?? 0;
-    saveChosen.hidden = chosen === 0;
-    report.replaceChildren(...drawReport(figures, 'div'));
-    const { seconds } = figures;
-    return `${integer(chosen)} of ${count(figures.count, 'trace')} chosen; all scored in ${seconds.toFixed(2)} s (${computed}).`;
-  });
+/** @param {import('../../report/decisions.mjs').Decisions} decisions */
+async function save(decisions) {
+  const lines = decisions.toJsonLines().trim().split('\n').filter(Boolean);
+  const {
+    file,
+    count: number,
+    leftOut,
+    places,
+  } = await ask('save', { decisions: lines.map((line) => JSON.parse(line)) });
+  download('shared.zip', file);
+  const left = leftOut === 0 ? '' : `, ${integer(leftOut)} left out`;
+  const found = places === 0 ? '' : `; manifest.jsonl names ${count(places, 'place')} to look at`;
+  return `${count(number, 'session')} saved${left}${found}.`;
 }
-
-/** @param {'all' | 'chosen'} which */
-function save(which) {
-  run(saveStep, async () => {
-    const {
-      file,
-      count: number,
-      leftOut,
-      places,
-      first,
-    } = await ask('save', {
-      which,
-      cleaning: cleaning(),
-    });
-    const href = URL.createObjectURL(file);
-    const link = element('a', { href, download: 'shared.zip' });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(href), 60_000);
-    const left = leftOut === 0 ? '' : `, ${integer(leftOut)} left out`;
-    const found = first
-      ? ` ${count(places, 'place')} look like addresses or signatures, first line ${first.line} of ${first.file}: manifest.jsonl names them.`
-      : '';
-    return `${count(number, 'session')} saved${left}. Look for names of people and streets before you share: they are not found.${found}`;
-  });
-}
-
-/**
- * @param {number} total
- * @param {(from: number) => Promise<HTMLElement[]>} itemsFrom
- */
-async function listing(total, itemsFrom) {
-  const list = element('ol.folds');
-  const grow = action('', async () => {
-    const from = list.children.length;
-    list.append(...(await itemsFrom(from)).map((item) => element('li', item)));
-    const left = total - list.children.length;
-    grow.hidden = left === 0;
-    grow.textContent = `Show ${integer(Math.min(left, LISTED))} more of ${integer(left)}`;
-    const first = /** @type {HTMLElement | null | undefined} */ (
-      list.children[from]?.querySelector('summary')
-    );
-    if (from > 0) first?.focus();
-  });
-  grow.click();
-  return element('div', list, grow);
-}
-
-/**
- * Something that is drawn when it is opened for the first time.
- *
- * @param {Node[]} title
- * @param {string} note
- * @param {() => Promise<Node[]>} draw
- */
-function foldable(title, note, draw) {
-  const details = element(
-    'details',
-    {
-      toggle: async () => {
-        if (!details.open || details.children.length > 1) return;
-        const body = element('div.fold');
-        details.append(body);
-        body.append(...(await draw()));
-      },
-    },
-    element('summary', ...title, element('span.where', note)),
-  );
-  return details;
-}
-
-/** @param {Awaited<ReturnType<Tasks['changes']>>[number]} change */
-function changesIn({ changes, count: total }) {
-  return [
-    ...changes.map(({ path, pieces }) =>
-      element(
-        'div.change',
-        element('span.where', foreign(path)),
-        element(
-          'pre',
-          { tabindex: '0' },
-          pieces.map((piece) =>
-            'kept' in piece
-              ? foreign(piece.kept)
-              : element('span', element('del', foreign(piece.gone)), element('ins', piece.placeholder)),
-          ),
-        ),
-      ),
-    ),
-    ...(total > changes.length
-      ? [element('p.soft', `and ${count(total - changes.length, 'text')} more`)]
-      : []),
-  ];
-}
+say('Nothing is read yet.');

@@ -1,9 +1,7 @@
-// The worker of the page to try it: holds the traces, and reads, cleans, scores and selects them, so that the page stays responsive.
+// The worker of the page to try it: holds the sessions, and reads, chooses, cleans and shares them, so that the page stays responsive.
 
-import { cut } from '../../report/format.mjs';
-import { clean, configureEmbedder, embedderStatus, select } from '../browser/main.mjs';
-import { changesOf } from './changes.mjs';
-import { fetchModel } from './model.mjs';
+import { anyOf } from '../../report/marks.mjs';
+import { select } from '../browser/main.mjs';
 
 const loader = require('../../lib/loader.js');
 /** @type {typeof import('../../lib/clean.js')} */
@@ -12,261 +10,229 @@ const { readCleaning } = require('../../lib/clean.js');
 const { readPlaced } = require('../../lib/read-traces.js');
 
 /**
- * @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace
- * @typedef {import('../../index.js').CleanOptions} CleanOptions
- * @typedef {import('../../index.js').Manifest} Manifest
- * @typedef {import('../../lib/read-traces.js').PlacedResult} PlacedResult
- * @typedef {import('../../index.js').FormatName} FormatName
+ * @import { CleanOptions, FormatName, Manifest, ReasoningTrace } from '../../index.js'
+ * @import { Conversation, Decision, Desk, SessionRow } from '../../report/data.js'
  */
 
-/** @typedef {{ file: string, line: number, index: number | null }} Place */
-/** @typedef {Place & { content: File, format: FormatName, known: NonNullable<PlacedResult['known']>, trace: ReasoningTrace, clean?: ReasoningTrace }} Entry */
-/** @typedef {{ index: number, reason: string, standsFor: number }} Chosen */
-/** @typedef {{ done: number, total: number, unit: 'bytes' | 'traces', doing: string }} Progress */
+/** @typedef {{ file: File, path: string }} Given a file, and its path in the folder that was given */
+/** @typedef {Given & { line: number, format: FormatName, trace: ReasoningTrace }} Entry */
+/** @typedef {{ done: number, total: number, unit: 'bytes' | 'sessions', doing: string }} Progress */
 
 /** What a task may do: tell of its progress, and end early. @typedef {{ report: (progress: Progress) => void, signal: AbortSignal }} Task */
 
-/** What is shown of a text, and how many of changed texts and of bad records. */
-const EXCERPT = 160;
-const CHANGES = 50;
+/** How many sessions are proposed, and how many records that could not be read are named. */
+const PROPOSED = 20;
+const NAMED = 100;
 
 /** How long a task runs before messages are taken, and how often it tells of its progress, in milliseconds. */
 const TURN = 50;
 
-/** @type {Entry[]} */
-let entries = [];
-/** @type {Array<Place & { message: string }>} */
-let errors = [];
-/** The chosen traces by their indices, the most valuable first. @type {Chosen[]} */
-let chosen = [];
-/** How they were chosen. */
+/** @type {Map<string, Entry>} the sessions by their ids */
+const entries = new Map();
+/** @type {Array<{ place: string, reason: string }>} */
+const unread = [];
+/** Those of the desk, in its order. @type {Array<{ id: string, conversation: Conversation, row: SessionRow }>} */
+let shown = [];
 let explanation = '';
+/** @type {CleanOptions} */
+let cleaning = {};
 
-/** @param {Entry} entry */
-const current = ({ trace, clean }) => clean ?? trace;
-
-/** What a trace is called. @param {number} index */
-function nameOf(index) {
-  const { task, id } = /** @type {any} */ (current(entries[index]) ?? {});
-  // Texts may be megabytes long.
-  const text = String(task?.objective || id || '(no objective)').slice(0, 2 * EXCERPT);
-  return cut(text, EXCERPT);
-}
-
-/**
- * Calls `each` for every element, and lets messages in now and then.
- *
- * @template Element
- * @param {readonly Element[]} elements
- * @param {string} doing
- * @param {Task} task
- * @param {(element: Element, index: number) => Promise<void>} each
- * @returns {Promise<boolean>} whether it was stopped
- */
-async function through(elements, doing, { report, signal }, each) {
+/** Lets messages in now and then, and tells of the progress. @param {Task} task */
+function pacer({ report, signal }) {
   let last = performance.now();
-  report({ done: 0, total: elements.length, unit: 'traces', doing });
-  for (const [index, element] of elements.entries()) {
-    await each(element, index);
+  return async (/** @type {Progress} */ progress) => {
     if (performance.now() - last > TURN) {
-      report({ done: index + 1, total: elements.length, unit: 'traces', doing });
+      report(progress);
       await new Promise((resolve) => setTimeout(resolve));
       last = performance.now();
     }
-    if (signal.aborted) return true;
-  }
-  return false;
+    if (signal.aborted) throw new Error('it was stopped');
+  };
 }
 
-/** The bytes of a file as they are read. @param {File} file @param {Task} task */
-async function* bytesOf(file, { report, signal }) {
-  let [done, last] = [0, 0];
+/** The bytes of a file as they are read. @param {File} file @param {(bytes: number) => Promise<void>} pace */
+async function* bytesOf(file, pace) {
   const reader = file.stream().getReader();
-  for (let part = await reader.read(); !part.done && !signal.aborted; part = await reader.read()) {
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
     yield part.value;
-    done += part.value.length;
-    if (performance.now() - last > TURN) {
-      report({ done, total: file.size, unit: 'bytes', doing: `Reading ${file.name}` });
-      last = performance.now();
-    }
+    await pace(part.value.length);
   }
 }
+
+/** A session as the addon takes it, and the texts of its file. @param {Entry} entry */
+async function nativeOf({ file, path, line, format, trace }) {
+  const session = { name: path, format, line, trace: JSON.stringify(trace), reason: 'given', standsFor: 0 };
+  // The lines of its file stay as they are, but for what is replaced.
+  if (!path.endsWith('.jsonl') || format === 'trace') return { session, texts: [] };
+  return { session: { ...session, text: 0 }, texts: [await file.text()] };
+}
+
+/** @param {Entry} entry */
+const importedOf = ({ trace }) =>
+  /** @type {Record<string, unknown>} */ (Object(Object(trace.metadata).imported));
 
 /** What the page can ask for. */
 const tasks = {
-  /** Reads files, beside those that were read before. @param {{ files: File[] }} given @param {Task} task */
+  /**
+   * Reads files, beside those that were read before. Files that hold no session are counted.
+   *
+   * @param {{ files: Given[] }} given
+   * @param {Task} task
+   */
   async read({ files }, task) {
-    for (const file of files) {
+    const pace = pacer(task);
+    const total = files.reduce((sum, { file }) => sum + file.size, 0);
+    let [done, skipped] = [0, 0];
+    for (const { file, path } of files) {
+      const found = [];
+      const problems = [];
+      const step = (/** @type {number} */ bytes) => {
+        done += bytes;
+        return pace({ done, total, unit: 'bytes', doing: 'Reading' });
+      };
       try {
-        for await (const { trace, error, line, index, format, known } of readPlaced(bytesOf(file, task))) {
-          const place = { file: file.name, line: line ?? 1, index };
-          if (trace === undefined) errors.push({ ...place, message: error.message });
-          else entries.push({ ...place, content: file, format: format ?? 'trace', known, trace });
+        for await (const { trace, error, line, format } of readPlaced(bytesOf(file, step), { file: path })) {
+          const place = { file, path, line: line ?? 1 };
+          if (trace === undefined)
+            problems.push({ place: `${path}, line ${place.line}`, reason: error.message });
+          else found.push({ ...place, format: format ?? 'trace', trace });
         }
       } catch (thrown) {
-        errors.push({ file: file.name, line: 1, index: null, message: messageOf(thrown) });
+        if (task.signal.aborted) throw thrown;
+        problems.push({ place: path, reason: messageOf(thrown) });
       }
+      for (const entry of found) {
+        const id = String(entry.trace?.id);
+        const before = entries.get(id);
+        // The longest of several copies stands for them.
+        if (!before || Object(entry.trace.steps).length > Object(before.trace.steps).length)
+          entries.set(id, entry);
+      }
+      // An agent's folder has settings and more beside its sessions.
+      if (found.length === 0 && files.length > 1) skipped++;
+      else unread.push(...problems);
     }
-    // Neither is of the traces that came now.
-    chosen = [];
-    for (const entry of entries) entry.clean = undefined;
-    return {
-      count: entries.length,
-      agents: new Set(entries.map(({ format }) => format)).size,
-      files: new Set(entries.map(({ file }) => file)).size,
-      errors: errors.slice(0, CHANGES),
-      errorCount: errors.length,
-    };
-  },
-
-  async clear() {
-    [entries, errors, chosen] = [[], [], []];
-  },
-
-  /** Some of the traces. @param {{ from: number, count: number }} given */
-  async list({ from, count }) {
-    return entries.slice(from, from + count).map(({ file, line, index, format, trace }, at) => ({
-      name: nameOf(from + at),
-      place: `${file}, line ${line}${index === null ? '' : `[${index}]`}`,
-      format,
-      steps: Array.isArray(trace?.steps) ? trace.steps.length : 0,
-    }));
-  },
-
-  /** Cleans the traces. @param {CleanOptions} given @param {Task} task */
-  async clean(given, task) {
-    for (const entry of entries) entry.clean = undefined;
-    /** @type {Map<string, number>} */
-    const redactions = new Map();
-    /** @type {number[]} */
-    const changed = [];
-    const stopped = await through(entries, 'Cleaning', task, async (entry, index) => {
-      const result = await clean(entry.trace, given);
-      entry.clean = result.cleaned;
-      if (result.redactions.length > 0) changed.push(index);
-      for (const { type, count } of result.redactions)
-        redactions.set(type, (redactions.get(type) ?? 0) + count);
-    });
-    // Half of a set would be taken for clean.
-    if (stopped) for (const entry of entries) entry.clean = undefined;
-    return { redactions: Object.fromEntries(redactions), changed, stopped };
-  },
-
-  /** What cleaning has replaced in some traces. @param {{ indices: number[] }} given */
-  async changes({ indices }) {
-    return indices.map((index) => {
-      const { trace, clean } = entries[index];
-      const changes = changesOf(trace, clean ?? trace);
-      return { index, name: nameOf(index), count: changes.length, changes: changes.slice(0, CHANGES) };
-    });
+    return { count: entries.size, skipped };
   },
 
   /**
-   * Chooses traces, and scores all; returns the figures of the report.
+   * Chooses sessions, cleans all, and returns the desk.
    *
-   * @param {{ count: number | `${number}%`, method: 'lexical' | 'prefix' }} given
+   * @param {{ cleaning: CleanOptions }} given
    * @param {Task} task
+   * @returns {Promise<Desk>}
    */
-  async choose({ count, method }, task) {
-    const status = method === 'prefix' ? await takeModel(task) : undefined;
-    const begun = performance.now();
-    const report = new loader.addon.NativeReport(method, new Date(performance.timeOrigin).toISOString());
-    for (const { file, line, index, message } of errors) report.addError({ file, line, index }, message);
-    // One invalid trace would have `select` reject all.
-    /** @type {number[]} */
-    const usable = [];
-    const stopped = await through(entries, 'Scoring', task, async (entry, at) => {
-      const { file, line, index, format, known } = entry;
-      const trace = JSON.stringify(current(entry));
-      if (report.add({ file, line, index }, format, known, trace)) usable.push(at);
-    });
-    if (stopped) throw new Error('it was stopped');
-    const total = usable.length;
+  async desk(given, task) {
+    cleaning = given.cleaning;
+    const pace = pacer(task);
+    const settings = readCleaning(cleaning, 'cleaning');
+    /** @type {Array<{ id: string, entry: Entry, row: SessionRow, conversation: Conversation }>} */
+    const readable = [];
+    const total = entries.size;
+    for (const [id, entry] of entries) {
+      try {
+        const { session, texts } = await nativeOf(entry);
+        readable.push({
+          id,
+          entry,
+          .../** @type {{ row: SessionRow, conversation: Conversation }} */ (
+            JSON.parse(await loader.addon.showSession(session, texts, settings))
+          ),
+        });
+      } catch (thrown) {
+        unread.push({ place: entry.path, reason: messageOf(thrown) });
+      }
+      await pace({ done: readable.length, total, unit: 'sessions', doing: 'Cleaning' });
+    }
+    const { signal } = task;
     const selection = await select(
-      usable.map((index) => current(entries[index])),
+      readable.map(({ entry }) => entry.trace),
       {
-        count,
-        onProgress: ({ done }) => task.report({ done, total, unit: 'traces', doing: 'Comparing' }),
+        count: PROPOSED,
+        signal,
+        onProgress: ({ done }) => task.report({ done, total, unit: 'sessions', doing: 'Comparing' }),
       },
     );
-    chosen = selection.chosen.map(({ index, reason, standsFor }) => ({
-      index: usable[index],
-      reason,
-      standsFor,
-    }));
     explanation = selection.explanation;
-    const sources = [...new Set([...entries, ...errors].map(({ file }) => file))];
-    const seconds = (performance.now() - begun) / 1000;
-    const positions = selection.chosen.map(({ index }) => index);
-    /** @type {import('../../report/data.js').Report} */
-    const figures = JSON.parse(report.figures(sources, status?.dtype, seconds, positions));
-    /** @type {import('../../report/data.js').ChosenSet} */
-    figures.selection = {
-      explanation: selection.explanation,
-      chosen: chosen.length,
-      coveredBefore: 0,
-      curve: selection.chosen.map(({ covered }) => covered),
-      knee: null,
-      traces: selection.chosen.map(({ index, rank, reason, standsFor, similar }) => {
-        const near = similar.map((other) => ({ position: other.index, similarity: other.similarity }));
-        return { position: index, rank, reason, standsFor, similar: near.slice(0, 4) };
-      }),
+    const latest = (/** @type {{ index: number }} */ one, /** @type {{ index: number }} */ other) =>
+      String(readable[other.index].row.began).localeCompare(String(readable[one.index].row.began));
+    const order = [...selection.chosen, ...[...selection.left].sort(latest)];
+    const places = new Map(order.map(({ index }, at) => [index, at]));
+    const bySession = new Map(readable.map(({ entry }, index) => [importedOf(entry).session_id, index]));
+    const placeOf = (/** @type {number} */ index) => places.get(index) ?? -1;
+    shown = order.map((one) => {
+      const { entry, row, ...rest } = readable[one.index];
+      const { parent_session_id: parent, session_id: own } = importedOf(entry);
+      const started = parent === undefined || parent === own ? undefined : bySession.get(parent);
+      const near =
+        'rank' in one
+          ? [...one.similar, ...(one.nearestLeft ? [one.nearestLeft] : [])]
+          : one.chosen
+            ? [one.chosen]
+            : [];
+      return {
+        ...rest,
+        row: {
+          ...row,
+          rank: 'rank' in one ? one.rank : null,
+          why: 'unfit' in one ? one.unfit : null,
+          standsFor: 'rank' in one ? one.standsFor : 0,
+          parent: started === undefined || started === one.index ? null : placeOf(started),
+          alike: near.slice(0, 8).map(({ index, similarity }) => [placeOf(index), similarity]),
+          copies: 0,
+          isWhole: true,
+        },
+      };
+    });
+    return {
+      version: '',
+      raw: false,
+      interrupted: false,
+      command: '',
+      explanation,
+      sessions: shown.map(({ row }) => row),
+      unread: { count: unread.length, first: unread.slice(0, NAMED) },
     };
-    return { figures, computed: status ? `${status.dtype}, ${status.kernel}` : 'by words' };
+  },
+
+  /** @param {number} position */
+  async conversation(position) {
+    return shown[position].conversation;
   },
 
   /**
-   * The folder that `kp-score share` writes, as a zip, and how much of it a person should look at.
+   * Returns the folder that `kp-score share` writes of what was kept, as a zip, and how many places a person should look at.
    *
-   * @param {{ which: 'all' | 'chosen', cleaning: CleanOptions }} given
+   * @param {{ decisions: Decision[] }} given
    * @param {Task} task
    */
-  async save({ which, cleaning }, { report }) {
-    const all = () => entries.map((_, index) => ({ index, reason: 'given', standsFor: 0 }));
-    const saved = which === 'chosen' ? chosen : all();
-    report({ done: 0, total: saved.length, unit: 'traces', doing: 'Saving' });
-    /** The files whose lines stay as they are, but for what is replaced. @type {File[]} */
-    const files = [];
-    const sessions = saved.map(({ index, reason, standsFor }) => {
-      const { content, format, line, trace } = entries[index];
-      const session = { name: content.name, format, line, trace: JSON.stringify(trace), reason, standsFor };
-      if (!content.name.endsWith('.jsonl') || format === 'trace') return session;
-      if (!files.includes(content)) files.push(content);
-      return { ...session, text: files.indexOf(content) };
-    });
-    const texts = await Promise.all(files.map((file) => file.text()));
-    const how = which === 'chosen' ? explanation : 'All that were read';
-    const settings = readCleaning(cleaning, 'cleaning');
-    const { zip, manifest } = await loader.addon.shareAsZip(sessions, texts, 'native', how, settings);
+  async save({ decisions }, { report }) {
+    const kept = decisions.filter(({ decision }) => decision === 'keep');
+    report({ done: 0, total: kept.length, unit: 'sessions', doing: 'Saving' });
+    const struck = new Set(kept.flatMap(({ strike }) => strike ?? []));
+    const rules = struck.size > 0 ? { struck: new RegExp(anyOf(struck)) } : {};
+    /** @type {string[]} */
+    const texts = [];
+    const sessions = [];
+    for (const { session: id, outcome } of kept) {
+      const native = await nativeOf(/** @type {Entry} */ (entries.get(id)));
+      const own = native.texts.length > 0 ? { text: texts.push(...native.texts) - 1 } : {};
+      const told = outcome ? { success: outcome === 'succeeded' } : {};
+      sessions.push({ ...native.session, ...own, ...told, reason: 'decided' });
+    }
+    const settings = readCleaning({ ...cleaning, rules }, 'cleaning');
+    const { zip, manifest } = await loader.addon.shareAsZip(sessions, texts, 'native', explanation, settings);
     const shared = /** @type {Manifest} */ (JSON.parse(manifest));
-    const toReview = shared.sessions.filter(({ review }) => review.length > 0);
     return {
       file: new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (zip)], { type: 'application/zip' }),
       count: shared.sessions.length,
       leftOut: shared.leftOut.length,
-      places: toReview.reduce((sum, { review }) => sum + review.length, 0),
-      first: toReview[0]?.review[0],
+      places: shared.sessions.reduce((sum, { review }) => sum + review.length, 0),
     };
   },
 };
 
 /** @typedef {typeof tasks} Tasks */
-
-/** Configures the embedder with the model of the site, once. @param {Task} task */
-async function takeModel({ report }) {
-  if (!configured) {
-    const doing = 'Fetching the model';
-    const [weights, tokenizer] = await fetchModel(MODEL, (done, total) =>
-      report({ done, total, unit: 'bytes', doing }),
-    );
-    configureEmbedder({ model: { weights, tokenizer } });
-    configured = true;
-  }
-  const status = await embedderStatus();
-  if (!status.available) throw new Error(`the model cannot be used: ${status.reason}`);
-  return status;
-}
-let configured = false;
 
 /** @param {unknown} thrown */
 function messageOf(thrown) {
@@ -286,7 +252,7 @@ addEventListener('message', async ({ data: { number, name, given } }) => {
   try {
     const report = (/** @type {Progress} */ progress) => postMessage({ number, progress });
     const task = { report, signal: controller.signal };
-    const value = await tasks[/** @type {keyof Tasks} */ (name)](given, task);
+    const value = await tasks[/** @type {keyof Tasks} */ (name)](/** @type {any} */ (given), task);
     postMessage({ number, value });
   } catch (thrown) {
     postMessage({ number, error: messageOf(thrown) });

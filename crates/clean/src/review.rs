@@ -1,6 +1,6 @@
 //! Places to look at: what patterns cannot tell, street addresses and people's names, with the signs by which a person finds them.
 
-use std::sync::LazyLock;
+use std::{ops::Range, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Value};
 use regex::bytes::Regex;
@@ -36,6 +36,8 @@ pub struct PlaceToReview {
     pub lines: usize,
     /// The text around it.
     pub text: String,
+    /// The words themselves, without what was replaced beside them.
+    pub words: String,
 }
 
 /// Returns the places to look at in a text.
@@ -43,6 +45,9 @@ pub fn places_in_text(text: &str) -> impl Iterator<Item = PlaceToReview> + '_ {
     let length = |letters: &mut dyn Iterator<Item = char>| letters.map(char::len_utf8).sum::<usize>();
     let (mut lines, mut counted) = (0, 0);
     places(text).map(move |place| {
+        // Without Unicode, an expression may end within a character.
+        let words = &text[place.start..text.ceil_char_boundary(place.end)];
+        let place = place.start;
         lines += text[counted..place].matches('\n').count();
         counted = place;
         let before = length(&mut text[..place].chars().rev().take(MOST_AROUND));
@@ -51,6 +56,12 @@ pub fn places_in_text(text: &str) -> impl Iterator<Item = PlaceToReview> + '_ {
             path: String::new(),
             lines,
             text: text[place - before..place + after].to_owned(),
+            words: words
+                .split("[REDACTED:")
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
         }
     })
 }
@@ -71,6 +82,7 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<Key<'v>>, found: &mut Vec<PlaceToRe
                 path: path_of(path),
                 lines: 0,
                 text: value.as_str().unwrap_or_default().to_owned(),
+                words: value.as_str().unwrap_or_default().to_owned(),
             });
         } else if path.len() <= MOST_LEVELS {
             walk(value, path, found);
@@ -124,8 +136,8 @@ fn names_somebody(name: &[u8], value: &Value, is_beside_address: bool) -> bool {
     is_contact && is_told && !text.contains("REDACTED:") && !text.contains("://") && !text.contains('<')
 }
 
-/// Returns the positions in bytes of what looks like a street address, or like a greeting or a signature with a name, in order.
-fn places(text: &str) -> impl Iterator<Item = usize> + '_ {
+/// Returns where, in bytes, something looks like a street address, or like a greeting or a signature with a name, in order.
+fn places(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         // A name is in capitals; an abbreviation ends before something else than a letter.
         expression(concat!(
@@ -144,7 +156,7 @@ fn places(text: &str) -> impl Iterator<Item = usize> + '_ {
             r"|(?:\b|\\n)(?:Regards|Best|Cheers|Sincerely|Thanks|Gr\xc3\xbc\xc3\x9fe),(?:\s|\\n){1,3}[A-Z][a-z\x80-\xff]{2,20}(?: [A-Z][a-z\x80-\xff]{2,20})?(?:\s|\\n|[.\x22]|$)",
         ))
     });
-    EXPRESSION.find_iter(text.as_bytes()).map(|found| found.start())
+    EXPRESSION.find_iter(text.as_bytes()).map(|found| found.range())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use knowledgepulse_index::method::Method;
 
 use crate::{
     VERSION,
-    commands::{clean, completions, formats, score, select, sessions, share},
+    commands::{clean, completions, formats, report, score, select, sessions, share},
     error::{Exit, Failure, Result},
     files::{output_file::StandardOutput, stop::Stop},
     host::Host,
@@ -53,6 +53,8 @@ enum Command {
     Select(select::SelectArgs),
     #[command(help_template = TEMPLATE)]
     Share(share::ShareArgs),
+    #[command(help_template = TEMPLATE)]
+    Report(report::ReportArgs),
     #[command(help_template = TEMPLATE)]
     Clean(clean::CleanArgs),
     #[command(help_template = TEMPLATE)]
@@ -119,6 +121,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Score(args)) => score::run(&args, host, messages, stop),
         Some(Command::Select(args)) => select::run(&args, host, messages, stop),
         Some(Command::Share(args)) => share::run(&args, host, messages, stop),
+        Some(Command::Report(args)) => report::run(&args, host, messages, stop),
         Some(Command::Clean(args)) => clean::run(&args, messages, stop),
         Some(Command::Formats(_)) => formats::run(messages),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command()),

@@ -13,6 +13,7 @@ mod out;
 mod quality;
 mod session;
 mod set;
+mod shown;
 pub mod sources;
 
 use std::{
@@ -27,12 +28,14 @@ use knowledgepulse_json::{Value, parse_str};
 use sha2::{Digest, Sha256};
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
+pub use forms::turns::{Answer, Call, Said, Turn, turns_of};
 pub use free_names::FreeNames;
 pub use manifest::{Entry, Manifest, Place};
 pub use ordered::in_order;
 pub use out::{Files, Folder, FolderError, Zip};
 pub use quality::{FOUND_FROM, Quality};
 pub use set::{Published, Set};
+pub use shown::{Shown, shown};
 
 use manifest::number_of;
 use session::Ready;

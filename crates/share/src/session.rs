@@ -67,16 +67,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         return Err("its outcome is not known".into());
     }
     let texts = texts_of(session)?;
-    let mut identities = Identities::default();
-    if settings.identifiers {
-        identities.learn_text(&session.name);
-        for text in &texts {
-            let records = records_of(text, session.format, session.line).flatten();
-            records.for_each(|(_, value)| identities.learn_json(&value));
-        }
-        identities.learn_json(&trace);
-        identities.finish();
-    }
+    let identities = identities_of(session, &trace, &texts, settings.identifiers);
     let subagents = session.files.iter().skip(1);
     let subagents: Vec<_> = subagents
         .map(|file| stem_of(&file.name, &identities, settings))
@@ -129,6 +120,26 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     })
 }
 
+/// Learns the identities of a session from its name, its files and its trace; none unless `identifiers` are replaced.
+pub(crate) fn identities_of(
+    session: &Session,
+    trace: &Value,
+    texts: &[String],
+    identifiers: bool,
+) -> Identities {
+    let mut identities = Identities::default();
+    if identifiers {
+        identities.learn_text(&session.name);
+        for text in texts {
+            let records = records_of(text, session.format, session.line).flatten();
+            records.for_each(|(_, value)| identities.learn_json(&value));
+        }
+        identities.learn_json(trace);
+        identities.finish();
+    }
+    identities
+}
+
 /// Returns how a session ended, if its trace tells that.
 fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
     let success = trace.at(&["metadata", "success"]).and_then(Value::as_bool);
@@ -138,7 +149,7 @@ fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
 }
 
 /// Reads the files of a session in its own format. Other formats are shared by their traces.
-fn texts_of(session: &Session) -> Result<Vec<String>, Refusal> {
+pub(crate) fn texts_of(session: &Session) -> Result<Vec<String>, Refusal> {
     let files = session.files.iter().filter(|_| NATIVE.contains(&session.format));
     let read = |file: &SessionFile| (file.read)().map_err(|error| format!("it cannot be read: {error}"));
     files.map(read).collect()

@@ -108,6 +108,8 @@ pub(crate) struct Beside {
     sets: Vec<share::Set>,
     /// Whether sub-agents come with their sessions.
     with_subagents: bool,
+    /// Whether the set ends where the others are copies.
+    only_new: bool,
     /// By the lines of the folder's manifest, the sessions that have grown since, and the places of their JSON.
     pub grown: BTreeMap<usize, (Scored, usize)>,
     pub grown_texts: Kept,
@@ -124,6 +126,7 @@ impl Beside {
         Ok(Self {
             sets: Vec::new(),
             with_subagents: false,
+            only_new: false,
             grown: BTreeMap::new(),
             grown_texts: Kept::new()?,
             published: 0,
@@ -132,11 +135,20 @@ impl Beside {
         })
     }
 
+    /// Returns nothing that is published, for a set without copies.
+    pub(crate) fn without_copies() -> Result<Self> {
+        Ok(Self {
+            only_new: true,
+            ..Self::nothing()?
+        })
+    }
+
     /// Returns what a folder has.
     pub(crate) fn set(set: share::Set) -> Result<Self> {
         Ok(Self {
             sets: vec![set],
             with_subagents: true,
+            only_new: true,
             ..Self::nothing()?
         })
     }
@@ -247,7 +259,7 @@ pub(crate) fn choose(
     let known = choosing.begin();
     let seen = read(inputs, prepare, &mut choosing, messages, stop)?;
     messages.stop_progress();
-    let only_new = choosing.beside.with_subagents;
+    let only_new = choosing.beside.only_new;
     let mut selection = choosing.choose(
         &SelectOptions {
             count: choice.count.unwrap_or(Count::Number(0)),

@@ -4,19 +4,13 @@ use std::io::IsTerminal;
 
 use clap::Args;
 use knowledgepulse_index::method::Method;
-use knowledgepulse_json::Text;
 use knowledgepulse_score::{Scorer, engine::Status, weights::Profiles};
 
 use crate::{
-    VERSION,
     args::{InputArgs, methods, unit},
     choose::known::new_memory,
-    desk::{Report, ReportOptions},
     error::{Exit, Result},
-    files::{
-        file_identity::{Output, name_of},
-        stop::Stop,
-    },
+    files::{file_identity::Output, stop::Stop},
     host::Host,
     read::{Inputs, Seen, Sink, read},
     score::{
@@ -70,10 +64,6 @@ pub(crate) struct ResultArgs {
     /// Write the traces with metadata.quality_score; .gz is compressed
     #[arg(long, value_name = "FILE")]
     pub out: Option<String>,
-
-    /// Write a page to look at, in HTML
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<String>,
 }
 
 /// How traces are scored.
@@ -91,7 +81,7 @@ impl ScoreArgs {
             format: self.results.format,
             explains: self.results.explain,
             out: self.results.out.as_deref(),
-            report: self.results.report.as_deref(),
+            report: None,
         }
     }
 
@@ -117,8 +107,8 @@ pub(crate) fn score(
     let (results, options) = (&args.results, &args.scoring);
     let novelty = options.novelty.unwrap_or(Method::Lexical);
     let status = load_embedder(novelty, host, messages)?;
-    let explains = results.explain || results.report.is_some();
-    let needs_text = results.out.is_some() || results.report.is_some();
+    let explains = results.explain;
+    let needs_text = results.out.is_some();
     let scorer = Scorer {
         memory: Some(new_memory(novelty)),
         profiles: Profiles::default(),
@@ -138,32 +128,10 @@ pub(crate) fn score(
         messages,
         stop,
     };
-    let report = || Report::new(report_options(inputs, results.min, novelty, &status));
-    run.results.report = wanted.report.map(|_| report());
     run.results.begin()?;
     let seen = read(inputs, prepare, &mut run, messages, stop)?;
     messages.stop_progress();
     run.finish(&seen, &status, novelty)
-}
-
-/// Returns what a report tells of its run.
-pub(crate) fn report_options(
-    inputs: &Inputs,
-    min: Option<f64>,
-    novelty: Method,
-    status: &Status,
-) -> ReportOptions {
-    ReportOptions {
-        threshold: min,
-        sources: inputs
-            .sources
-            .iter()
-            .map(|source| name_of(source).to_owned())
-            .collect(),
-        novelty,
-        dtype: status.dtype.clone(),
-        version: VERSION.to_owned(),
-    }
 }
 
 /// A run, from its first trace on.
@@ -193,18 +161,9 @@ impl Sink<Prepared> for ScoreRun<'_> {
         };
         match finished.outcome {
             Ok(scored) => self.record(&scored, &finished.text)?,
-            Err((place, reason)) => {
-                self.on_bad(&place, &reason);
-                seen.add_bad(&place, &reason, self.messages);
-            }
+            Err((place, reason)) => seen.add_bad(&place, &reason, self.messages),
         }
         Ok(true)
-    }
-
-    fn on_bad(&mut self, place: &Place, reason: &Text) {
-        if let Some(report) = &mut self.results.report {
-            report.add_error(place, reason);
-        }
     }
 }
 
@@ -212,9 +171,6 @@ impl ScoreRun<'_> {
     /// Counts a trace, and shows and writes it.
     fn record(&mut self, scored: &Scored, text: &str) -> Result<()> {
         self.summary.add(scored);
-        if let Some(report) = &mut self.results.report {
-            report.add(scored, text);
-        }
         if self.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }

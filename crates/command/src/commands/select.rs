@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use super::score::report_options;
+use super::sessions::next_command;
 use crate::{
     args::InputArgs,
     choose::{Beside, ChoiceArgs, choose},
-    desk::Report,
+    desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::stop::Stop,
     host::Host,
@@ -44,7 +44,7 @@ pub(crate) struct SetArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<String>,
 
-    /// Write a page to look at, in HTML
+    /// Write a page to decide at, in HTML, of clean text
     #[arg(long, value_name = "FILE")]
     pub report: Option<String>,
 }
@@ -68,12 +68,11 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     let read = [&choice.labels, &choice.known];
     let inputs = input.open(&wanted.files(), &read, messages)?;
     let mut results = Results::open(wanted, Table::in_order(), messages, stop)?;
-    let has_report = wanted.report.is_some();
     let mut set = choose(
         &inputs,
         choice,
         (Beside::nothing()?, Vec::new()),
-        has_report,
+        false,
         host,
         messages,
         stop,
@@ -90,14 +89,9 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         results.add(scored, &text, Some(&selection), end.unwrap_or_default())?;
     }
     set.selection.chosen = chosen;
-    if has_report {
-        let mut report = Report::new(report_options(&inputs, None, choice.novelty, &set.status));
-        report.set_selection(&set.selection);
-        for at in 0..set.scored.len() {
-            let text = set.text(at)?;
-            report.add(&set.scored[at], &text);
-        }
-        results.report = Some(report);
+    if let Some(out) = results.outputs.report() {
+        let options = PageOptions::clean(next_command(&input.paths, "shared"));
+        desk::write(&mut set, &inputs.sources, &options, out, messages, stop)?;
     }
     let lack = set.seen.why_incomplete(stop);
     let about = RunInfo {

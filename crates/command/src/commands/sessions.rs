@@ -64,6 +64,14 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
     Ok(exit)
 }
 
+/// Returns the command that shares what a page decides about these paths, as a shell takes them.
+pub(crate) fn next_command(paths: &[String], out: &str) -> String {
+    let mut words = vec!["kp-score share --decisions decisions.jsonl".to_owned()];
+    words.extend(paths.iter().map(|path| quoted(path)));
+    words.extend(["-o".to_owned(), quoted(out)]);
+    words.join(" ")
+}
+
 /// Returns a path as a shell takes it for one word.
 fn quoted(path: &str) -> String {
     let home = env::home_dir().filter(|_| !cfg!(windows));

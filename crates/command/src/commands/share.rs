@@ -2,20 +2,15 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
+    fs,
     io::{self, IsTerminal},
-    ops::ControlFlow,
     path::Path,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use clap::Args;
-use knowledgepulse_formats::{
-    FormatName,
-    encoding::Decoder,
-    input::compression::{Input, read_text},
-};
+use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_score::select::Selection;
 use knowledgepulse_share::{
@@ -23,16 +18,17 @@ use knowledgepulse_share::{
     Settings, ShareError, TOLD_CONFIDENCE, share, sources::Sources,
 };
 
-use super::clean::CleaningArgs;
+use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     VERSION,
     args::{InputArgs, one_of},
     choose::{Beside, ChoiceArgs, Set, choose, files_of, kept::Kept, known::new_memory},
+    desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
     find::sessions,
     host::Host,
-    read::Inputs,
+    read::{Inputs, text_of},
     score::scored::Scored,
     show::{
         messages::Messages,
@@ -88,6 +84,10 @@ pub(crate) struct FolderArgs {
     /// Print every place that a person should look at
     #[arg(long)]
     pub review: bool,
+
+    /// Write a page to decide at, in HTML, of clean text
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<String>,
 }
 
 /// Parses a time: a number and `s`, `m`, `h` or `d`, or 0.
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             .into_iter()
             .filter(|file| Path::new(file).exists())
             .collect();
-        let chosen_set = choose(
+        let mut chosen_set = choose(
             &inputs,
             &args.choice,
             (beside, published),
@@ -157,6 +157,15 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         )?;
         if stop.is_interrupted() {
             return Err(Failure::interrupted("interrupted: nothing was shared"));
+        }
+        if let Some(page) = &args.folder.report {
+            let options = PageOptions {
+                cleaner: Some(cleaner.clone()),
+                identifiers: args.cleaning.identifiers,
+                command: next_command(&args.input.paths, out),
+            };
+            desk::write_file(page, &mut chosen_set, &inputs.sources, &options, messages, stop)?;
+            messages.note(format!("wrote {page}"));
         }
         exit = match &chosen_set.seen {
             seen if seen.unread > 0 => Exit::File,
@@ -410,39 +419,6 @@ fn trace_at(kept: &Mutex<Kept>, index: usize) -> io::Result<Value> {
         .map_err(|failure| io::Error::other(failure.message))?;
     drop(kept);
     parse_str(&text).map_err(io::Error::other)
-}
-
-/// The most bytes of a session's file, decompressed: each core holds one in memory.
-const MOST_TEXT: usize = 256 * 1024 * 1024;
-
-/// Reads a file, decompressed, in UTF-8.
-fn text_of(path: &Path) -> io::Result<String> {
-    let (mut text, mut decoder) = (Vec::new(), Decoder::default());
-    let mut problem = None;
-    read_text(&mut Input::new(File::open(path)?), &mut |bytes| {
-        match decoder.push(bytes) {
-            Ok(more) => text.extend(more),
-            Err(foreign) => problem = Some(format!("it is {}", foreign.what)),
-        }
-        if text.len() > MOST_TEXT {
-            problem = Some(format!("it is longer than {} MB", MOST_TEXT / 1024 / 1024));
-        }
-        problem
-            .is_none()
-            .then_some(())
-            .map_or(ControlFlow::Break(()), ControlFlow::Continue)
-    })?;
-    match problem.map_or_else(
-        || decoder.finish().map_err(|foreign| foreign.what.to_owned()),
-        Err,
-    ) {
-        Ok(rest) => text.extend(rest),
-        Err(problem) => return Err(io::Error::other(problem)),
-    }
-    Ok(
-        String::from_utf8(text)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    )
 }
 
 /// Says how many sessions are left out, for each reason.

@@ -1,357 +1,331 @@
-//! The figures of a run for its report, one page of HTML, which does not grow with the run. Everything that a trace carries may be
-//! hostile: it is cut to a length here and escaped by the page.
+//! The page to decide at: the sessions, clean, as a list and as conversations, in one file of HTML that needs nothing else. Everything that
+//! a session carries may be hostile: it is JSON here, and the page takes it as text.
 
-mod bounded;
-mod chosen;
-mod duplicates;
+mod conversation;
 mod excerpt;
-pub mod given;
 mod row;
 
-use std::cmp::Reverse;
-
-use knowledgepulse_index::{memory::Basis, method::Method};
-use knowledgepulse_json::{Object, Text, Value, object, parse_str};
-use knowledgepulse_score::{Breakdown, dimensions::ByDimension, select::Selection};
-
-use self::{
-    bounded::Best,
-    chosen::ChosenSet,
-    duplicates::NearDuplicates,
-    excerpt::{NAME_LENGTH, excerpt_of, name_of},
-    row::{row_of, steps_of},
+use std::{
+    collections::HashMap,
+    io::{self, Read, Write},
+    sync::{Mutex, PoisonError},
 };
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
+use knowledgepulse_clean::{CleanOptions, Cleaner};
+use knowledgepulse_json::{Object, Text, Value, parse_str};
+use knowledgepulse_score::select::{Left, Selection, Standing};
+use knowledgepulse_share::{Session, in_order, shown, sources::Sources};
+
 use crate::{
+    VERSION,
+    choose::Set,
     error::{Failure, Result},
+    files::{output_file::OutputFile, stop::Stop},
     json_object,
-    score::scored::{Place, Scored},
+    read::text_of,
     show::{
-        breakdown::by_dimension,
-        near_duplicate::resemblance,
-        statistics::{Named, Scores, Sorted},
+        messages::Messages,
+        printable::counted,
         values::{IntoValue, list},
     },
 };
 
-/// Where the page takes the figures.
-const PLACE: &str = "__KNOWLEDGEPULSE_REPORT__";
+/// Where the page takes its data and the conversations.
+const DATA: &str = "__KNOWLEDGEPULSE_REPORT__";
+const CONVERSATIONS: &str = "<!-- CONVERSATIONS -->";
 
 /// The message of a program that was built before the page was.
 const NOT_A_PAGE: &str = "this program was built without the page of the report, which npm run setup makes";
 
-/// The bins that the page shows: a multiple of the 100 steps of its slider, so that its counts are exact.
-const SHOWN_BINS: usize = 1000;
+/// The most bytes of all conversations in a page, as it holds them: a browser opens that in a second.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// The most bytes of the list of traces, and of the steps of those that come first in it.
-const LIST_BYTES: usize = 6_000_000;
-const STEP_BYTES: usize = 8_000_000;
+/// How many records that could not be read, and sessions that are like one, are named.
+const LISTED_UNREAD: usize = 100;
+const LISTED_ALIKE: usize = 8;
 
-const LISTED_ERRORS: usize = 100;
-const LISTED_SOURCES: usize = 50;
-
-/// How many domains, profiles and the like are told apart.
-const NAMES: usize = 40;
-
-/// The longest excerpt, in UTF-16 code units.
-const EXCERPT_LENGTH: usize = 240;
-
-/// The data that a report has before its first trace.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReportOptions {
-    /// Traces that score as much or more are kept; `None` without a threshold.
-    pub threshold: Option<f64>,
-    /// The names of the inputs.
-    pub sources: Vec<String>,
-    /// How traces are compared.
-    pub novelty: Method,
-    /// The embedder's type of numbers, `fp32` or `q8`; `None` without an embedder.
-    pub dtype: Option<String>,
-    /// The version of the package.
-    pub version: String,
+/// How a page is made.
+pub(crate) struct PageOptions {
+    /// Cleans each session; `None` for the original text.
+    pub cleaner: Option<Cleaner>,
+    /// Whether identifiers are replaced.
+    pub identifiers: bool,
+    /// The command that follows the decisions.
+    pub command: String,
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Run {
-    /// The time in ISO 8601, such as `2026-01-02T03:04:05.000Z`.
-    pub finished_at: String,
-    /// How long scoring took.
-    pub seconds: f64,
-    /// Whether it was ended before everything was read.
-    pub interrupted: bool,
-}
-
-/// Collects the figures of a run.
-#[derive(Debug)]
-pub struct Report {
-    options: ReportOptions,
-    count: u64,
-    kept: u64,
-    /// The traces with a known outcome, and those of them that succeeded.
-    known: u64,
-    succeeded: u64,
-    not_compared: u64,
-    scores: Scores,
-    /// The domains by their names; traces without a name have the empty one.
-    domains: Named<Domain>,
-    /// The weights of each profile, and how many traces it scored. A profile without a name has the empty one.
-    profiles: Named<(ByDimension, u64)>,
-    rules: Named<u64>,
-    duplicates: NearDuplicates,
-    chosen: Option<ChosenSet>,
-    traces: Best<Value>,
-    /// The steps of traces, by the keys of these.
-    steps: Best<Value>,
-    errors: Vec<Value>,
-    error_count: u64,
-}
-
-/// The sums over the traces of a domain.
-#[derive(Debug, Default)]
-struct Domain {
-    count: u64,
-    score: f64,
-    dimensions: [f64; 4],
-}
-
-impl Report {
-    /// Returns a report without traces.
-    pub fn new(options: ReportOptions) -> Self {
-        Self {
-            options,
-            count: 0,
-            kept: 0,
-            known: 0,
-            succeeded: 0,
-            not_compared: 0,
-            scores: Scores::default(),
-            domains: Named::new(NAMES),
-            profiles: Named::new(NAMES),
-            rules: Named::new(NAMES),
-            duplicates: NearDuplicates::default(),
-            chosen: None,
-            traces: Best::new(LIST_BYTES),
-            steps: Best::new(STEP_BYTES),
-            errors: Vec::new(),
-            error_count: 0,
-        }
-    }
-
-    /// Sets the set that was chosen of the traces. Must come before the first [`Report::add`].
-    pub fn set_selection(&mut self, selection: &Selection) {
-        self.chosen = ChosenSet::of(selection);
-    }
-
-    /// Adds a trace, in the order of scoring. `text` is the trace in JSON; empty if its steps are not to be shown.
-    pub fn add(&mut self, scored: &Scored, text: &str) {
-        let chosen = self.chosen.as_ref();
-        let standing = chosen.map_or(0, |chosen| chosen.standing(self.count));
-        self.add_standing(scored, text, standing);
-    }
-
-    /// Adds a trace that goes before those of lower standings in the list.
-    pub fn add_standing(&mut self, scored: &Scored, text: &str, standing: u8) {
-        let breakdown = &scored.breakdown;
-        let novelty = &breakdown.novelty;
-        let position = self.count;
-        self.count += 1;
-        // By the score alone, as the page counts when its threshold is moved.
-        let is_kept = self
-            .options
-            .threshold
-            .is_none_or(|least| breakdown.score >= least);
-        self.kept += u64::from(is_kept);
-        self.known += u64::from(scored.about.success.is_some());
-        self.succeeded += u64::from(scored.about.success == Some(true));
-        self.not_compared += u64::from(novelty.basis == Basis::NoEmbedder);
-        self.scores.add(breakdown.score);
-        self.add_to_domain(&scored.about.domain, breakdown);
-        self.note_profile(breakdown);
-        for applied in &breakdown.overrides {
-            self.rules.count(applied.rule.name());
-        }
-
-        let nearest = novelty.nearest.as_ref();
-        let nearest =
-            nearest.map(|nearest| nearest.label.as_deref().and_then(|label| name_of(&label.into())));
-        let id = scored.about.id.as_ref().and_then(name_of);
-        self.duplicates
-            .add(position, id.as_ref(), nearest, resemblance(breakdown));
-        // Scores are not negative, so that their bits are in their order.
-        let key = (standing, breakdown.score.max(0.0).to_bits(), Reverse(position));
-        if !self.traces.takes(key) {
-            return;
-        }
-        let trace = parse_str(text).ok();
-        let row = row_of(scored, position, trace.as_ref()).into();
-        self.traces.insert(key, size_of(&row), row);
-        if let Some(trace) = trace.filter(|_| self.steps.takes(key)) {
-            let steps = steps_of(&trace);
-            self.steps.insert(key, size_of(&steps), steps);
-        }
-    }
-
-    /// Adds a record that could not be scored.
-    pub fn add_error(&mut self, place: &Place, message: &Text) {
-        self.error_count += 1;
-        if self.errors.len() == LISTED_ERRORS {
-            return;
-        }
-        self.errors.push(json_object! {
-            "source": source_of(&place.source),
-            "line": place.line,
-            "element": place.index,
-            "message": excerpt_of(message, EXCERPT_LENGTH),
-        });
-    }
-
-    fn add_to_domain(&mut self, name: &Text, breakdown: &Breakdown) {
-        let domain = self
-            .domains
-            .entry(name_of(name).unwrap_or_default(), Domain::default);
-        domain.count += 1;
-        domain.score += breakdown.score;
-        let values = breakdown.dimensions.to_array();
-        for (sum, value) in domain.dimensions.iter_mut().zip(values) {
-            *sum += value;
-        }
-    }
-
-    fn note_profile(&mut self, breakdown: &Breakdown) {
-        let profile = &breakdown.profile;
-        let name = name_of(&profile.name.as_str().into()).unwrap_or_default();
-        let (_, count) = self.profiles.entry(name, || (profile.weights, 0));
-        *count += 1;
-    }
-
-    /// Returns the figures, as the page reads them: `Report` in report/data.d.ts.
-    pub fn summary(&self, run: &Run) -> Value {
-        let options = &self.options;
-        let sources = options.sources.iter().take(LISTED_SOURCES);
-        let traces = self.traces.iter().map(|(key, row)| {
-            let mut row = row.clone();
-            if let (Value::Object(row), Some(steps)) = (&mut row, self.steps.get(key)) {
-                row.insert("steps", steps.clone());
-            }
-            row
-        });
-        let mut domains: Vec<_> = self.domains.iter().collect();
-        domains.sort_by_key(|(_, domain)| Reverse(domain.count));
-        let profiles = self.profiles.iter().map(|(name, (weights, count))| {
-            json_object! {
-                "name": Some(name.clone()).filter(|name| !name.is_empty()),
-                "weights": by_dimension(*weights),
-                "count": *count,
-            }
-        });
-        let scores = self.scores.sorted();
-        json_object! {
-            "threshold": options.threshold,
-            "sources": list(sources.map(|source| source_of(source))),
-            "sourceCount": options.sources.len(),
-            "noveltyMode": options.novelty.name(),
-            "dtype": options.dtype.clone(),
-            "version": options.version.as_str(),
-            "finishedAt": run.finished_at.as_str(),
-            "seconds": run.seconds,
-            "interrupted": run.interrupted,
-            "count": self.count,
-            "kept": self.kept,
-            "known": self.known,
-            "succeeded": self.succeeded,
-            "notCompared": self.not_compared,
-            "scores": quantiles(&scores),
-            "scoreBins": bins(&scores),
-            "domains": list(domains.into_iter().map(|(name, domain)| domain.summary(name))),
-            "profiles": list(profiles),
-            "rules": counts(&self.rules),
-            "duplicates": self.duplicates.summary(),
-            "selection": self.chosen.as_ref().map(|chosen| chosen.described.clone()),
-            "traces": list(traces),
-            "errors": json_object! { "count": self.error_count, "first": self.errors.clone() },
-        }
-    }
-
-    /// Returns `page`, the text of dist/report.html.gz, with the figures in it: a page that needs nothing else.
-    ///
-    /// # Errors
-    /// If the page has not one place for the figures.
-    pub fn render(&self, run: &Run, page: &str) -> Result<String> {
-        let parts = page.split_once(PLACE);
-        let Some((before, after)) = parts.filter(|(_, after)| !after.contains(PLACE)) else {
-            return Err(Failure::file(NOT_A_PAGE));
+impl PageOptions {
+    /// Returns the options of a page that is cleaned as `share` does by default.
+    pub(crate) fn clean(command: String) -> Self {
+        let options = CleanOptions {
+            identifiers: true,
+            strict: true,
         };
-        let mut html = String::from(before);
-        // Nothing can end or begin an element in it, where HTML takes it as text.
-        for character in self.summary(run).to_json().chars() {
-            match character {
-                '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                    html.push_str(&format!("\\u{:04x}", u32::from(character)));
-                }
-                _ => html.push(character),
-            }
-        }
-        html.push_str(after);
-        Ok(html)
-    }
-}
-
-impl Domain {
-    #[allow(clippy::cast_precision_loss)] // Nothing is counted up to 2^53.
-    fn summary(&self, name: &Text) -> Value {
-        let mean = |sum: f64| sum / self.count as f64;
-        json_object! {
-            "name": name.clone(),
-            "count": self.count,
-            "score": mean(self.score),
-            "dimensions": list(self.dimensions.map(mean)),
+        Self {
+            cleaner: Some(Cleaner::new(options)),
+            identifiers: options.identifiers,
+            command,
         }
     }
 }
 
-/// Returns how an input is called: without its folders, as those who are sent a report need not know them.
-fn source_of(source: &str) -> Text {
-    let name = source.rsplit(['/', '\\']).next().unwrap_or_default();
-    excerpt_of(&name.into(), NAME_LENGTH)
+/// Writes the page into a file, which appears whole or not at all.
+///
+/// # Errors
+/// Those of [`write`].
+pub(crate) fn write_file(
+    file: &str,
+    set: &mut Set,
+    sources: &[String],
+    options: &PageOptions,
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<()> {
+    let mut out = OutputFile::open(file)?;
+    write(set, sources, options, &mut out, messages, stop)?;
+    out.finish()?;
+    out.publish()
 }
 
-/// Returns how the scores lie; `null` without scores.
-fn quantiles(scores: &Sorted) -> Value {
-    let quantiles = [
-        ("min", 0.0),
-        ("p10", 0.1),
-        ("p25", 0.25),
-        ("median", 0.5),
-        ("p75", 0.75),
-        ("p90", 0.9),
-        ("max", 1.0),
-    ];
-    let quantiles = quantiles.map(|(name, p)| Some((name, scores.quantile(p)?.into())));
-    let quantiles: Option<Vec<_>> = quantiles.into_iter().collect();
-    quantiles.map(object).into_value()
+/// Returns what the page shows of a session by itself: its `row`, and its `conversation`.
+///
+/// # Errors
+/// Why it cannot be read or cleaned.
+pub fn described(
+    session: &Session,
+    cleaner: Option<Cleaner>,
+    identifiers: bool,
+) -> std::result::Result<(Object, Value), String> {
+    let shown = shown(session, cleaner, identifiers)?;
+    let conversation = conversation::of(&shown);
+    Ok((
+        row::of(&shown, session.format, size_of(&conversation)),
+        conversation,
+    ))
 }
 
-fn bins(scores: &Sorted) -> Value {
-    let filled = scores.filled(SHOWN_BINS).into_iter();
-    let filled = filled.map(|(bin, count)| list([bin as u64, count]));
-    json_object! { "bins": SHOWN_BINS, "filled": list(filled) }
+fn size_of(conversation: &Value) -> usize {
+    conversation.to_json().len()
 }
 
-fn counts(named: &Named<u64>) -> Value {
-    let counts = named
+/// Writes the page of a set, in which the chosen sessions come first and the others follow, the latest first.
+///
+/// # Errors
+/// If a text cannot be read back, or the page cannot be written.
+pub(crate) fn write(
+    set: &mut Set,
+    sources: &[String],
+    options: &PageOptions,
+    out: &mut OutputFile,
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<()> {
+    let page = page()?;
+    let order = order_of(set);
+    let places: HashMap<usize, usize> = order.iter().enumerate().map(|(at, index)| (*index, at)).collect();
+    let standings = standings_of(&set.selection, &places);
+    let parents = parents_of(set, &places);
+    let files = Sources::of(sources, text_of);
+    let (scored, kept) = (&set.scored, Mutex::new(&mut set.kept));
+    let sessions: Vec<_> = order
         .iter()
-        .map(|(name, &count)| (name.clone(), count.into_value()));
-    counts.collect::<Object>().into()
+        .map(|&index| Session {
+            name: scored[index].place.source.clone(),
+            files: files.session_of(&scored[index].place.source, scored[index].about.format),
+            line: Some(scored[index].place.line),
+            format: scored[index].about.format,
+            trace: Box::new({
+                let kept = &kept;
+                move || {
+                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    let text = kept
+                        .get(index)
+                        .map_err(|failure| io::Error::other(failure.message))?;
+                    drop(kept);
+                    parse_str(&text).map_err(io::Error::other)
+                }
+            }),
+            outcome: None,
+            rank: 0,
+            reason: String::new(),
+            stands_for: 0,
+            replaces: None,
+        })
+        .collect();
+    let describe = |session: &Session| {
+        let (row, conversation) = described(session, options.cleaner.clone(), options.identifiers)?;
+        Ok((row, compressed(&conversation.to_json())))
+    };
+    let (mut rows, mut conversations, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+    let mut bytes = 0;
+    in_order(
+        &sessions,
+        describe,
+        |session, described: std::result::Result<_, String>| {
+            let at = rows.len();
+            if stop.is_interrupted() {
+                return Err(Failure::interrupted("interrupted: the page was not written"));
+            }
+            let (mut row, text) = described.unwrap_or_else(|reason| {
+                unread.push((session.name.clone(), reason));
+                (row::of_nothing(), String::new())
+            });
+            bytes += text.len();
+            let is_whole = !text.is_empty() && bytes <= MOST_BYTES;
+            let about = &scored[order[at]].about;
+            row.insert("success", about.success.into_value());
+            row.insert("copies", about.run.copies.into_value());
+            row.insert("parent", parents[at].into_value());
+            row.insert("isWhole", is_whole);
+            row.extend(standings[at].clone());
+            rows.push(row);
+            conversations.push(if is_whole { text } else { String::new() });
+            Ok(())
+        },
+    )?;
+    let beyond = conversations.iter().filter(|text| text.is_empty()).count() as u64;
+    if beyond > 0 {
+        messages.note(format!(
+            "the page has no room for the conversations of {}",
+            counted(beyond, "session")
+        ));
+    }
+    for (place, reason) in &unread {
+        messages.warning(format!("{place}: {reason}"));
+    }
+    let data = json_object! {
+        "version": VERSION,
+        "raw": options.cleaner.is_none(),
+        "interrupted": stop.is_interrupted(),
+        "command": options.command.as_str(),
+        "explanation": set.selection.explanation(),
+        "sessions": list(rows),
+        "unread": json_object! {
+            "count": unread.len(),
+            "first": list(unread.iter().take(LISTED_UNREAD).map(|(place, reason)| {
+                json_object! { "place": row::name_of_file(place), "reason": reason.as_str() }
+            })),
+        },
+    };
+    let [before, between, after] = &page;
+    out.write(before.as_bytes())?;
+    out.write(escaped(&data.to_json()).as_bytes())?;
+    out.write(between.as_bytes())?;
+    for (at, text) in conversations
+        .iter()
+        .enumerate()
+        .filter(|(_, text)| !text.is_empty())
+    {
+        out.write(format!("<script type=\"text/plain\" id=\"session-{at}\">{text}</script>\n").as_bytes())?;
+    }
+    out.write(after.as_bytes())
 }
 
-/// Returns how many bytes a value takes in the page, where these characters are escaped.
-fn size_of(value: &Value) -> usize {
-    let json = value.to_json();
-    let escaped = json
-        .bytes()
-        .filter(|byte| matches!(byte, b'<' | b'>' | b'&'))
-        .count();
-    json.len() + 5 * escaped
+/// Returns the order of the page: the chosen sessions by rank, then the others, the latest first.
+fn order_of(set: &Set) -> Vec<usize> {
+    let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);
+    let mut order: Vec<_> = chosen.collect();
+    let mut is_listed = vec![false; set.scored.len()];
+    order.iter().for_each(|index| is_listed[*index] = true);
+    let mut others: Vec<_> = (0..set.scored.len()).filter(|index| !is_listed[*index]).collect();
+    others.sort_by(|one, other| set.scored[*other].about.when.cmp(&set.scored[*one].about.when));
+    order.extend(others);
+    order
+}
+
+/// Returns how each session stands to the chosen ones, as fields of its row, in the order of the page.
+fn standings_of(selection: &Selection, places: &HashMap<usize, usize>) -> Vec<Object> {
+    let standing = |rank: Option<usize>, why: Option<&str>, stands_for: usize, alike: Value| {
+        let fields = [
+            ("rank", rank.into_value()),
+            ("why", why.into_value()),
+            ("standsFor", stands_for.into_value()),
+            ("alike", alike),
+        ];
+        let fields = fields.into_iter().map(|(name, value)| (Text::from(name), value));
+        fields.collect::<Object>()
+    };
+    let mut standings = vec![standing(None, None, 0, list::<Value>([])); places.len()];
+    let alike = |near: &mut dyn Iterator<Item = (usize, f64)>| {
+        let near =
+            near.filter_map(|(index, similarity)| Some(list([*places.get(&index)? as f64, similarity])));
+        list(near.take(LISTED_ALIKE))
+    };
+    for (rank, chosen) in (1..).zip(&selection.chosen) {
+        let near = chosen.stands_for.iter().chain(&chosen.nearest_left);
+        let alike = alike(&mut near.map(|near| (near.index, near.similarity)));
+        standings[places[&chosen.index]] = standing(Some(rank), None, chosen.stands_for.len(), alike);
+    }
+    for Left {
+        index,
+        standing: stands,
+        unfit,
+    } in &selection.left
+    {
+        let why = unfit.map(|unfit| unfit.words());
+        let near = match stands {
+            Standing::Chosen(near) => Some((near.index, near.similarity)),
+            Standing::Known(_) | Standing::Nothing => None,
+        };
+        standings[places[index]] = standing(None, why, 0, alike(&mut near.into_iter()));
+    }
+    standings
+}
+
+/// Returns where the sessions are whose agents started others, in the order of the page.
+fn parents_of(set: &Set, places: &HashMap<usize, usize>) -> Vec<Option<usize>> {
+    let runs = || set.scored.iter().map(|scored| &scored.about.run);
+    let parents = runs().filter(|run| run.parent.is_none() || run.session != run.parent);
+    let parents: HashMap<Text, Option<Text>> = parents
+        .filter_map(|run| Some((run.session.clone()?, run.parent.clone())))
+        .collect();
+    let named = runs().enumerate().filter(|(_, run)| run.root(&parents).is_none());
+    let named: HashMap<&Text, usize> = named
+        .filter_map(|(index, run)| Some((run.session.as_ref()?, index)))
+        .collect();
+    let mut of = vec![None; places.len()];
+    for (index, run) in runs().enumerate() {
+        let root = run.root(&parents).and_then(|root| named.get(root));
+        of[places[&index]] = root.filter(|root| **root != index).map(|root| places[root]);
+    }
+    of
+}
+
+/// Returns the page, taken apart where its data go and where the conversations go.
+fn page() -> Result<[String; 3]> {
+    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
+    let mut page = String::new();
+    // An invalid file is no page either.
+    drop(GzDecoder::new(COMPRESSED).read_to_string(&mut page));
+    apart(&page).ok_or_else(|| Failure::file(NOT_A_PAGE))
+}
+
+fn apart(page: &str) -> Option<[String; 3]> {
+    let (before, rest) = page.split_once(DATA)?;
+    let (between, after) = rest.split_once(CONVERSATIONS)?;
+    let is_once = !rest.contains(DATA) && !after.contains(CONVERSATIONS);
+    is_once.then(|| [before, between, after].map(str::to_owned))
+}
+
+/// Returns JSON in which nothing can begin or end an element, where HTML takes it as text.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out += &format!("\\u{:04x}", u32::from(character)),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// Returns a text as the page holds it: compressed by gzip, in Base64.
+fn compressed(text: &str) -> String {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
+    BASE64_STANDARD.encode(written.unwrap_or_default())
 }
 
 #[cfg(test)]

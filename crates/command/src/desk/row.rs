@@ -1,112 +1,78 @@
-//! A trace of the list: what its line shows, how its score was made, and its steps.
+//! A line of the list: `SessionRow` of report/data.d.ts, without what depends on other sessions.
 
-use knowledgepulse_clean::places_in_json;
-use knowledgepulse_json::{Object, Text, Value, cut, units_of};
+use knowledgepulse_formats::FormatName;
+use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_share::Shown;
 
-use super::{EXCERPT_LENGTH, excerpt_of, name_of, source_of};
-use crate::{
-    score::scored::Scored,
-    show::{
-        breakdown::overrides_of,
-        values::{IntoValue, list},
-    },
+use super::excerpt::{NAME_LENGTH, excerpt_of, name_of};
+use crate::show::{
+    review::{personal_of, secrets_of, told},
+    values::{IntoValue, list},
 };
 
-/// The most steps of a trace, and UTF-16 code units of a step.
-const STEPS: usize = 200;
-const STEP_LENGTH: usize = 2_000;
+/// The longest objective of the list, in UTF-16 code units.
+const EXCERPT_LENGTH: usize = 240;
+/// How many bytes count as a token.
+const BYTES_PER_TOKEN: usize = 4;
 
-/// Returns the line of a trace, `ListedTrace` in report/data.d.ts, without its steps. `trace` is what was scored.
-pub(super) fn row_of(scored: &Scored, position: u64, trace: Option<&Value>) -> Object {
-    let breakdown = &scored.breakdown;
-    let mut row = Object::default();
-    row.insert("position", position.into_value());
-    row.insert("id", scored.about.id.as_ref().and_then(name_of).into_value());
-    row.insert("source", source_of(&scored.place.source));
-    row.insert("line", scored.place.line.into_value());
-    row.insert("element", scored.place.index.into_value());
-    row.insert("excerpt", excerpt_of(&scored.about.objective, EXCERPT_LENGTH));
-    row.insert("agent", name_of(&scored.about.agent).into_value());
-    row.insert("domain", name_of(&scored.about.domain).into_value());
-    row.insert("createdAt", scored.about.when.clone().into_value());
-    row.insert("success", scored.about.success.into_value());
-    row.insert("stepCount", scored.about.steps.into_value());
+/// Returns the line of a session, whose conversation has this size in bytes.
+pub(super) fn of(shown: &Shown, format: FormatName, size: usize) -> Object {
+    let text = |path: &[&str]| shown.trace.at(path).and_then(Value::as_text);
+    let about = |name: &str| shown.about.get(name).cloned().unwrap_or_default();
+    let named = |name: &str| about(name).as_text().and_then(name_of).into_value();
+    let agent = text(&["metadata", "imported", "format"]).and_then(name_of);
+    let mut row = of_nothing();
+    row.insert("id", text(&["id"]).and_then(name_of).unwrap_or_default());
     row.insert(
-        "toReview",
-        trace.map(|trace| places_in_json(trace).len() as u64).into_value(),
+        "name",
+        text(&["task", "objective"])
+            .map_or_else(Text::default, |objective| excerpt_of(objective, EXCERPT_LENGTH)),
     );
-    row.insert("score", breakdown.score);
-    row.insert("dimensions", list(breakdown.dimensions.to_array()));
-    row.insert("contributions", list(breakdown.contributions.to_array()));
+    row.insert("agent", agent.unwrap_or_else(|| format.name().into()));
+    row.insert("model", named("model"));
+    row.insert("project", named("project"));
     row.insert(
-        "profile",
-        name_of(&breakdown.profile.name.as_str().into()).into_value(),
+        "began",
+        text(&["metadata", "created_at"]).and_then(name_of).into_value(),
     );
-    row.insert("overrides", overrides_of(breakdown));
-    row.insert("basis", breakdown.novelty.basis.name());
-    row.insert(
-        "truncated",
-        breakdown.novelty.reading.is_some_and(|reading| reading.truncated),
-    );
-    row.insert("nearest", nearest_of(scored));
+    row.insert("turns", about("turns"));
+    row.insert("calls", about("calls"));
+    row.insert("failedCalls", about("failed_calls"));
+    row.insert("tokens", (size / BYTES_PER_TOKEN).into_value());
+    row.insert("replaced", told(&shown.redactions));
+    row.insert("secrets", secrets_of(&shown.redactions).into_value());
+    row.insert("personal", personal_of(&shown.redactions).into_value());
+    row.insert("places", shown.review.len().into_value());
     row
 }
 
-fn nearest_of(scored: &Scored) -> Value {
-    let Some(nearest) = &scored.breakdown.novelty.nearest else {
-        return Value::Null;
-    };
-    let label = nearest.label.as_deref().and_then(|label| name_of(&label.into()));
-    let mut value = Object::default();
-    value.insert("label", label.into_value());
-    value.insert("similarity", nearest.similarity);
-    if let Some(parts) = nearest.parts {
-        value.insert("lexical", parts.lexical);
-        value.insert("contained", parts.contained);
-        value.insert("embedded", parts.embedded.into_value());
-    }
-    if let Some(words) = &nearest.words {
-        let [shared, new] = [&words.shared, &words.new].map(|words| {
-            list(
-                words
-                    .iter()
-                    .filter_map(|word| name_of(&word.text.as_str().into())),
-            )
-        });
-        value.insert("shared", shared);
-        value.insert("new", new);
-    }
-    value.into()
+/// Returns the line of a session that could not be read.
+pub(super) fn of_nothing() -> Object {
+    let nothing = [
+        ("id", "".into_value()),
+        ("name", "(it could not be read)".into_value()),
+        ("agent", "unknown".into_value()),
+        ("model", Value::Null),
+        ("project", Value::Null),
+        ("began", Value::Null),
+        ("turns", 0_u64.into_value()),
+        ("calls", 0_u64.into_value()),
+        ("failedCalls", 0_u64.into_value()),
+        ("tokens", 0_u64.into_value()),
+        ("facts", list::<Value>([])),
+        ("replaced", "".into_value()),
+        ("secrets", 0_u64.into_value()),
+        ("personal", 0_u64.into_value()),
+        ("places", 0_u64.into_value()),
+    ];
+    nothing
+        .into_iter()
+        .map(|(name, value)| (Text::from(name), value))
+        .collect()
 }
 
-/// Returns the first steps of a trace: `Step` in report/data.d.ts.
-pub(super) fn steps_of(trace: &Value) -> Value {
-    let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
-    list(steps.iter().take(STEPS).map(|step| {
-        let text_of = |name| step.get(name).and_then(Value::as_text);
-        let tool = step.get("tool").and_then(|tool| tool.get("name")?.as_text());
-        let content = text_of("content").filter(|content| !content.is_empty());
-        // A call without words has its input.
-        let input = || step.get("input").map(|input| Text::from(input.to_json()));
-        let text = content.cloned().or_else(input).unwrap_or_default();
-        let mut value = Object::default();
-        value.insert("type", text_of("type").and_then(name_of).into_value());
-        value.insert("text", cut(&text, STEP_LENGTH));
-        let more = [
-            ("tool", tool.and_then(name_of).into_value()),
-            (
-                "output",
-                text_of("output_summary")
-                    .map(|output| excerpt_of(output, STEP_LENGTH))
-                    .into_value(),
-            ),
-        ];
-        for (name, more) in more.into_iter().filter(|(_, more)| !more.is_null()) {
-            value.insert(name, more);
-        }
-        if units_of(&text) > STEP_LENGTH {
-            value.insert("length", units_of(&text).into_value());
-        }
-        value
-    }))
+/// Returns how a file is called: without its folders, as those who are sent a page need not know them.
+pub(super) fn name_of_file(file: &str) -> Text {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    excerpt_of(&name.into(), NAME_LENGTH)
 }

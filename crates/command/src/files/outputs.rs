@@ -42,10 +42,9 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the page of the report.
-    pub(crate) fn write_report(&mut self, page: &str) -> Result<()> {
-        let report = self.get("report");
-        report.map_or(Ok(()), |report| report.write(page.as_bytes()))
+    /// Returns the page of the report, if it is wanted.
+    pub(crate) fn report(&mut self) -> Option<&mut OutputFile> {
+        self.get("report")
     }
 
     /// Publishes the files. If the run is incomplete, only pipes and devices have its bytes. Returns the files that were written.

@@ -1,13 +1,9 @@
 //! Where the results of a run go: a table or rows on standard output, the files of `--out` and `--report`, and the figures.
 
-use std::io::Read;
-
-use knowledgepulse_formats::date;
 use knowledgepulse_json::Value;
 
 use super::metadata::set_metadata;
 use crate::{
-    desk::{Report, Run},
     error::{Exit, Result},
     files::{file_identity::Output, output_file::StandardOutput, outputs::Outputs, stop::Stop},
     read::Seen,
@@ -53,8 +49,7 @@ pub(crate) struct Results<'r> {
     rows: Option<Rows>,
     explains: bool,
     table: Option<Table>,
-    pub report: Option<Report>,
-    outputs: Outputs,
+    pub outputs: Outputs,
     pub stdout: StandardOutput,
     messages: &'r Messages,
     stop: &'r Stop,
@@ -68,7 +63,6 @@ impl<'r> Results<'r> {
             rows: format.map(|format| Rows::new(format, wanted.explains)),
             explains: wanted.explains,
             table: (format == Some(Format::Table)).then_some(table),
-            report: None,
             outputs: Outputs::open(&wanted.files())?,
             stdout: StandardOutput::new(),
             messages,
@@ -115,10 +109,6 @@ impl<'r> Results<'r> {
     pub(crate) fn publish(&mut self, summary: &Summary, is_complete: bool) -> Result<Vec<Written>> {
         if summary.scored() == 0 {
             return Ok(Vec::new());
-        }
-        if let Some(report) = self.report.take() {
-            self.outputs
-                .write_report(&page_of(&report, summary.seconds(), self.stop)?)?;
         }
         self.outputs.publish(is_complete)
     }
@@ -179,20 +169,6 @@ impl<'r> Results<'r> {
             None => Exit::Ok,
         }
     }
-}
-
-/// Returns the page of a report.
-fn page_of(report: &Report, seconds: f64, stop: &Stop) -> Result<String> {
-    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
-    let mut page = String::new();
-    // An invalid file is no page, and writing the report says so.
-    drop(flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page));
-    let run = Run {
-        finished_at: date::now(),
-        seconds,
-        interrupted: stop.is_interrupted(),
-    };
-    report.render(&run, &page)
 }
 
 /// Returns a trace, in JSON on a line, with its score, why it was chosen, and with `explains` the parts of its score.

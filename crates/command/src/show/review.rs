@@ -29,13 +29,7 @@ const IDENTIFIERS: [(&str, &str, &str); 7] = [
 
 /// Tells what was replaced, by danger: `4 secrets, 1 e-mail address, 60 paths`. What a user's rules found follows by their names.
 pub(crate) fn told(counts: &BTreeMap<String, u64>) -> String {
-    let types = Cleaner::types();
-    let is_secret = |name: &&String| {
-        types
-            .iter()
-            .any(|(each, is_identifier)| each == name && !is_identifier)
-    };
-    let secrets: u64 = counts.keys().filter(is_secret).map(|name| counts[name]).sum();
+    let secrets = secrets_of(counts);
     let mut told: Vec<String> = (secrets > 0)
         .then(|| counted(secrets, "secret"))
         .into_iter()
@@ -58,6 +52,24 @@ pub(crate) fn told(counts: &BTreeMap<String, u64>) -> String {
             .map(|name| format!("{} {name}", grouped(counts[name]))),
     );
     told.join(", ")
+}
+
+/// Returns whether a kind is of secrets.
+fn is_secret(name: &str) -> bool {
+    let mut types = Cleaner::types().into_iter();
+    types.any(|(each, is_identifier)| each == name && !is_identifier)
+}
+
+/// Counts the secrets that were replaced.
+pub(crate) fn secrets_of(counts: &BTreeMap<String, u64>) -> u64 {
+    let secrets = counts.iter().filter(|(name, _)| is_secret(name));
+    secrets.map(|(_, count)| count).sum()
+}
+
+/// Counts what was replaced of people and machines; paths tell little of them.
+pub(crate) fn personal_of(counts: &BTreeMap<String, u64>) -> u64 {
+    let personal = ["email", "phone", "ip", "user", "host"];
+    personal.iter().filter_map(|name| counts.get(*name)).sum()
 }
 
 /// The places that look like what patterns do not find.

@@ -53,23 +53,6 @@ impl Sorted {
     pub(crate) fn share_below(&self, score: f64) -> f64 {
         self.0.partition_point(|other| *other < score) as f64 / self.0.len().max(1) as f64
     }
-
-    /// Returns the bins of equal width that are not empty, as pairs of number and count. There are `bins` of them from 0 to 1, and one for
-    /// scores of 1.
-    pub(crate) fn filled(&self, bins: usize) -> Vec<(usize, u64)> {
-        let begins = |bin: usize| bin as f64 / bins as f64;
-        let mut filled = Vec::new();
-        let mut rest = &self.0[..];
-        while let Some(score) = rest.first() {
-            // The product may be rounded up.
-            let near = ((score * bins as f64) as usize + 1).min(bins);
-            let bin = (0..=near).rev().find(|bin| begins(*bin) <= *score).unwrap_or(0);
-            let count = rest.partition_point(|score| bin == bins || *score < begins(bin + 1));
-            filled.push((bin, count as u64));
-            rest = &rest[count..];
-        }
-        filled
-    }
 }
 
 /// The name that collects all names beyond a limit.
@@ -110,13 +93,6 @@ impl<T> Named<T> {
     }
 }
 
-impl Named<u64> {
-    /// Counts a name.
-    pub(crate) fn count(&mut self, name: &str) {
-        *self.entry(name.into(), || 0) += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,16 +120,6 @@ mod tests {
             let least = scores.iter().copied().fold(1.0, f64::min);
             prop_assert_eq!(range, [least, scores.iter().copied().fold(0.0, f64::max)]);
         }
-
-        #[test]
-        fn filled_counts_every_score_in_its_bin(values in proptest::collection::vec(0_u32..=1000, 1..50)) {
-            let scores: Vec<_> = values.iter().map(|&value| f64::from(value) / 1000.0).collect();
-            let filled = sorted(&scores).filled(1000);
-            prop_assert_eq!(filled.iter().map(|(_, count)| count).sum::<u64>(), values.len() as u64);
-            for (bin, count) in filled {
-                prop_assert_eq!(count, values.iter().filter(|&&value| value as usize == bin).count() as u64);
-            }
-        }
     }
 
     #[test]
@@ -163,14 +129,13 @@ mod tests {
             (None, None)
         );
         assert_eq!(sorted(&[]).share_below(0.5), 0.0);
-        assert!(sorted(&[]).filled(10).is_empty());
     }
 
     #[test]
     fn named_counts_further_names_together() {
         let mut named = Named::new(40);
         for name in (0..100).chain(0..100) {
-            named.count(&name.to_string());
+            *named.entry(name.to_string().into(), || 0) += 1;
         }
         assert_eq!(named.iter().count(), 41);
         assert_eq!(named.iter().last(), Some((&REST.into(), &120)));

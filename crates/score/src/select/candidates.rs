@@ -96,7 +96,8 @@ impl Unfit {
     }
 
     /// Completes "3 of 20 are not fit to be shared: 3 ...".
-    pub(super) fn words(self) -> &'static str {
+    #[must_use]
+    pub fn words(self) -> &'static str {
         match self {
             Self::NoAgentStep => "without a step of the agent",
             Self::OneStep => "of one step",

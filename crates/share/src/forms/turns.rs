@@ -8,7 +8,7 @@ use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
 
 /// A turn of a conversation.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Turn {
+pub enum Turn {
     /// Words of the user, or of a program that was not called.
     User(Text),
     /// What the agent says at once.
@@ -19,10 +19,12 @@ pub(crate) enum Turn {
 
 /// What an agent says at once, in this order.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub struct Said {
     /// What it thinks, which the user does not see.
     pub reasoning: Text,
+    /// Its words to the user.
     pub text: Text,
+    /// The tools that it calls.
     pub calls: Vec<Call>,
 }
 
@@ -37,25 +39,31 @@ impl Said {
 
 /// A call of a tool.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Call {
+pub struct Call {
     /// `call_1`, `call_2`, …
     pub id: String,
+    /// The name of the tool.
     pub tool: Text,
+    /// Its arguments.
     pub input: Object,
 }
 
 /// The result of a call.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// [`Answer::OF_NO_CALL`] if the trace does not have the call.
     pub id: String,
+    /// The name of the tool, or `unknown`.
     pub tool: Text,
+    /// What it returned.
     pub text: Text,
+    /// Whether the call failed.
     pub failed: bool,
 }
 
 impl Answer {
-    pub(crate) const OF_NO_CALL: &str = "call_0";
+    /// The id of a result whose call the trace does not have.
+    pub const OF_NO_CALL: &str = "call_0";
 }
 
 fn text_of(value: Option<&Value>) -> Text {
@@ -63,7 +71,7 @@ fn text_of(value: Option<&Value>) -> Text {
 }
 
 /// Returns the turns of a trace, in its order. Results go to the calls before them in turn.
-pub(crate) fn turns_of(trace: &Value) -> Vec<Turn> {
+pub fn turns_of(trace: &Value) -> Vec<Turn> {
     let unanswered = trace.at(&["metadata", "imported", "left_out", UNANSWERED]);
     let reasoning = trace.at(&["metadata", "imported", REASONING]);
     let reasoning = reasoning.and_then(Value::as_array).unwrap_or_default();

@@ -1,0 +1,127 @@
+//! `kp-score report`: a page to look at sessions and to decide which to share.
+
+use clap::Args;
+use knowledgepulse_index::method::Method;
+use knowledgepulse_score::select::Count;
+
+use super::{clean::CleaningArgs, sessions::next_command};
+use crate::{
+    args::InputArgs,
+    choose::{Beside, ChoiceArgs, choose},
+    desk::{self, PageOptions},
+    error::{Exit, Failure, Result},
+    files::stop::Stop,
+    find::sessions,
+    host::Host,
+    show::{messages::Messages, printable::counted},
+};
+
+/// How many sessions are proposed.
+const PROPOSED: usize = 20;
+
+/// Write a page to look at sessions, and to decide which to share
+#[derive(Debug, Clone, Args)]
+#[command(before_help = "Example: kp-score report --open               the sessions on this machine")]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub page: PageArgs,
+    #[command(flatten)]
+    pub cleaning: CleaningArgs,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Page")]
+pub(crate) struct PageArgs {
+    /// The page, in HTML
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub out: String,
+
+    /// Open the page in a browser
+    #[arg(long)]
+    pub open: bool,
+
+    /// Show the original text, secrets and all; the page says so in red
+    #[arg(long)]
+    pub raw: bool,
+
+    /// Outcomes by id: JSON Lines or CSV with id, success or reward
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<String>,
+
+    /// What is shared already: a folder of share, a file of traces, or a memory
+    #[arg(long, value_name = "PATH")]
+    pub known: Option<String>,
+}
+
+/// Chooses sessions as `select` does, and writes the page.
+pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let ReportArgs {
+        input,
+        page,
+        cleaning,
+    } = args;
+    let choice = ChoiceArgs {
+        count: Some(Count::Number(PROPOSED)),
+        labels: page.labels.clone(),
+        known: page.known.clone(),
+        failures: None,
+        novelty: Method::Lexical,
+    };
+    let cleaner = cleaning.open()?;
+    let inputs = if input.paths.is_empty() {
+        sessions(messages).0
+    } else {
+        let read = [&page.labels, &page.known];
+        input.open(&[("out", &page.out)], &read, messages)?
+    };
+    if inputs.sources.is_empty() {
+        return Err(Failure::file(
+            "no agent has left sessions on this machine: name files or folders",
+        ));
+    }
+    let beside = (Beside::without_copies()?, Vec::new());
+    let mut set = choose(&inputs, &choice, beside, false, host, messages, stop)?;
+    if set.scored.is_empty() {
+        return Err(Failure::file(format!(
+            "there is no session, so {} was not written",
+            page.out
+        )));
+    }
+    let options = PageOptions {
+        cleaner: (!page.raw).then_some(cleaner),
+        identifiers: cleaning.identifiers,
+        command: next_command(&input.paths, "shared"),
+    };
+    desk::write_file(&page.out, &mut set, &inputs.sources, &options, messages, stop)?;
+    messages.note(format!(
+        "wrote {} with {}{}",
+        page.out,
+        counted(set.scored.len() as u64, "session"),
+        if page.raw {
+            ", which is not cleaned: do not pass it on"
+        } else {
+            ""
+        },
+    ));
+    if page.open {
+        open(&page.out, messages);
+    }
+    Ok(match set.seen.why_incomplete(stop) {
+        Some(_) => Exit::File,
+        None if set.seen.bad > 0 => Exit::BadLines,
+        None => Exit::Ok,
+    })
+}
+
+/// Opens a page in the browser of the system.
+pub(crate) fn open(page: &str, messages: &Messages) {
+    #[cfg(not(target_family = "wasm"))]
+    if let Err(error) = opener::open(page) {
+        messages.warning(format!("{page} could not be opened: {error}"));
+    }
+    #[cfg(target_family = "wasm")]
+    messages.warning(format!("{page} cannot be opened from here"));
+}

@@ -1,0 +1,74 @@
+//! A session as a person reads it before it is shared: its trace, clean by the same identities as what is shared of it.
+
+use std::collections::BTreeMap;
+
+use knowledgepulse_clean::{Cleaner, PlaceToReview, places_in_json};
+use knowledgepulse_json::{Object, Value};
+
+use crate::{
+    Session,
+    forms::facts::facts_of,
+    session::{identities_of, texts_of},
+};
+
+/// A session that is shown.
+#[derive(Debug)]
+pub struct Shown {
+    /// Its trace, clean, without what it repeats.
+    pub trace: Value,
+    /// What the manifest tells of it.
+    pub about: Object,
+    /// How often each kind was redacted in what was said.
+    pub redactions: BTreeMap<String, u64>,
+    /// The places that a person should look at.
+    pub review: Vec<PlaceToReview>,
+}
+
+/// Reads and cleans a session. `cleaner` is `None` for its original text, and `identifiers` as in [`crate::Settings`].
+///
+/// # Errors
+/// Why it cannot be read or cleaned.
+pub fn shown(session: &Session, cleaner: Option<Cleaner>, identifiers: bool) -> Result<Shown, String> {
+    let mut trace = (session.trace)().map_err(|error| format!("it cannot be read: {error}"))?;
+    leave_out_repetitions(&mut trace);
+    let mut redactions = BTreeMap::new();
+    if let Some(mut cleaner) = cleaner {
+        cleaner.set_identities(identities_of(session, &trace, &texts_of(session)?, identifiers));
+        let clean = cleaner.clean_json(&trace);
+        for finding in cleaner.take_findings() {
+            if !finding.path.starts_with(".metadata") {
+                *redactions.entry(finding.name).or_default() += 1;
+            }
+        }
+        trace = clean.map_err(|error| error.to_string())?;
+    }
+    let review = ["task", "steps"].into_iter().filter_map(|part| trace.get(part));
+    let review = review.flat_map(places_in_json).collect();
+    Ok(Shown {
+        about: facts_of(&trace),
+        trace,
+        redactions,
+        review,
+    })
+}
+
+/// Leaves out what a trace has twice, so that nothing is counted twice: its last message, and the text of calls whose input it has.
+fn leave_out_repetitions(trace: &mut Value) {
+    let Value::Object(fields) = trace else { return };
+    fields.remove("outcome");
+    let Some(Value::Array(steps)) = fields.get_mut("steps") else {
+        return;
+    };
+    for step in steps {
+        let tool = step.at(&["tool", "name"]).and_then(Value::as_text).cloned();
+        let Some(tool) = tool.filter(|_| step.get("input").is_some()) else {
+            continue;
+        };
+        let content = step.get("content").and_then(Value::as_text);
+        if content.is_some_and(|content| content.as_bytes().starts_with(tool.as_bytes()))
+            && let Value::Object(step) = step
+        {
+            step.insert("content", tool);
+        }
+    }
+}

@@ -1,2 +1,0 @@
-/** The model of the site, which scripts/site.mjs defines. */
-declare const MODEL: import('./model.mjs').Model;
