@@ -409,6 +409,44 @@ export function readTraces(
   options?: ReadOptions,
 ): AsyncGenerator<ReadResult, void, undefined>;
 
+/** Options of {@link sessions}: those for which all hold. */
+export interface SessionsOptions {
+  /** Those that began then or later. */
+  since?: Date | string;
+  /** Those of this agent, or of these. */
+  agent?: FormatName | readonly FormatName[];
+  /** Those that worked in a folder of this name, in any case. */
+  project?: string;
+  /** Not those with these ids, or in these files and folders. */
+  ignore?: string | readonly string[];
+  signal?: Signal | null;
+}
+
+/** A result of {@link sessions}: a session, or why a record in its file has none; reading goes on after that. */
+export type SessionResult =
+  | {
+      file: string;
+      /** The format in which it was recorded. */
+      agent: string;
+      /** The name of the folder that it worked in. */
+      project: string | null;
+      /** When it began, in ISO 8601. */
+      createdAt: string | null;
+      trace: ReasoningTrace;
+      /** As that of {@link ReadResult}. */
+      outcome: { success: boolean | null; confidence: number | null };
+      error?: undefined;
+    }
+  | { file: string; error: KnowledgePulseError; trace?: undefined; outcome?: undefined };
+
+/**
+ * Reads the sessions that agents have left on this machine, each once, where
+ * {@link https://github.com/openknowledgepulse/native/blob/main/docs/formats.md | they keep them}, away from the event loop.
+ *
+ * @throws `ERR_INVALID_OPTION`, at once
+ */
+export function sessions(options?: SessionsOptions): AsyncGenerator<SessionResult, void, undefined>;
+
 /**
  * Makes a trace of the messages of one conversation with OpenAI, Anthropic or the AI SDK.
  *

@@ -6,6 +6,7 @@ const { configureEmbedder, embed, embedderStatus } = require('./lib/embedder.js'
 const { readTraces, traceFromMessages } = require('./lib/read-traces.js');
 const { Scorer, evaluateValue } = require('./lib/scorer.js');
 const { select } = require('./lib/select.js');
+const { sessions } = require('./lib/sessions.js');
 const { share } = require('./lib/share.js');
 const { TraceMemory } = require('./lib/trace-memory.js');
 const { VectorCache, _getLocalCache } = require('./lib/vector-cache.js');
@@ -26,6 +27,7 @@ module.exports = {
   evaluateValue,
   readTraces,
   select,
+  sessions,
   share,
   traceFromMessages,
 };

@@ -7,6 +7,7 @@ import type * as embedder from '../lib/embedder.js';
 import type * as reader from '../lib/read-traces.js';
 import type * as scorer from '../lib/scorer.js';
 import type * as choose from '../lib/select.js';
+import type * as machine from '../lib/sessions.js';
 import type * as sharing from '../lib/share.js';
 import type * as postgresStore from '../lib/store/postgres.js';
 import type * as traceMemory from '../lib/trace-memory.js';
@@ -56,6 +57,7 @@ same<Call<typeof clean.clean>, Call<typeof declared.clean>>(true);
 same<Call<typeof choose.select>, Call<typeof declared.select>>(true);
 same<Call<typeof sharing.share>, Call<typeof declared.share>>(true);
 same<Call<typeof reader.readTraces>, Call<typeof declared.readTraces>>(true);
+same<Call<typeof machine.sessions>, Call<typeof declared.sessions>>(true);
 same<Call<typeof reader.traceFromMessages>, Call<typeof declared.traceFromMessages>>(true);
 
 // The names of each entry point, all of which but the class of errors are checked above.
@@ -63,6 +65,6 @@ same<
   keyof typeof declared,
   | ('Scorer' | 'TraceMemory' | 'VectorCache' | 'configureEmbedder' | 'embed' | 'embedderStatus')
   | ('evaluateValue' | '_getLocalCache' | 'clean' | 'cleanPii' | 'select' | 'share' | 'readTraces')
-  | ('traceFromMessages' | 'KnowledgePulseError')
+  | ('sessions' | 'traceFromMessages' | 'KnowledgePulseError')
 >(true);
 same<keyof typeof declaredPostgres, 'PostgresStore'>(true);

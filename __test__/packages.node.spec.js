@@ -334,7 +334,7 @@ test('the other examples of the pages run after it', async () => {
     [...read(page).matchAll(/```js\n(.*?)```/gs)].map(([, script]) => script),
   );
   const [first, ...others] = examples.filter((script) => !script.includes("from 'pg'"));
-  expect(others).toHaveLength(4);
+  expect(others).toHaveLength(3);
   // Each in a scope of its own, and all in one process, because loading the model takes longest.
   const scoped = others.map((script) => {
     const imported = script.replace(/^import (\{.*?\}) from ('.*?');$/gm, 'const $1 = await import($2);');

@@ -56,7 +56,7 @@ test('errors of calls that end on another thread have the stack of their callers
 });
 
 const names =
-  'KnowledgePulseError Scorer TraceMemory VectorCache _getLocalCache clean cleanPii configureEmbedder embed embedderStatus evaluateValue readTraces select share traceFromMessages'.split(
+  'KnowledgePulseError Scorer TraceMemory VectorCache _getLocalCache clean cleanPii configureEmbedder embed embedderStatus evaluateValue readTraces select sessions share traceFromMessages'.split(
     ' ',
   );
 

@@ -16,7 +16,7 @@ const { addon } = require('./loader.js');
 
 /**
  * @import { KnowledgePulseError, ReadResult, ReasoningTrace } from '../index.js'
- * @import { NativeItem, NativeKnown, NativeReadSettings, NativeTraceReader, NativeTraces } from './binding.js'
+ * @import { NativeItem, NativeKnown, NativeReadSettings, NativeSessionInfo, NativeTraceReader, NativeTraces } from './binding.js'
  */
 
 const OPTIONS = { format: oneOf(addon.formatNames()), success: ofType('boolean') };
@@ -27,8 +27,8 @@ const BATCH = 256 * 1024;
 /**
  * A trace or an error, and where it stands in its input.
  *
- * @typedef {Pick<NativeItem, 'file' | 'line' | 'index' | 'format'> & ({ error: KnowledgePulseError, trace?: undefined, known?: undefined }
- *   | { trace: ReasoningTrace, known: { success: boolean, confidence: boolean }, error?: undefined })} PlacedResult
+ * @typedef {Pick<NativeItem, 'file' | 'line' | 'index' | 'format'> & ({ error: KnowledgePulseError, trace?: undefined, known?: undefined, about?: undefined }
+ *   | { trace: ReasoningTrace, known: NativeKnown, about: NativeSessionInfo | null, error?: undefined })} PlacedResult
  */
 
 /** @type {typeof import('../index.js').readTraces} */
@@ -69,7 +69,11 @@ function readPlaced(input, settings = {}, signal) {
   // Resolved now, because the working directory may change before it is read.
   const file = pathOf(input);
   if (file === undefined) return placed(readGiven(input, settings, signal), signal);
-  return placed(readFiles([file], settings, signal), signal, file);
+  return placed(
+    readFiles(() => new addon.NativeTraces([file], settings), signal),
+    signal,
+    file,
+  );
 }
 
 /**
@@ -87,14 +91,13 @@ async function* placed(items, signal, named) {
 }
 
 /**
- * Reads files and folders, or without any the sessions of this machine.
+ * Reads what the addon opens.
  *
- * @param {string[]} paths
- * @param {NativeReadSettings} settings
+ * @param {() => NativeTraces} open
  * @param {AbortSignal | undefined} signal
  */
-async function* readFiles(paths, settings, signal) {
-  const traces = fromAddon(() => new addon.NativeTraces(paths, settings));
+async function* readFiles(open, signal) {
+  const traces = fromAddon(open);
   try {
     yield* allOf(traces, signal);
   } finally {
@@ -180,7 +183,15 @@ async function* readValues(reader, input) {
     try {
       json = JSON.stringify(value) ?? 'null';
     } catch (thrown) {
-      const none = { file: null, format: null, json: null, known: null, skipped: null, unread: null };
+      const none = {
+        file: null,
+        format: null,
+        json: null,
+        known: null,
+        skipped: null,
+        unread: null,
+        about: null,
+      };
       yield { ...none, line: null, index, size: 0, error: reasonOf(thrown) };
       continue;
     }
@@ -197,7 +208,7 @@ async function* readValues(reader, input) {
  * @param {string} [named] the path that was to be read
  * @returns {PlacedResult}
  */
-function resultOf({ file, line, index, format, json, known, error, unread, value }, named) {
+function resultOf({ file, line, index, format, json, known, error, unread, about, value }, named) {
   if (unread !== null) {
     const failure = codedError(Error, 'ERR_IO', `${file} could not be read: ${unread}`);
     if (file === named) throw failure;
@@ -210,7 +221,7 @@ function resultOf({ file, line, index, format, json, known, error, unread, value
     return { file, line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', place + error) };
   }
   const trace = /** @type {ReasoningTrace} */ (json === null ? value : JSON.parse(json));
-  return { file, line, index, format, trace, known: /** @type {NativeKnown} */ (known) };
+  return { file, line, index, format, trace, about, known: /** @type {NativeKnown} */ (known) };
 }
 
 /** @type {typeof import('../index.js').traceFromMessages} */

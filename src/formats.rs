@@ -13,7 +13,7 @@ use napi_derive::napi;
 
 use knowledgepulse_command::{
     scored::Place,
-    traces::{TraceRead, TraceResult, Traces, TracesRequest},
+    traces::{TraceRead, TraceResult, Traces, TracesRequest, Wanted},
 };
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_formats::{
@@ -101,6 +101,16 @@ pub struct NativeItem {
     pub skipped: Option<Utf16String>,
     /// Why the file could not be read to its end.
     pub unread: Option<String>,
+    /// What is told of the session, of a trace in a file.
+    pub about: Option<NativeSessionInfo>,
+}
+
+/// What is told of a session beside its trace.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct NativeSessionInfo {
+    pub agent: String,
+    pub project: Option<String>,
+    pub created_at: Option<String>,
 }
 
 /// Which parts of a trace's outcome are known.
@@ -243,25 +253,55 @@ impl Input {
     }
 }
 
+/// Which sessions of this machine are read.
+#[napi(object, object_to_js = false)]
+pub struct NativeWanted {
+    /// In ISO 8601.
+    pub since: Option<String>,
+    /// None for all.
+    pub agents: Vec<String>,
+    pub project: Option<String>,
+    /// Ids, and files and folders.
+    pub ignored: Vec<String>,
+}
+
 /// Reads files and folders, or the sessions of agents on this machine, in the background.
 #[napi]
 pub struct NativeTraces(Option<Arc<Traces>>);
 
 #[napi]
 impl NativeTraces {
-    /// Begins to read these paths; without any, what is on this machine.
+    /// Begins to read these paths.
     #[napi(constructor, catch_unwind)]
     pub fn new(env: &Env, paths: Vec<String>, settings: NativeReadSettings) -> Result<Self> {
         let opened = settings.format().and_then(|format| {
-            let request = TracesRequest {
+            Self::open(TracesRequest {
                 paths,
                 format,
                 given: settings.given(),
-            };
-            Traces::open(request).map_err(|failure| Error::Internal(failure.message))
+                wanted: Wanted::default(),
+            })
         });
-        let traces = opened.map_err(|error| throw(env, &error))?;
-        Ok(Self(Some(Arc::new(traces))))
+        opened.map_err(|error| throw(env, &error))
+    }
+
+    /// Begins to read the sessions of agents on this machine.
+    #[napi(factory, catch_unwind)]
+    pub fn of_this_machine(env: &Env, wanted: NativeWanted) -> Result<Self> {
+        let agents = wanted
+            .agents
+            .iter()
+            .filter_map(|name| FormatName::from_name(name));
+        let opened = Self::open(TracesRequest {
+            wanted: Wanted {
+                since: wanted.since,
+                agents: agents.collect(),
+                project: wanted.project,
+                ignored: wanted.ignored,
+            },
+            ..TracesRequest::default()
+        });
+        opened.map_err(|error| throw(env, &error))
     }
 
     /// Resolves to the next results, none if they take a while; null at the end. Rejects with `ERR_INVALID_INPUT` for folders without a
@@ -283,6 +323,13 @@ impl NativeTraces {
     }
 }
 
+impl NativeTraces {
+    fn open(request: TracesRequest) -> error::Result<Self> {
+        let traces = Traces::open(request).map_err(|failure| Error::Internal(failure.message))?;
+        Ok(Self(Some(Arc::new(traces))))
+    }
+}
+
 /// Returns a result of reading a path.
 fn native_at((place, result): (Place, TraceResult)) -> NativeItem {
     let mut item = NativeItem {
@@ -292,7 +339,17 @@ fn native_at((place, result): (Place, TraceResult)) -> NativeItem {
         ..NativeItem::default()
     };
     match result {
-        TraceResult::Trace(TraceRead { format, known, json }) => {
+        TraceResult::Trace(TraceRead {
+            format,
+            known,
+            about,
+            json,
+        }) => {
+            item.about = Some(NativeSessionInfo {
+                agent: about.agent,
+                project: about.project,
+                created_at: about.created_at,
+            });
             item.format = Some(format.name());
             item.known = Some(known.into());
             item.json = Some(json);

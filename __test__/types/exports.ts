@@ -23,6 +23,8 @@ import {
   type ScoringWeights,
   type Selection,
   type SelectOptions,
+  type SessionResult,
+  type SessionsOptions,
   type ShareOptions,
   TraceMemory,
   type Visibility,
@@ -89,6 +91,10 @@ export async function others(text: string): Promise<unknown> {
   const id: string | null | undefined = selection.chosen[0]?.id;
   const reading: ReadOptions = { format: 'atif', success: true, signal: null };
   const format: FormatName = 'otel';
+  const machine: SessionsOptions = { since: new Date(), agent: ['codex'], project: 'shop', ignore: 'a' };
+  for await (const { file, error, trace } of native.sessions(machine)) console.log(file, error ?? trace.id);
+  const found: SessionResult[] = [];
+  for await (const session of native.sessions()) found.push(session);
   const results: ReadResult[] = [];
   const inputs: ReadInput[] = [
     text,
@@ -134,7 +140,19 @@ export async function others(text: string): Promise<unknown> {
   const size: number = await store.size();
   await store.flush();
   const scorer = new Scorer({ memory: store });
-  return [id, format, results, cleaned, copy, made, code, size, scorer, cache.maxCosineSimilarity([1])];
+  return [
+    id,
+    format,
+    found,
+    results,
+    cleaned,
+    copy,
+    made,
+    code,
+    size,
+    scorer,
+    cache.maxCosineSimilarity([1]),
+  ];
 }
 
 // What must not compile.

@@ -38,6 +38,7 @@ export const {
   evaluateValue,
   readTraces,
   select,
+  sessions,
   share,
   traceFromMessages,
 } = api;

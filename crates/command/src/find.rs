@@ -113,10 +113,18 @@ impl Found {
 
 /// Returns the sessions on this machine, and the folders and files that they are in.
 pub(crate) fn sessions(messages: &Messages) -> (Inputs, Vec<String>) {
+    sessions_of(|_| true, messages)
+}
+
+/// Returns the sessions of some agents, as [`sessions`] does.
+pub(crate) fn sessions_of(
+    is_wanted: impl Fn(FormatName) -> bool,
+    messages: &Messages,
+) -> (Inputs, Vec<String>) {
     let mut inputs = Inputs::default();
     let mut places = Vec::new();
     let mut all = Found::default();
-    for source in SOURCES {
+    for source in SOURCES.iter().filter(|source| is_wanted(source.format)) {
         let found = Found::on_this_machine(source, messages);
         let here = source.here().into_iter();
         places.extend(

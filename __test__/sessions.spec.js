@@ -1,0 +1,119 @@
+'use strict';
+
+// sessions(): what agents have left in a home folder, with filters. The places are tested in crates/formats.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { KnowledgePulseError, sessions } = require('..');
+const { rejectionOf } = require('./support/refusals.js');
+const { runForResult } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const home = scratchDirectory('sessions');
+
+function write(name, lines) {
+  const file = path.join(home, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  return file;
+}
+
+/** A session of Codex that began on a day of October, and of Claude Code. */
+function codex(day, project) {
+  const timestamp = `2026-10-${day}T09:00:00.000Z`;
+  const said = (role, type, text) => ({ type: 'message', role, content: [{ type, text }] });
+  return write(`.codex/sessions/2026/10/${day}/rollout-2026-10-${day}T09-00-00-${project}.jsonl`, [
+    { timestamp, type: 'session_meta', payload: { id: `${project}-id`, cwd: `/work/${project}` } },
+    { timestamp, type: 'response_item', payload: said('user', 'input_text', `Mend the ${project}`) },
+    { timestamp, type: 'response_item', payload: said('assistant', 'output_text', 'Done.') },
+  ]);
+}
+function claude(day, project) {
+  const common = {
+    sessionId: `${project}-id`,
+    cwd: `/work/${project}`,
+    timestamp: `2026-10-${day}T09:00:00.000Z`,
+  };
+  return write(`.claude/projects/-work-${project}/${project}-id.jsonl`, [
+    {
+      ...common,
+      type: 'user',
+      uuid: 'a',
+      parentUuid: null,
+      message: { role: 'user', content: `Mend the ${project}` },
+    },
+    {
+      ...{ ...common, type: 'assistant', uuid: 'b', parentUuid: 'a' },
+      message: { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] },
+    },
+  ]);
+}
+
+let files;
+beforeAll(() => {
+  files = [claude('05', 'Shop'), codex('10', 'bakery'), codex('20', 'garden')];
+});
+
+/** What is found in the home folder with options, which are an expression. */
+async function found(options) {
+  const { result, stderr } = await runForResult(
+    `
+    const all = [];
+    for await (const { trace, ...rest } of kp.sessions(${options}))
+      all.push({ ...rest, objective: trace?.task.objective });
+    console.log(JSON.stringify(all));
+  `,
+    { env: { HOME: home, USERPROFILE: home, CODEX_HOME: '', CLAUDE_CONFIG_DIR: '', XDG_CONFIG_HOME: '' } },
+  );
+  expect(stderr).toBe('');
+  return result;
+}
+
+test('sessions yields the sessions of all agents, each with what is told of it', async () => {
+  const outcome = { success: null, confidence: null };
+  expect(await found('')).toEqual([
+    {
+      ...{ file: files[0], agent: 'claude-code', project: 'Shop', createdAt: '2026-10-05T09:00:00.000Z' },
+      ...{ outcome, objective: 'Mend the Shop' },
+    },
+    {
+      ...{ file: files[1], agent: 'codex', project: 'bakery', createdAt: '2026-10-10T09:00:00.000Z' },
+      ...{ outcome, objective: 'Mend the bakery' },
+    },
+    expect.objectContaining({ file: files[2], project: 'garden' }),
+  ]);
+});
+
+test.each([
+  ["{ agent: 'codex' }", ['bakery', 'garden']],
+  ["{ agent: ['claude-code', 'pi'] }", ['Shop']],
+  ["{ project: 'shop' }", ['Shop']],
+  ["{ since: '2026-10-10T09:00:00Z' }", ['bakery', 'garden']],
+  ["{ since: new Date('2026-10-10T09:00:00.001Z') }", ['garden']],
+  ["{ since: '2026-10-01', agent: 'codex', ignore: 'garden-id' }", ['bakery']],
+  ["{ ignore: [require('node:os').homedir() + '/.codex'] }", ['Shop']],
+  ["{ since: '2999-01-01' }", []],
+])('sessions(%s) yields those for which all hold', async (options, projects) => {
+  expect((await found(options)).map(({ project }) => project)).toEqual(projects);
+});
+
+test.each([
+  ...['soon', 7, null, Symbol('now'), new Date(Number.NaN)].map((since) => [
+    { since },
+    /^options\.since must be a Date/,
+  ]),
+  [{ agent: 'nobody' }, /^options\.agent must be /],
+  [{ agent: ['codex', 7] }, /^options\.agent\[1\] must be /],
+  [{ project: 7 }, /^options\.project must be a string/],
+  [{ ignore: [7] }, /^options\.ignore\[0\] must be a string/],
+  [{ turns: 7 }, /^options\.turns is not an option/],
+])('sessions refuses the options %p at once', (options, message) => {
+  expect(() => sessions(options)).toThrow(KnowledgePulseError);
+  expect(() => sessions(options)).toThrow(message);
+});
+
+test('sessions yields nothing once its signal has aborted', async () => {
+  const all = sessions({ signal: AbortSignal.abort('enough') });
+  expect(await rejectionOf(all.next())).toBe('enough');
+});
