@@ -27,6 +27,9 @@ is a lower bound, of how many times faster we are. Event loop: by how much a tim
 
 const ORACLE = 'transformers.js';
 
+/** How long an agent thinks between two calls, in milliseconds: by then no thread of the encoder spins any more. */
+const PAUSE_MS = 60;
+
 /** How far a score may be from the oracle's. */
 const TOLERANCES = { fp32: 1e-5, q8: 0.01 };
 
@@ -51,6 +54,18 @@ const groups = {
       fp32: isWide ? 0.7 : 0.85,
       q8: isWide ? 0.3 : 0.55,
     }),
+  'real trace of 512 tokens after a pause, fp32, q8': () =>
+    latencies(
+      'real trace of 512 tokens after a pause',
+      'long',
+      1,
+      rounds(40, 8),
+      {
+        fp32: isWide ? 0.7 : 0.85,
+        q8: isWide ? 0.3 : 0.55,
+      },
+      PAUSE_MS,
+    ),
   'event loop late meanwhile, fp32, q8': stalls,
   'trace of 5 short steps, fp32, q8': () =>
     latencies('trace of 5 short steps', 'short', 8, rounds(60, 10), {
@@ -189,8 +204,9 @@ function againstOracle(name, unit, samples, targets) {
  * @param {number} perTurn
  * @param {number} count of rounds
  * @param {{ fp32: number, q8: number }} most the greatest ratios
+ * @param {number} [pause] milliseconds of rest before each trace
  */
-function latencies(name, kind, perTurn, count, { fp32, q8 }) {
+function latencies(name, kind, perTurn, count, { fp32, q8 }, pause = 0) {
   return withScorers(async (sides) => {
     const traces = (/** @type {number} */ round) =>
       Array.from({ length: perTurn }, (_, call) => {
@@ -199,7 +215,7 @@ function latencies(name, kind, perTurn, count, { fp32, q8 }) {
       });
     await assertAgreement(sides, traces(0));
     const samples = await interleave(sides, count, async (side, round) => {
-      const { milliseconds } = await side.ask('score', { traces: traces(round) });
+      const { milliseconds } = await side.ask('score', { traces: traces(round), pause });
       return milliseconds;
     });
     return againstOracle(name, 'ms', samples, { fp32: { most: fp32 }, q8: { most: q8 } });

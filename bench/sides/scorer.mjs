@@ -1,6 +1,8 @@
 // The sides that score: `ours`, and `oracle`, which is transformers.js on the main thread with its default session options, and
 // the arithmetic in JavaScript.
 
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { loadPipeline } from '../../__test__/oracle/pipeline.mjs';
 import { OracleScorer, textOf } from '../../__test__/oracle/score.js';
 import { modelDirectory } from '../../__test__/support/paths.js';
@@ -78,11 +80,12 @@ serve({
     return { milliseconds, score };
   },
 
-  /** One after another, each timed. */
-  async score({ traces }) {
+  /** One after another, each timed, after a pause of so many milliseconds. */
+  async score({ traces, pause = 0 }) {
     const milliseconds = [];
     const scores = [];
     for (const trace of traces.map(makeTrace)) {
+      if (pause > 0) await sleep(pause);
       const [time, score] = await timed(() => scorer.evaluate(trace));
       milliseconds.push(time);
       scores.push(score);

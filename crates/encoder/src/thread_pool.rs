@@ -14,15 +14,18 @@ use std::{
     time::{Duration, Instant},
 };
 
+use knowledgepulse_os as os;
+
 use crate::error::{Error, Result};
 
 /// How long a helper spins after a pass before it sleeps: a call that follows another comes within that time, and waking a thread
 /// takes from 40 µs to 2 ms in a virtual machine.
 const IDLE: Duration = Duration::from_micros(300);
 
-/// How long a thread spins within a pass, where the others are about to finish, before it sleeps. Longer, it would keep the processor
-/// from a helper that the system has put on the same one. And it never yields: Linux then takes a whole slice from it (since 6.18).
-const PATIENCE: Duration = Duration::from_micros(100);
+/// How long a thread spins within a pass, where the others are about to finish, before it sleeps: each sleep is a chance to wake on a
+/// processor that another thread of the pass uses. And it never yields: Linux then takes a whole slice from it (since 6.18). DESIGN.md has
+/// the figures.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// The work for a part: takes the numbers of the thread, the step and the part. The first error ends the pass.
 pub(crate) type Work = Box<dyn Fn(usize, usize, usize) -> Result<()> + Send + Sync>;
@@ -121,6 +124,7 @@ impl Shared {
             let pass = order.pass.clone();
             drop(order);
             if let Some(pass) = pass {
+                os::leave(pass.waker.load(Ordering::Relaxed));
                 pass.take_part(number);
             }
         }
@@ -138,6 +142,8 @@ struct Pass {
     /// How many are done, or left out after an error.
     done: AtomicUsize,
     sleepers: AtomicUsize,
+    /// The processor of the thread that has woken others last, which they leave to it.
+    waker: AtomicUsize,
     lock: Mutex<()>,
     wake: Condvar,
     failure: Mutex<Option<Error>>,
@@ -157,6 +163,7 @@ impl Pass {
             next: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             sleepers: AtomicUsize::new(0),
+            waker: AtomicUsize::new(os::processor()),
             lock: Mutex::default(),
             wake: Condvar::new(),
             failure: Mutex::default(),
@@ -199,6 +206,7 @@ impl Pass {
     fn finish(&self, parts: usize) {
         let done = self.done.fetch_add(parts, Ordering::SeqCst) + parts;
         if self.sleepers.load(Ordering::SeqCst) > 0 && self.steps.contains(&done) {
+            self.waker.store(os::processor(), Ordering::Relaxed);
             drop(lock(&self.lock));
             self.wake.notify_all();
         }
@@ -218,6 +226,8 @@ impl Pass {
             guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
         self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        drop(guard);
+        os::leave(self.waker.load(Ordering::Relaxed));
     }
 }
 

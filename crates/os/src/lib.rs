@@ -51,3 +51,74 @@ pub fn stand_back() {
 /// Does nothing: elsewhere the nice value belongs to the whole process.
 #[cfg(not(target_os = "linux"))]
 pub fn stand_back() {}
+
+/// Returns the number of the processor that this thread runs on at the moment; the same for all where the system does not tell.
+#[cfg(target_os = "linux")]
+#[must_use]
+pub fn processor() -> usize {
+    // SAFETY: the call has no arguments and touches no memory.
+    usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
+}
+
+/// Returns 0.
+#[cfg(not(target_os = "linux"))]
+#[must_use]
+pub fn processor() -> usize {
+    0
+}
+
+/// Moves this thread to another processor if it runs on `processor` and may run on others. Linux likes to wake a thread on the processor
+/// of the thread that wakes it, though another one is idle, and leaves both there for milliseconds.
+#[cfg(target_os = "linux")]
+pub fn leave(processor: usize) {
+    if self::processor() != processor {
+        return;
+    }
+    // SAFETY: a set of processors is plain bits, for which zeros are the empty set, and the calls are told its size. The number comes from
+    // the system, and `CPU_CLR` checks that it is within the set. The thread may run where it could before: if the second call were refused,
+    // it would lose one of several.
+    unsafe {
+        let size = size_of::<libc::cpu_set_t>();
+        let mut allowed = std::mem::zeroed::<libc::cpu_set_t>();
+        if libc::sched_getaffinity(0, size, &raw mut allowed) != 0 || libc::CPU_COUNT(&allowed) < 2 {
+            return;
+        }
+        let mut others = allowed;
+        libc::CPU_CLR(processor, &mut others);
+        if libc::sched_setaffinity(0, size, &raw const others) == 0 {
+            libc::sched_setaffinity(0, size, &raw const allowed);
+        }
+    }
+}
+
+/// Does nothing.
+#[cfg(not(target_os = "linux"))]
+pub fn leave(_processor: usize) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    /// The processors that this thread may run on.
+    fn allowed() -> Vec<usize> {
+        // SAFETY: as in `leave`; the numbers are within the set.
+        unsafe {
+            let mut set = std::mem::zeroed::<libc::cpu_set_t>();
+            assert_eq!(
+                libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set),
+                0
+            );
+            (0..libc::CPU_SETSIZE as usize)
+                .filter(|number| libc::CPU_ISSET(*number, &set))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn a_thread_that_leaves_a_processor_may_still_return_to_it() {
+        let before = allowed();
+        assert!(before.contains(&super::processor()));
+        for processor in before.iter().copied().chain([usize::MAX]) {
+            super::leave(processor);
+            assert_eq!(allowed(), before);
+        }
+    }
+}
