@@ -15,6 +15,8 @@ pub enum Part {
     Command,
     /// Words of the program.
     Context,
+    /// The program says that the user has stopped the agent.
+    Stopped,
 }
 
 /// Tags whose contents are the program's, wherever they stand; those that end in `*` are beginnings of tags.
@@ -92,9 +94,11 @@ const WRAPPERS: &[&str] = &["task", "feedback", "answer"];
 /// Headings before the user's words, before which all is the program's.
 const HEADINGS: &[&str] = &["## My request for Codex:", "## My request for Claude:"];
 
+/// How parts begin by which a program says that the user has stopped the agent.
+const STOPPED: [&str; 2] = ["[Request interrupted by user", "<turn_aborted>"];
+
 /// How parts begin that are the program's to their end.
 const BEGINNINGS: &[&str] = &[
-    "[Request interrupted by user",
     "This session is being continued from a previous conversation that ran out of context",
     "# AGENTS.md instructions",
     "[CONTEXT COMPACTION",
@@ -132,6 +136,12 @@ const MOST_BROKEN: usize = 16;
 /// Splits a part of a user's turn by whose words they are. A text without words of a program stays as it is.
 #[must_use]
 pub fn parts_of(part: Text) -> Vec<Part> {
+    if STOPPED
+        .iter()
+        .any(|beginning| part.trim_start().starts_with(beginning))
+    {
+        return vec![Part::Stopped];
+    }
     if is_of_program(&part) {
         return vec![Part::Context];
     }

@@ -418,6 +418,7 @@ impl Events {
                 Part::Told(text) => self.say(TextKind::Told, text),
                 Part::Command => self.leave_out("command of the program"),
                 Part::Context => self.leave_out("context of the program"),
+                Part::Stopped => self.leave_out("interruption"),
             }
         }
         // A turn that had other words too is none where nothing of the user's is left.

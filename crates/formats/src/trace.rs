@@ -5,7 +5,8 @@
 use std::{borrow::Cow, collections::HashMap, fmt::Write, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, parse_str, units_of};
-use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
+use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, facts::INTERRUPTED};
+pub use knowledgepulse_trace::{facts::REASONING, roles::UNANSWERED};
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
@@ -24,12 +25,6 @@ pub const DEFAULT_SUCCESS: bool = false;
 /// The confidence of such a trace.
 pub const DEFAULT_CONFIDENCE: f64 = 0.5;
 
-/// How a trace counts calls that have no result among what was left out of it.
-pub const UNANSWERED: &str = "call without a result";
-
-/// The field of `metadata.imported` with the places of the steps that are reasoning, which the user did not see.
-pub const REASONING: &str = "reasoning";
-
 /// The field of `metadata.imported` with the names that the format gave, by which a session is known that has grown.
 pub const SESSION: &str = "session";
 
@@ -41,6 +36,16 @@ pub fn known_of(trace: &Value) -> Known {
         success: is_known("success"),
         confidence: is_known("confidence"),
     }
+}
+
+/// Returns the name of the project that a session is of: that of the folder in which its agent ran.
+#[must_use]
+pub fn project_of(trace: &Value) -> Option<&str> {
+    let folder = trace
+        .at(&["metadata", "imported", "cwd"])
+        .and_then(Value::as_str)?;
+    let name = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
+    name.filter(|name| !name.is_empty())
 }
 
 /// How many names of left-out parts are told apart: files decide which names there are.
@@ -185,6 +190,9 @@ static UNDO: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"^(?:event|record|item|line) [^ ]*(?i-u:undo|rewind|roll_?back|rolled_?back|revert)")
 });
 
+/// How events are named that stop the agent.
+static STOPPED: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i-u:abort|interrupt|cancel)"));
+
 /// Puts a trace together.
 #[derive(Debug, Default)]
 pub(crate) struct TraceBuilder {
@@ -196,6 +204,8 @@ pub(crate) struct TraceBuilder {
     summary: Option<usize>,
     /// The steps that are reasoning.
     reasoning: Vec<usize>,
+    /// The last step before the user stopped the agent.
+    interrupted: Option<usize>,
     /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
     calls: HashMap<Text, Calls>,
@@ -274,6 +284,9 @@ impl TraceBuilder {
         let mut name = what.into();
         if units_of(&name) > NAME_LENGTH {
             name = with_end(cut(&name, NAME_LENGTH), "…");
+        }
+        if STOPPED.is_match(&name) {
+            self.interrupted = self.steps.len().checked_sub(1);
         }
         let is_new = !self.left_out.iter().any(|(other, _)| *other == name);
         if is_new && self.left_out.len() >= MAX_COUNTED {
@@ -560,6 +573,10 @@ impl TraceBuilder {
             #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
             let places = self.reasoning.iter().map(|at| (*at as f64).into());
             imported.insert(REASONING, places.collect::<Vec<Value>>());
+        }
+        if let Some(at) = self.interrupted {
+            #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
+            imported.insert(INTERRUPTED, at as f64);
         }
         if !self.left_out.is_empty() {
             #[allow(clippy::cast_precision_loss)] // Nothing is left out so often.

@@ -246,7 +246,7 @@ fn block(lines: &[Value], settings: &Settings) -> String {
         facts.extend(texts.map(|(text, count)| (format!("{title} {text}"), count.to_string())));
     }
     for (title, field) in [
-        ("turns of users", "turns"),
+        ("turns of users", "user_turns"),
         ("tokens (bytes / 4)", "tokens"),
         ("calls of tools", "calls"),
         ("calls that failed", "failed_calls"),

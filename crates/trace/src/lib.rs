@@ -1,11 +1,15 @@
 //! The reasoning trace, reduced to the fields that the scorer reads.
 
 pub mod digest;
+pub mod facts;
 pub mod features;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
 pub mod json;
 pub mod label;
+mod phrases;
+pub mod roles;
+mod shell;
 pub mod signs;
 pub mod text;
 pub mod words;

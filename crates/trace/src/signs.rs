@@ -3,9 +3,10 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
-
-use crate::{StepKind, Trace};
+use crate::{
+    StepKind, Trace,
+    phrases::{Phrases, first},
+};
 
 /// The characters of a tool's result that are searched for words of an error.
 const MOST_OF_RESULT: usize = 4_000;
@@ -59,56 +60,8 @@ impl Signs {
 
 #[allow(clippy::cast_precision_loss)] // No text has 2^53 characters.
 fn hedging(text: &str) -> f64 {
-    let hedges = HEDGES.found(text).count() as f64;
+    let hedges = HEDGES.count_in(text) as f64;
     hedges / (1.0 + text.chars().count() as f64 / 100.0).sqrt()
-}
-
-/// Returns the beginning of a text.
-fn first(text: &str, characters: usize) -> &str {
-    let end = text.char_indices().nth(characters);
-    &text[..end.map_or(text.len(), |(end, _)| end)]
-}
-
-/// Phrases that are found as whole words, in any case. Those in a script without spaces between words, or with endings, are found anywhere.
-struct Phrases(Option<AhoCorasick>);
-
-impl Phrases {
-    /// Returns the phrases of lists with `|` between them.
-    fn of<'l>(lists: impl Iterator<Item = &'l str>) -> Self {
-        let phrases = lists.flat_map(|list| list.split('|'));
-        let mut builder = AhoCorasick::builder();
-        // It fails for more phrases than a file of this repository has; a test uses both lists.
-        Self(builder.match_kind(MatchKind::LeftmostLongest).build(phrases).ok())
-    }
-
-    fn found(&self, text: &str) -> impl Iterator<Item = ()> {
-        let text = text.to_lowercase();
-        let found: Vec<_> = self
-            .0
-            .iter()
-            .flat_map(|automaton| automaton.find_iter(&text))
-            .collect();
-        let is_whole = move |found: &aho_corasick::Match| {
-            let (before, phrase) = text.split_at(found.start());
-            let (phrase, after) = phrase.split_at(found.len());
-            let is_joined = |inner: Option<char>, outer: Option<char>| {
-                inner.is_some_and(is_apart)
-                    && outer.is_some_and(|c| c == '_' || c.is_alphanumeric() && is_apart(c))
-            };
-            !is_joined(phrase.chars().next(), before.chars().next_back())
-                && !is_joined(phrase.chars().next_back(), after.chars().next())
-        };
-        found.into_iter().filter(is_whole).map(|_| ())
-    }
-
-    fn are_in(&self, text: &str) -> bool {
-        self.found(text).next().is_some()
-    }
-}
-
-/// Whether spaces separate words in the script of a character: not in those of China and Japan. Words of Hangul have endings.
-fn is_apart(c: char) -> bool {
-    !matches!(c, '\u{1100}'..='\u{11FF}' | '\u{2E80}'..='\u{A4CF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..)
 }
 
 #[cfg(test)]
@@ -182,7 +135,7 @@ mod tests {
             ("לצערי לא הצלחתי", 2),
         ];
         for (text, hedges) in texts {
-            assert_eq!(HEDGES.found(text).count(), hedges, "{text}");
+            assert_eq!(HEDGES.count_in(text), hedges, "{text}");
         }
         let languages = include_str!("../tables/hedges.tsv")
             .lines()

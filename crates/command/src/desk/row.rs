@@ -3,11 +3,15 @@
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_share::Shown;
+use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use super::excerpt::{NAME_LENGTH, excerpt_of, name_of};
-use crate::show::{
-    review::{personal_of, secrets_of, told},
-    values::{IntoValue, list},
+use crate::{
+    json_object,
+    show::{
+        review::{personal_of, secrets_of, told},
+        values::{IntoValue, list},
+    },
 };
 
 /// The longest objective of the list, in UTF-16 code units.
@@ -35,10 +39,18 @@ pub(super) fn of(shown: &Shown, format: FormatName, size: usize) -> Object {
         "began",
         text(&["metadata", "created_at"]).and_then(name_of).into_value(),
     );
-    row.insert("turns", about("turns"));
+    row.insert("turns", about("user_turns"));
     row.insert("calls", about("calls"));
     row.insert("failedCalls", about("failed_calls"));
     row.insert("tokens", (size / BYTES_PER_TOKEN).into_value());
+    let facts = facts_of(&shown.trace).into_iter();
+    let facts = facts.filter(|fact| fact.kind != FactKind::Answered);
+    row.insert(
+        "facts",
+        list(facts.map(|fact| {
+            json_object! { "words": fact.words(), "good": fact.kind.is_good() }
+        })),
+    );
     row.insert("replaced", told(&shown.redactions));
     row.insert("secrets", secrets_of(&shown.redactions).into_value());
     row.insert("personal", personal_of(&shown.redactions).into_value());

@@ -15,7 +15,7 @@ use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_formats::{
     date,
     reader::OfNoFormat,
-    trace::{SESSION, known_of},
+    trace::{SESSION, known_of, project_of},
 };
 use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::{Text, Value, cut};
@@ -26,6 +26,7 @@ use knowledgepulse_score::{
 };
 use knowledgepulse_trace::{
     Trace,
+    facts::facts_of,
     json::{self, Texts},
     label::Label,
 };
@@ -168,11 +169,14 @@ impl Preparation {
         let about = TraceInfo {
             format,
             agent: agent.map_or_else(|| format.name().into(), |agent| cut(agent, EXCERPT_LENGTH).into()),
+            project: project_of(&value).map(|name| cut(name, EXCERPT_LENGTH).into()),
             when: when
                 .and_then(date::parse)
                 .map(date::to_iso)
                 .filter(|when| *when < self.began),
             steps: steps.map_or(0, |steps| steps.len() as u64),
+            turns: facts.outcome.signs.turns as u64,
+            facts: facts_of(&value),
             success: facts.outcome.success,
             has_confidence: known.confidence,
             id: value.get("id").and_then(Value::as_text).cloned(),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use knowledgepulse_formats::{FormatName, PARENT, reader::EARLIER_COPIES};
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::Breakdown;
+use knowledgepulse_trace::facts::{Fact, FactKind};
 
 /// Where a record is.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,10 +32,16 @@ pub struct TraceInfo {
     pub format: FormatName,
     /// The agent: the format in which it was recorded at first.
     pub agent: Text,
+    /// The name of the folder in which the agent ran; `None` if that is not known.
+    pub project: Option<Text>,
     /// When it began, in ISO 8601; `None` if that is not known.
     pub when: Option<String>,
     /// How many steps it has.
     pub steps: u64,
+    /// How many turns the agent has.
+    pub turns: u64,
+    /// What is observed in it.
+    pub facts: Vec<Fact>,
     /// Whether it succeeded; `None` if that is not known.
     pub success: Option<bool>,
     /// Whether its confidence is known.
@@ -47,6 +54,14 @@ pub struct TraceInfo {
     pub domain: Text,
     /// Whose run it is.
     pub run: RunInfo,
+}
+
+impl TraceInfo {
+    /// Returns the facts in words, such as `tests passed`; not that a session ends with an answer, as most do.
+    pub(crate) fn facts_in_words(&self) -> Vec<String> {
+        let told = self.facts.iter().filter(|fact| fact.kind != FactKind::Answered);
+        told.map(|fact| fact.words()).collect()
+    }
 }
 
 /// What a session is to others.

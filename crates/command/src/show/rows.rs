@@ -15,7 +15,7 @@ use crate::{
     show::{
         breakdown::value_of,
         printable::{MOST_UNITS, decimal, fixed, label_of, rounded},
-        values::IntoValue,
+        values::{IntoValue, list},
     },
 };
 
@@ -37,20 +37,26 @@ pub(crate) enum Format {
 const SINGLE_DECIMALS: u8 = 6;
 
 /// What rows tell of a trace.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 15] = [
     "source",
     "line",
     "index",
     "id",
     "objective",
     "agent",
+    "project",
     "when",
     "steps",
+    "turns",
+    "facts",
     "success",
     "domain",
     "score",
     "format",
 ];
+/// The place of `facts` among them, which CSV has in words.
+const FACTS: usize = 10;
+
 const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcomeConfidence,profile,\
     complexityWeight,noveltyWeight,toolDiversityWeight,outcomeConfidenceWeight,\
     composite,overrides,noveltyBasis,nearestLabel,nearestSimilarity,tokens,truncated";
@@ -115,6 +121,7 @@ impl Rows {
 
     fn csv_cells(&self, scored: &Scored) -> Vec<Value> {
         let mut cells = values_of(scored).to_vec();
+        cells[FACTS] = scored.about.facts_in_words().join("; ").into();
         if !self.explains {
             return cells;
         }
@@ -160,8 +167,11 @@ fn values_of(
         about.id.clone().into_value(),
         about.objective.clone().into(),
         about.agent.clone().into(),
+        about.project.clone().into_value(),
         about.when.as_deref().into_value(),
         about.steps.into_value(),
+        about.turns.into_value(),
+        list(about.facts.iter().map(|fact| fact.to_value())),
         about.success.into_value(),
         about.domain.clone().into(),
         breakdown.score.into(),
@@ -281,6 +291,7 @@ mod tests {
         dimensions::ByDimension,
         weights::{Profile, contributions},
     };
+    use knowledgepulse_trace::facts::{Fact, FactKind};
     use proptest::prelude::*;
 
     use super::*;
@@ -303,8 +314,15 @@ mod tests {
             about: TraceInfo {
                 format: FormatName::Trace,
                 agent: "codex".into(),
+                project: None,
                 when: Some("2026-10-01T00:00:00.000Z".into()),
                 steps: 2,
+                turns: 1,
+                facts: vec![Fact {
+                    kind: FactKind::Committed,
+                    step: 1,
+                    count: 2,
+                }],
                 success: None,
                 has_confidence: true,
                 id: Some("t1".into()),
@@ -368,7 +386,7 @@ mod tests {
         let mut rows = Rows::new(Format::Csv, true);
         assert_eq!(
             rows.row(&one(), None),
-            "a.jsonl,3,1,t1,\" Fix\nit\",codex,2026-10-01T00:00:00.000Z,2,,'=code,0.46875,trace,0.5,0,0.25,1,code,0.25,0.35,0.15,0.25,\
+            "a.jsonl,3,1,t1,\" Fix\nit\",codex,,2026-10-01T00:00:00.000Z,2,1,committed,,'=code,0.46875,trace,0.5,0,0.25,1,code,0.25,0.35,0.15,0.25,\
              0.4125,recovery-bonus,cache,t0,1,512,true\n"
         );
     }

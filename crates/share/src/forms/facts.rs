@@ -1,7 +1,8 @@
 //! What a manifest tells of a session, beside its words.
 
-use knowledgepulse_formats::trace::{SESSION, UNANSWERED};
+use knowledgepulse_formats::trace::{SESSION, UNANSWERED, project_of};
 use knowledgepulse_json::{Object, Value};
+use knowledgepulse_trace::facts::Fact;
 
 use super::{
     messages::recorded_tools,
@@ -38,17 +39,16 @@ pub(crate) fn facts_of(trace: &Value) -> Object {
     facts.insert("session_id", session_of(trace));
     facts.insert(SESSION, imported(SESSION).map_or(Value::Null, Value::from));
     facts.insert("model", model_of(trace).unwrap_or_default());
-    let folder = imported("cwd").unwrap_or_default();
-    let project = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
-    let project = project.filter(|project| !project.is_empty());
-    facts.insert("project", project.map_or(Value::Null, Value::from));
+    facts.insert("project", project_of(trace).map_or(Value::Null, Value::from));
     facts.insert("steps", number_of(steps.len() as u64));
-    facts.insert("turns", number_of(users));
+    facts.insert("user_turns", number_of(users));
     facts.insert("calls", number_of(calls));
     facts.insert("failed_calls", number_of(failed));
     facts.insert("calls_without_result", left_out(|name| name == UNANSWERED));
     facts.insert("ends_with_answer", turns.last().is_some_and(is_answer));
     facts.insert("pictures", left_out(|name| name.contains("image")));
+    let observed = knowledgepulse_trace::facts::facts_of(trace).into_iter();
+    facts.insert("facts", observed.map(Fact::to_value).collect::<Vec<_>>());
     let tools = if recorded_tools(trace).is_some() {
         "recorded"
     } else {

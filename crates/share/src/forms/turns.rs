@@ -2,9 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use knowledgepulse_formats::trace::{REASONING, UNANSWERED};
+use knowledgepulse_formats::trace::REASONING;
 use knowledgepulse_json::{Object, Text, Value};
-use knowledgepulse_trace::OBJECTIVE_OF_FIRST_STEP;
+use knowledgepulse_trace::{
+    OBJECTIVE_OF_FIRST_STEP,
+    roles::{Role, roles_of},
+};
 
 /// A turn of a conversation.
 #[derive(Debug, PartialEq)]
@@ -70,13 +73,11 @@ fn text_of(value: Option<&Value>) -> Text {
     value.and_then(Value::as_text).cloned().unwrap_or_default()
 }
 
-/// Returns the turns of a trace, in its order. Results go to the calls before them in turn.
+/// Returns the turns of a trace, in its order.
 pub fn turns_of(trace: &Value) -> Vec<Turn> {
-    let unanswered = trace.at(&["metadata", "imported", "left_out", UNANSWERED]);
     let reasoning = trace.at(&["metadata", "imported", REASONING]);
     let reasoning = reasoning.and_then(Value::as_array).unwrap_or_default();
     let mut turns = Turns {
-        unanswered: unanswered.and_then(Value::as_number).unwrap_or_default(),
         reasoning: reasoning.iter().filter_map(Value::as_number).collect(),
         ..Turns::default()
     };
@@ -88,7 +89,9 @@ pub fn turns_of(trace: &Value) -> Vec<Turn> {
         turns.list.push(Turn::User(objective));
     }
     let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
-    (0..).zip(steps).for_each(|(at, step)| turns.add(at, step));
+    for (at, (step, role)) in steps.iter().zip(roles_of(trace)).enumerate() {
+        turns.add(at, step, role);
+    }
     turns.list
 }
 
@@ -113,41 +116,35 @@ pub(crate) fn results_behind_calls(turns: Vec<Turn>) -> Vec<Turn> {
 #[derive(Default)]
 struct Turns {
     list: Vec<Turn>,
-    calls: usize,
-    /// The ids and tools of calls without a result so far.
-    waiting: VecDeque<(String, Text)>,
-    /// How many of the calls have no result.
-    unanswered: f64,
+    /// The ids and tools of the calls, by their steps.
+    calls: HashMap<usize, (String, Text)>,
     /// The places of the steps that are reasoning, in their order.
     reasoning: VecDeque<f64>,
 }
 
 impl Turns {
-    fn add(&mut self, at: u32, step: &Value) {
-        let is_reasoning = self.reasoning.front() == Some(&f64::from(at));
+    #[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
+    fn add(&mut self, at: usize, step: &Value, role: Role) {
+        let is_reasoning = self.reasoning.front() == Some(&(at as f64));
         if is_reasoning {
             self.reasoning.pop_front();
         }
         let content = text_of(step.get("content"));
-        let tool = step.at(&["tool", "name"]).and_then(Value::as_text);
-        let kind = step.get("type").and_then(Value::as_str).unwrap_or_default();
-        match (tool, kind) {
-            (Some(tool), _) => self.call(step, tool, content),
-            (None, "observation") if self.waiting.is_empty() => self.list.push(Turn::User(content)),
-            (None, "observation" | "error_recovery") => self.answer(content, kind == "error_recovery"),
-            _ if is_reasoning => self.speak(Said {
+        let failed = step.get("type").and_then(Value::as_str) == Some("error_recovery");
+        match role {
+            Role::Call => self.call(at, step, content),
+            Role::User => self.list.push(Turn::User(content)),
+            Role::Result(call) => self.answer(call, content, failed),
+            Role::Agent if is_reasoning => self.speak(Said {
                 reasoning: content,
                 ..Said::default()
             }),
-            _ => self.say(content),
+            Role::Agent => self.say(content),
         }
     }
 
-    /// Adds a turn of the agent. A call that waits while the agent goes on is one of those without a result.
+    /// Adds a turn of the agent.
     fn speak(&mut self, said: Said) {
-        while self.unanswered > 0.0 && self.waiting.pop_front().is_some() {
-            self.unanswered -= 1.0;
-        }
         self.list.push(Turn::Agent(said));
     }
 
@@ -159,9 +156,9 @@ impl Turns {
         }
     }
 
-    fn call(&mut self, step: &Value, tool: &Text, content: Text) {
-        self.calls += 1;
-        let id = format!("call_{}", self.calls);
+    fn call(&mut self, at: usize, step: &Value, content: Text) {
+        let id = format!("call_{}", self.calls.len() + 1);
+        let tool = text_of(step.at(&["tool", "name"]));
         let input = step
             .get("input")
             .and_then(Value::as_object)
@@ -173,26 +170,18 @@ impl Turns {
         } else if !matches!(self.list.last(), Some(Turn::Agent(_))) {
             self.speak(Said::default());
         }
-        let call = Call {
-            id: id.clone(),
-            tool: tool.clone(),
-            input,
-        };
+        self.calls.insert(at, (id.clone(), tool.clone()));
         if let Some(Turn::Agent(said)) = self.list.last_mut() {
-            said.calls.push(call);
+            said.calls.push(Call { id, tool, input });
         }
-        self.waiting.push_back((id, tool.clone()));
         if let Some(result) = step.get("output_summary").and_then(Value::as_text) {
-            self.waiting.rotate_right(1);
-            self.answer(result.clone(), false);
+            self.answer(Some(at), result.clone(), false);
         }
     }
 
-    fn answer(&mut self, text: Text, failed: bool) {
-        let (id, tool) = self
-            .waiting
-            .pop_front()
-            .unwrap_or_else(|| (Answer::OF_NO_CALL.into(), "unknown".into()));
+    fn answer(&mut self, call: Option<usize>, text: Text, failed: bool) {
+        let known = call.and_then(|call| self.calls.get(&call)).cloned();
+        let (id, tool) = known.unwrap_or_else(|| (Answer::OF_NO_CALL.into(), "unknown".into()));
         self.list.push(Turn::Result(Answer {
             id,
             tool,

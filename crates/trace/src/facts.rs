@@ -1,0 +1,714 @@
+//! What is observed in a session, and where: a pure function of what was said. Facts are no outcome: docs/what-a-score-means.md has how
+//! well they tell success. `tables/commands.tsv` says what commands do, and `tables/words.tsv` which words tell what.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::LazyLock,
+};
+
+use knowledgepulse_error::named;
+use knowledgepulse_json::{Value, object};
+use regex::Regex;
+
+use crate::{
+    phrases::{Phrases, first},
+    roles::{Role, roles_of},
+    shell::{commands_of, length_of, program_of},
+};
+
+/// The field of `metadata.imported` with the places of the steps that are reasoning, which the user did not see.
+pub const REASONING: &str = "reasoning";
+
+/// The field of `metadata.imported` with the last step before the user stopped the agent.
+pub const INTERRUPTED: &str = "interrupted";
+
+/// So much of the beginning and of the end of a result tells how it ended, in characters and bytes.
+const BEGINNING: usize = 1_000;
+const END: usize = 4_000;
+
+/// So much is read of what the user and the agent said last, in characters: the rest is mostly quoted.
+const LAST_WORDS: usize = 400;
+const LAST_MESSAGE: usize = 4_000;
+
+named! {
+    /// What is observed, with its words. How tests, a build and a linter ended is that of their last run.
+    pub enum FactKind {
+        /// Tests ran, and passed.
+        TestsPassed = "tests passed",
+        /// Tests ran, and failed.
+        TestsFailed = "tests failed",
+        /// Tests ran, and their output does not say how they ended.
+        TestsRan = "tests ran",
+        /// A build or a type check ended without an error.
+        BuildPassed = "build passed",
+        /// A build or a type check failed.
+        BuildFailed = "build failed",
+        /// A linter found nothing.
+        LintPassed = "lint passed",
+        /// A linter found something.
+        LintFailed = "lint failed",
+        /// A commit was made.
+        Committed = "committed",
+        /// Commits were pushed.
+        Pushed = "pushed",
+        /// A pull request or a merge request was opened.
+        PullRequest = "pull request",
+        /// The user's last words thank or praise.
+        Thanked = "thanked",
+        /// The user's last words correct the agent.
+        Corrected = "corrected",
+        /// The user stopped the agent, which said nothing after that.
+        Interrupted = "interrupted",
+        /// The agent's last message says that it did not manage.
+        GaveUp = "gave up",
+        /// Calls failed in the last third of the results.
+        LateErrors = "late errors",
+        /// The last step is a message of the agent.
+        Answered = "answered",
+    }
+}
+
+/// A fact about a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fact {
+    /// What is observed.
+    pub kind: FactKind,
+    /// The step where it is seen last, from 0.
+    pub step: usize,
+    /// How often: runs of tests, commits, errors. At least 1.
+    pub count: usize,
+}
+
+impl FactKind {
+    /// Returns whether it speaks for the session; `None` if neither. It is no verdict.
+    #[must_use]
+    pub fn is_good(self) -> Option<bool> {
+        match self {
+            Self::TestsPassed | Self::BuildPassed | Self::LintPassed | Self::Thanked => Some(true),
+            Self::TestsFailed | Self::BuildFailed | Self::LintFailed => Some(false),
+            Self::Corrected | Self::Interrupted | Self::GaveUp | Self::LateErrors => Some(false),
+            Self::TestsRan | Self::Committed | Self::Pushed | Self::PullRequest | Self::Answered => None,
+        }
+    }
+}
+
+impl Fact {
+    /// Returns the fact in words, such as `tests passed` or `3 late errors`.
+    #[must_use]
+    pub fn words(self) -> String {
+        match (self.kind, self.count) {
+            (FactKind::LateErrors, 1) => "1 late error".into(),
+            (FactKind::LateErrors, count) => format!("{count} late errors"),
+            (kind, _) => kind.name().into(),
+        }
+    }
+
+    /// Returns the fact as JSON: `{"name", "step", "count"}`.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
+    pub fn to_value(self) -> Value {
+        object([
+            ("name", self.kind.name().into()),
+            ("step", (self.step as f64).into()),
+            ("count", (self.count as f64).into()),
+        ])
+    }
+}
+
+/// Returns the facts about a trace in JSON, in the order of [`FactKind`].
+#[must_use]
+pub fn facts_of(trace: &Value) -> Vec<Fact> {
+    let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
+    let roles = roles_of(trace);
+    let mut facts = BTreeMap::new();
+    for (at, role) in roles.iter().enumerate() {
+        if let Role::Result(Some(call)) = *role {
+            let result = End::of(&steps[at]);
+            for action in actions_of(&steps[call]) {
+                result.note(action, at, &mut facts);
+            }
+        }
+    }
+    let text = |at: usize| content_of(&steps[at]);
+    let last = |is_wanted: &dyn Fn(usize) -> bool| (0..steps.len()).rev().find(|&at| is_wanted(at));
+    if let Some(at) = last(&|at| roles[at] == Role::User) {
+        let words = first(text(at), LAST_WORDS);
+        // Thanks before a correction are politeness.
+        let kinds = [FactKind::Corrected, FactKind::Thanked];
+        let said = kinds.into_iter().find(|kind| WORDS.say(kind.name(), words));
+        said.into_iter().for_each(|kind| note(&mut facts, kind, at));
+    }
+    let reasoning = trace
+        .at(&["metadata", "imported", REASONING])
+        .and_then(Value::as_array);
+    let is_reasoning = |at: usize| {
+        reasoning.is_some_and(|list| list.iter().rev().any(|place| place.as_number() == index(at)))
+    };
+    let is_agent = |at: usize| matches!(roles[at], Role::Agent | Role::Call);
+    let is_message = |at: usize| roles[at] == Role::Agent && !text(at).trim().is_empty() && !is_reasoning(at);
+    let stopped = trace
+        .at(&["metadata", "imported", INTERRUPTED])
+        .and_then(Value::as_number);
+    let said_so = |at: usize| !is_agent(at) && WORDS.say("stopped", first(text(at), LAST_WORDS));
+    let stopped = last(&|at| index(at) == stopped).max(last(&said_so));
+    if let Some(at) = stopped
+        && !(at + 1..steps.len()).any(is_agent)
+    {
+        note(&mut facts, FactKind::Interrupted, at);
+    }
+    if let Some(at) = last(&is_message) {
+        if WORDS.say(FactKind::GaveUp.name(), first(text(at), LAST_MESSAGE)) {
+            note(&mut facts, FactKind::GaveUp, at);
+        }
+        if at + 1 == steps.len() {
+            note(&mut facts, FactKind::Answered, at);
+        }
+    }
+    let results: Vec<_> = (0..steps.len())
+        .filter(|&at| matches!(roles[at], Role::Result(_)))
+        .collect();
+    for &at in &results[results.len() - results.len().div_ceil(3)..] {
+        if failed(&steps[at]) {
+            note(&mut facts, FactKind::LateErrors, at);
+        }
+    }
+    facts.into_values().collect()
+}
+
+#[allow(clippy::cast_precision_loss, clippy::unnecessary_wraps)] // No trace has 2^53 steps.
+fn index(at: usize) -> Option<f64> {
+    Some(at as f64)
+}
+
+fn content_of(step: &Value) -> &str {
+    step.get("content").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn failed(result: &Value) -> bool {
+    result.get("type").and_then(Value::as_str) == Some("error_recovery")
+}
+
+/// Facts by the places of their kinds.
+type Facts = BTreeMap<usize, Fact>;
+
+fn note(facts: &mut Facts, kind: FactKind, step: usize) {
+    let fact = facts
+        .entry(kind as usize)
+        .or_insert(Fact { kind, step, count: 0 });
+    fact.step = step;
+    fact.count += 1;
+}
+
+/// What a call does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    Tests,
+    Build,
+    Lint,
+    Commit,
+    Push,
+    PullRequest,
+}
+
+impl Action {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "tests" => Self::Tests,
+            "build" => Self::Build,
+            "lint" => Self::Lint,
+            "commit" => Self::Commit,
+            "push" => Self::Push,
+            "pull request" => Self::PullRequest,
+            _ => return None,
+        })
+    }
+
+    /// Returns what a target of a runner does by its name, such as `test:unit`.
+    fn of_target(target: &str) -> Option<Self> {
+        let has = |words: &[&str]| words.iter().any(|word| target.contains(word));
+        match () {
+            () if has(&["test", "spec", "e2e"]) => Some(Self::Tests),
+            () if has(&["lint", "clippy", "typecheck", "type-check", "check"]) => Some(Self::Lint),
+            () if has(&["build", "compile", "assemble", "bundle"]) => Some(Self::Build),
+            () => None,
+        }
+    }
+
+    /// Returns the facts that this ended well, badly, or in an unknown way; `None` where that is no fact.
+    fn kinds(self) -> [Option<FactKind>; 3] {
+        use FactKind::{
+            BuildFailed, BuildPassed, Committed, LintFailed, LintPassed, PullRequest, Pushed, TestsFailed,
+            TestsPassed, TestsRan,
+        };
+        match self {
+            Self::Tests => [Some(TestsPassed), Some(TestsFailed), Some(TestsRan)],
+            Self::Build => [Some(BuildPassed), Some(BuildFailed), Some(BuildPassed)],
+            Self::Lint => [Some(LintPassed), Some(LintFailed), Some(LintPassed)],
+            Self::Commit => [Some(Committed), None, Some(Committed)],
+            Self::Push => [Some(Pushed), None, Some(Pushed)],
+            Self::PullRequest => [Some(PullRequest), None, Some(PullRequest)],
+        }
+    }
+}
+
+/// How a command ended, by its result.
+struct End<'t> {
+    failed: bool,
+    beginning: &'t str,
+    end: &'t str,
+}
+
+/// Compiles an expression of this file.
+fn regex(expression: &str) -> Regex {
+    #[allow(clippy::expect_used)] // The tests compile every expression.
+    Regex::new(expression).expect("the expression is valid")
+}
+
+/// Results of commands that go on in the background.
+static GOES_ON: LazyLock<Regex> = LazyLock::new(|| regex(r"running in (?:the )?background"));
+
+/// What tools print that found errors.
+static FAILED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?m-u)\b[1-9][0-9]* (?i:failed|failing|failures?|errors?|problems?)\b|(?i:failures|errors|failed)[:=] ?[1-9]|\bFAILED\b|^(?:--- )?FAIL\b|^\s*error(?:\[|:)|: error(?: TS[0-9]+)?:|npm ERR!|ELIFECYCLE|\*\*\* [ -~]*Error [0-9]|^panic:|^Traceback \(most recent|(?i:failed to compile|command not found)",
+    )
+});
+
+/// What tools print that found none.
+static PASSED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?m-u)test result: ok|\b[1-9][0-9]* (?i:passed|passing|pass|tests? passed|succeeded)\b|^(?:ok|OK|PASS|PASSED)\b|\b0 (?:failed|failures|failing)\b|(?i:failures|failed|fail)[:=] ?0\b|BUILD SUCCESS|(?i:all (?:[0-9]+ )?tests passed)|✓|✔",
+    )
+});
+
+/// What Git and programs around it print where they did nothing.
+static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?m-u)nothing (?:added )?to commit|no changes added|^fatal:|^error:|\[(?:remote )?rejected\]|failed to push|hook declined|Everything up-to-date|already exists",
+    )
+});
+
+impl<'t> End<'t> {
+    fn of(result: &'t Value) -> Self {
+        let text = content_of(result);
+        Self {
+            failed: failed(result),
+            beginning: first(text, BEGINNING),
+            end: &text[text.ceil_char_boundary(text.len().saturating_sub(END))..],
+        }
+    }
+
+    fn has(&self, expression: &Regex) -> bool {
+        expression.is_match(self.end) || expression.is_match(self.beginning)
+    }
+
+    /// Notes what an action came to; a later run of tests, a build or a linter counts instead of an earlier one.
+    fn note(&self, action: Action, at: usize, facts: &mut Facts) {
+        if self.has(&GOES_ON) {
+            return;
+        }
+        let kinds = action.kinds();
+        let is_git = kinds[1].is_none();
+        let ended = match () {
+            () if self.failed || self.has(if is_git { &REFUSED } else { &FAILED }) => 1,
+            () if self.has(&PASSED) => 0,
+            () => 2,
+        };
+        let Some(kind) = kinds[ended] else { return };
+        let others = kinds.iter().flatten().filter(|other| **other != kind);
+        let before: usize = others
+            .filter_map(|other| facts.remove(&(*other as usize)))
+            .map(|fact| fact.count)
+            .sum();
+        note(facts, kind, at);
+        if let Some(fact) = facts.get_mut(&(kind as usize)) {
+            fact.count += before;
+        }
+    }
+}
+
+/// Fields of a call with a script for a shell, or its words.
+const SCRIPTS: [&str; 7] = [
+    "command",
+    "cmd",
+    "script",
+    "commands",
+    "keystrokes",
+    "CommandLine",
+    "bash_command",
+];
+
+/// Returns what a call does, each action once.
+fn actions_of(call: &Value) -> Vec<Action> {
+    let name = call
+        .at(&["tool", "name"])
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let mut actions: Vec<_> = TABLE.of_tool(name).into_iter().collect();
+    // Codex has the words of a command within an action.
+    let inputs = [call.get("input"), call.at(&["input", "action"])]
+        .into_iter()
+        .flatten();
+    for field in inputs.flat_map(|input| SCRIPTS.iter().filter_map(|field| input.get(field))) {
+        for script in scripts_in(field) {
+            actions.extend(
+                commands_of(&script)
+                    .iter()
+                    .filter_map(|words| TABLE.of_command(words)),
+            );
+        }
+    }
+    actions.sort_by_key(|action| *action as usize);
+    actions.dedup();
+    actions
+}
+
+/// Returns the scripts in a field: a text, the words of one command, or a list of scripts.
+fn scripts_in(field: &Value) -> Vec<String> {
+    if let Some(script) = field.as_str() {
+        return vec![script.to_owned()];
+    }
+    let words: Vec<_> = field
+        .as_array()
+        .unwrap_or_default()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    match words[..] {
+        [shell, option, script, ..] if program_of(shell).ends_with("sh") && option.starts_with('-') => {
+            vec![script.to_owned()]
+        }
+        _ if words.iter().any(|word| word.contains(' ')) => words.into_iter().map(str::to_owned).collect(),
+        _ => vec![words.join(" ")],
+    }
+}
+
+/// `tables/commands.tsv`.
+struct Table {
+    /// Beginnings of commands by their first words, each with what it does; `None` for runners.
+    commands: HashMap<&'static str, Vec<(&'static str, Option<Action>)>>,
+    wrappers: Vec<&'static str>,
+    tools: Vec<(&'static str, Action)>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut table = Table {
+        commands: HashMap::new(),
+        wrappers: Vec::new(),
+        tools: Vec::new(),
+    };
+    for line in include_str!("../tables/commands.tsv").lines() {
+        let mut cells = line.split('\t');
+        let (Some(kind), Some(of), Some(names)) = (cells.next(), cells.next(), cells.next()) else {
+            continue;
+        };
+        let action = Action::named(kind);
+        for name in names.split('|') {
+            match (action, of) {
+                (Some(action), "tool") => table.tools.push((name, action)),
+                (None, _) if kind == "wrapper" => table.wrappers.push(name),
+                _ => {
+                    let first = name.split(' ').next().unwrap_or(name);
+                    table.commands.entry(first).or_default().push((name, action));
+                }
+            }
+        }
+    }
+    table
+});
+
+impl Table {
+    fn of_tool(&self, name: &str) -> Option<Action> {
+        let found = self.tools.iter().find(|(end, _)| name.ends_with(end));
+        found.map(|(_, action)| *action)
+    }
+
+    /// Returns what a command does: the longest beginning decides, and a target that a runner names before that.
+    fn of_command(&self, mut words: &[String]) -> Option<Action> {
+        while let Some(length) = self
+            .wrappers
+            .iter()
+            .filter_map(|wrapper| length_of(words, wrapper))
+            .max()
+        {
+            let is_own =
+                |word: &&String| word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
+            words = &words[length..];
+            words = &words[words.iter().take_while(is_own).count()..];
+        }
+        let known = self.commands.get(program_of(words.first()?))?;
+        let known = known
+            .iter()
+            .filter_map(|(beginning, action)| Some((length_of(words, beginning)?, action)));
+        let of_target = |length: usize| {
+            let mut targets = words[length..]
+                .iter()
+                .filter(|word| !word.starts_with('-') && *word != "clean");
+            Action::of_target(&targets.next()?.to_lowercase())
+        };
+        let found = known.filter_map(|(length, action)| {
+            Some((action.is_none(), length, action.or_else(|| of_target(length))?))
+        });
+        found
+            .max_by_key(|(is_target, length, _)| (*is_target, *length))
+            .map(|(.., action)| action)
+    }
+}
+
+/// `tables/words.tsv`: phrases by what they say.
+struct Said(HashMap<&'static str, Phrases>);
+
+static WORDS: LazyLock<Said> = LazyLock::new(|| {
+    let mut lists: HashMap<_, Vec<_>> = HashMap::new();
+    for line in include_str!("../tables/words.tsv").lines() {
+        let mut cells = line.split('\t');
+        if let (Some(kind), Some(_), Some(phrases)) = (cells.next(), cells.next(), cells.next()) {
+            lists.entry(kind).or_default().push(phrases);
+        }
+    }
+    let lists = lists.into_iter();
+    Said(
+        lists
+            .map(|(kind, lists)| (kind, Phrases::of(lists.into_iter())))
+            .collect(),
+    )
+});
+
+impl Said {
+    fn say(&self, kind: &str, text: &str) -> bool {
+        self.0.get(kind).is_some_and(|phrases| phrases.are_in(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_json::parse_str;
+
+    use super::*;
+
+    /// Returns a trace of steps that are written `KIND TEXT`: `user`, `agent`, `ok` and `failed` results, `call NAME`, and `$` for a call of
+    /// a shell.
+    fn trace(steps: &[&str]) -> Value {
+        let steps = steps.iter().map(|step| {
+            let (kind, text) = step.split_once(' ').unwrap();
+            let text = Value::from(text).to_json();
+            match kind {
+                "$" => {
+                    format!(r#"{{"type":"tool_call","tool":{{"name":"Bash"}},"input":{{"command":{text}}}}}"#)
+                }
+                "call" => format!(r#"{{"type":"tool_call","tool":{{"name":{text}}}}}"#),
+                "agent" => format!(r#"{{"type":"thought","content":{text}}}"#),
+                "failed" => format!(r#"{{"type":"error_recovery","content":{text}}}"#),
+                _ => format!(r#"{{"type":"observation","content":{text}}}"#),
+            }
+        });
+        let steps: Vec<_> = steps.collect();
+        parse_str(&format!(r#"{{"steps":[{}]}}"#, steps.join(","))).unwrap()
+    }
+
+    /// Returns the facts about these steps as `NAME@STEP`, and `×COUNT` where that is not 1.
+    fn facts(steps: &[&str]) -> Vec<String> {
+        let words = |fact: &Fact| {
+            let count = if fact.count > 1 {
+                format!("×{}", fact.count)
+            } else {
+                String::new()
+            };
+            format!("{}@{}{count}", fact.kind.name(), fact.step)
+        };
+        facts_of(&trace(steps)).iter().map(words).collect()
+    }
+
+    #[test]
+    fn facts_of_runs_are_those_of_the_last_one() {
+        for (command, result, fact) in [
+            (
+                "$ cargo test",
+                "ok test result: ok. 3 passed; 0 failed;",
+                Some("tests passed"),
+            ),
+            (
+                "$ cargo test 2>&1 | tail",
+                "ok test result: FAILED. 2 passed; 1 failed;",
+                Some("tests failed"),
+            ),
+            (
+                "$ cd x && npx jest --ci",
+                "failed no output",
+                Some("tests failed"),
+            ),
+            (
+                "$ mise run test:ci",
+                "ok ok  \tgithub.com/x/y\t0.2s",
+                Some("tests passed"),
+            ),
+            (
+                "$ go test ./... | grep -v cached",
+                "ok --- FAIL: TestX (0.00s)",
+                Some("tests failed"),
+            ),
+            (
+                "$ uv run --with pytest pytest -q",
+                "ok 4 passed in 0.2s",
+                Some("tests passed"),
+            ),
+            (
+                "$ python -m unittest",
+                "ok Ran 4 tests\n\nFAILED (failures=1)",
+                Some("tests failed"),
+            ),
+            (
+                "$ mvn -q clean verify",
+                "ok Tests run: 3, Failures: 0, Errors: 0",
+                Some("tests passed"),
+            ),
+            ("$ npm test", "ok > x@1.0.0 test", Some("tests ran")),
+            ("$ npm test", "ok Command running in background with ID: b1", None),
+            ("$ npm run build", "ok built in 2 s", Some("build passed")),
+            (
+                "$ make -j8 2>&1 | tail -3",
+                "ok make: *** [x.o] Error 1",
+                Some("build failed"),
+            ),
+            (
+                "$ npx tsc",
+                "ok a.ts(1,2): error TS2304: Cannot find name 'x'.",
+                Some("build failed"),
+            ),
+            ("$ ruff check .", "failed E501", Some("lint failed")),
+            ("$ make lint", "ok 0 issues.", Some("lint passed")),
+            (
+                "$ git -C x commit -m 'npm test'",
+                "ok [main 1a2b3c4] npm test",
+                Some("committed"),
+            ),
+            (
+                "$ git commit -m x",
+                "ok nothing to commit, working tree clean",
+                None,
+            ),
+            ("$ git push -u origin x", "ok ! [rejected] main -> main", None),
+            ("$ git push", "ok To github.com:x/y.git", Some("pushed")),
+            (
+                "$ gh pr create --fill",
+                "ok https://github.com/x/y/pull/3",
+                Some("pull request"),
+            ),
+            (
+                "call mcp__github__create_pull_request",
+                "ok {}",
+                Some("pull request"),
+            ),
+            ("call runTests", "ok 3 passed", Some("tests passed")),
+            ("$ echo npm test", "ok 3 failed", None),
+            ("$ cat test.log", "ok 3 failed", None),
+        ] {
+            let expected: Vec<_> = fact.map(|fact| format!("{fact}@1")).into_iter().collect();
+            let found = facts(&[command, result]);
+            let found: Vec<_> = found
+                .into_iter()
+                .filter(|fact| !fact.starts_with("late"))
+                .collect();
+            assert_eq!(found, expected, "{command} {result}");
+        }
+        let failing = [
+            "$ pytest",
+            "failed 1 failed",
+            "agent Fixed.",
+            "$ pytest && git commit -m x",
+            "ok 2 passed",
+        ];
+        assert_eq!(facts(&failing), ["tests passed@4×2", "committed@4"]);
+        let read = r#"{"steps":[{"type":"tool_call","tool":{"name":"local_shell"},"input":{"action":{"command":["bash","-lc","cd x; go test ./..."]}}},{"type":"observation","content":"ok  \tx\t1s"}]}"#;
+        assert_eq!(facts_of(&parse_str(read).unwrap())[0].kind, FactKind::TestsPassed);
+    }
+
+    #[test]
+    fn facts_of_last_words_are_those_of_the_user_and_of_the_agent() {
+        for (steps, expected) in [
+            (
+                &["agent Done.", "user Thanks, that works now!"][..],
+                &["thanked@1"][..],
+            ),
+            (
+                &["agent Done.", "user thanks but it still fails", "agent Fixed."],
+                &["corrected@1", "answered@2"],
+            ),
+            (
+                &[
+                    "user No, undo that",
+                    "agent Done",
+                    "user now the docs",
+                    "agent Done",
+                ],
+                &["answered@3"],
+            ),
+            (&["agent Done.", "user 谢谢"], &["thanked@1"]),
+            (&["agent I was unable to find it."], &["gave up@0", "answered@0"]),
+            (
+                &["agent Leider ist es nicht gelungen; ich konnte nicht weiter."],
+                &["gave up@0", "answered@0"],
+            ),
+            (
+                &["$ ls", "ok [Request interrupted by user for tool use]"],
+                &["interrupted@1"],
+            ),
+            (
+                &[
+                    "$ ls",
+                    "ok [Request interrupted by user for tool use]",
+                    "agent Sorry.",
+                ],
+                &["answered@2"],
+            ),
+            (&["$ ls", "ok a"], &[]),
+            (&[], &[]),
+        ] {
+            assert_eq!(facts(steps), expected, "{steps:?}");
+        }
+        let mut stopped = trace(&["$ ls", "ok a", "user stop"]);
+        let imported = parse_str(r#"{"imported":{"interrupted":1,"reasoning":[]}}"#).unwrap();
+        if let Value::Object(fields) = &mut stopped {
+            fields.insert("metadata", imported);
+        }
+        assert_eq!(facts_of(&stopped)[0].kind, FactKind::Interrupted);
+    }
+
+    #[test]
+    fn facts_of_late_errors_are_failed_results_in_the_last_third() {
+        let run = |ends: &[&str]| {
+            let steps: Vec<_> = ends.iter().flat_map(|end| ["call read", *end]).collect();
+            facts(&steps)
+        };
+        assert_eq!(run(&["failed x", "ok error", "ok error"]), [""; 0]);
+        assert_eq!(run(&["ok x", "ok x", "failed x"]), ["late errors@5"]);
+        assert_eq!(
+            run(&["ok x", "ok x", "ok x", "failed x", "failed x"]),
+            ["late errors@9×2"]
+        );
+    }
+
+    #[test]
+    fn tables_have_kinds_that_are_used() {
+        for line in include_str!("../tables/commands.tsv")
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+        {
+            let kind = line.split('\t').next().unwrap();
+            assert!(
+                Action::named(kind).is_some() || ["runner", "wrapper"].contains(&kind),
+                "{line}"
+            );
+        }
+        for line in include_str!("../tables/words.tsv")
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+        {
+            let kind = line.split('\t').next().unwrap();
+            assert!(
+                FactKind::ALL.iter().any(|fact| fact.name() == kind) || kind == "stopped",
+                "{line}"
+            );
+        }
+    }
+}
