@@ -1,5 +1,6 @@
 """Tests the module with the program that is installed with it, or else on the PATH: python -m unittest discover -s python/kp-score/tests"""
 
+import importlib
 import json
 import os
 import subprocess
@@ -52,6 +53,65 @@ class KpScore(unittest.TestCase):
         rows = list(kp_score.score([str(self.traces), other], explain=True, min=None))
         self.assertEqual(len(rows), 7)
         self.assertTrue(set(rows[0]) > set(next(iter(kp_score.score(self.traces)))))
+
+    def test_score_without_a_path_is_this_machine(self):
+        codex = self.folder / ".codex" / "sessions" / "2026" / "rollout-1.jsonl"
+        codex.parent.mkdir(parents=True)
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Mend the shop"}]}
+        done = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]}
+        lines = [("session_meta", {"id": "s1", "cwd": "/work"}), ("response_item", said), ("response_item", done)]
+        codex.write_text("".join(json.dumps({"type": kind, "payload": payload}) + "\n" for kind, payload in lines), "utf-8")
+        with mock.patch.dict(os.environ, {"HOME": str(self.folder), "USERPROFILE": str(self.folder), "CODEX_HOME": ""}):
+            rows = list(kp_score.score())
+        self.assertEqual([(row["agent"], row["objective"]) for row in rows], [("codex", "Mend the shop")])
+
+    def test_score_takes_a_source(self):
+        chat = self.write("chat.jsonl", [{"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]}])
+        self.assertEqual([row["format"] for row in kp_score.score(chat, source="openai-chat")], ["openai-chat"])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.assertEqual(list(kp_score.score(chat, source="codex")), [])
+        self.assertEqual(len(caught), 1)
+
+    def test_share_takes_a_form(self):
+        entries = list(kp_score.share(1, self.traces, self.folder / "train", form="messages"))
+        self.assertEqual([entry["file"] for entry in entries], ["messages.jsonl"])
+
+    def test_clean_gives_a_clean_copy_of_a_text_and_of_a_trace(self):
+        self.assertEqual(kp_score.clean("mail bob@example.org\n\nfür immer"), "mail [REDACTED:email-1]\n\nfür immer")
+        self.assertEqual(kp_score.clean("mail bob@example.org", level="private"), "mail bob@example.org")
+        given = {**trace(0), "task": {"objective": "Mail bob@example.org"}}
+        self.assertEqual(kp_score.clean(given), {**given, "task": {"objective": "Mail [REDACTED:email-1]"}})
+        with self.assertRaises(TypeError):
+            kp_score.clean(7)
+
+    def test_report_writes_a_page(self):
+        page = kp_score.report(self.traces, self.folder / "page.html")
+        self.assertIn("<html", page.read_text("utf-8"))
+
+    def test_version_is_that_of_the_program(self):
+        if kp_score.__version__ == "0":
+            self.skipTest("kp-score is not installed")
+        printed = subprocess.run([kp_score.program(), "--version"], check=True, stdout=subprocess.PIPE).stdout
+        self.assertEqual(printed.decode().split()[-1], kp_score.__version__)
+
+    def test_rows_are_what_pandas_polars_and_datasets_take(self):
+        makers = {
+            "pandas": lambda library, rows: library.DataFrame(rows)["id"].tolist(),
+            "polars": lambda library, rows: library.DataFrame(rows)["id"].to_list(),
+            "datasets": lambda library, rows: list(library.Dataset.from_list(rows)["id"]),
+        }
+        rows = list(kp_score.score(self.traces, explain=True))
+        chosen = list(kp_score.select(2, self.traces))
+        manifest = list(kp_score.share(2, self.traces, self.folder / "shared"))
+        for name, make in makers.items():
+            with self.subTest(name):
+                try:
+                    library = importlib.import_module(name)
+                except ImportError:
+                    self.skipTest(f"{name} is not installed")
+                for some in [rows, chosen, manifest]:
+                    self.assertEqual(make(library, some), [row["id"] for row in some])
 
     def test_read_gives_traces_with_their_scores(self):
         traces = list(kp_score.read(self.traces))

@@ -1,12 +1,13 @@
-"""Reads, scores, chooses and shares the sessions of agents, by the program ``kp-score`` that comes with this package.
+"""Reads, scores, chooses, cleans and shares the sessions of agents, by the program ``kp-score`` that comes with this package.
 
     import kp_score
 
-    for row in kp_score.score("~/.claude/projects"):
+    for row in kp_score.score():  # the sessions on this machine
         print(row["score"], row["objective"])
 
-Every function takes a path or several, of files or folders, and the options of its command by keyword: ``--novelty full`` is
-``novelty="full"``, a flag is ``explain=True``, and a list repeats an option. ``kp-score COMMAND --help`` lists them.
+Functions take a path or several, of files or folders; ``score``, ``share`` and ``report`` read the sessions that agents left on this machine
+where that is ``None``. Options of the command are keywords: ``--novelty full`` is ``novelty="full"``, a flag is ``explain=True``, a list repeats an option, and ``--from`` and ``--as``,
+which are words of Python, are ``source`` and ``form``. ``kp-score COMMAND --help`` lists them.
 """
 
 from __future__ import annotations
@@ -19,20 +20,47 @@ import sys
 import sysconfig
 import tempfile
 import warnings
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, TypeVar, Union
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["KpScoreError", "program", "read", "score", "select", "share", "to_pandas"]
+__all__ = [
+    "KpScoreError",
+    "clean",
+    "program",
+    "read",
+    "report",
+    "score",
+    "select",
+    "share",
+    "to_pandas",
+]
 
-Paths = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
+Paths = Union[None, str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 Option = Union[None, bool, int, float, str, "os.PathLike[str]", List[Any]]
 Row = Dict[str, Any]
+Cleaned = TypeVar("Cleaned", str, Row)
+
+try:
+    __version__ = metadata.version("kp-score")
+except metadata.PackageNotFoundError:
+    # Imported from a checkout.
+    __version__ = "0"
 
 # Some lines are no traces, and the rest was read.
 BAD_LINES = 1
+
+# Numbers that may be whole and are none, so that every row has a column in one type.
+FLOATS = frozenset(
+    "score confidence quality_score similarity gain covered nearestBefore complexity novelty toolDiversity outcomeConfidence "
+    "composite before after lexical contained embedded weight".split()
+)
+
+# The options whose names are words of Python.
+RENAMED = {"source": "from", "form": "as"}
 
 
 class KpScoreError(Exception):
@@ -65,31 +93,63 @@ def program() -> str:
     return found
 
 
-def read(paths: Paths, **options: Option) -> Iterator[Row]:
+def read(paths: Paths, *, source: Optional[str] = None, **options: Option) -> Iterator[Row]:
     """Yields the traces in ``paths``, whatever their format, with their scores as ``metadata.quality_score``."""
     with tempfile.TemporaryDirectory(prefix="kp-score-") as folder:
         file = Path(folder) / "traces.jsonl"
-        _run(_arguments("score", paths, {**options, "out": file}))
-        yield from _lines_of(file)
+        _run(_arguments("score", paths, {"source": source, **options, "out": file}))
+        yield from map(json.loads, _lines_of(file))
 
 
-def score(paths: Paths, **options: Option) -> Iterator[Row]:
+def score(paths: Paths = None, *, source: Optional[str] = None, **options: Option) -> Iterator[Row]:
     """Yields the score of each trace, in the order of the input."""
-    yield from _rows(_arguments("score", paths, {**options, "format": "jsonl"}))
+    given = {"source": source, **options, "format": "jsonl"}
+    # Without a command the program looks at this machine.
+    yield from _rows(_arguments("score" if paths is not None else None, paths, given))
 
 
-def select(count: int | str, paths: Paths, **options: Option) -> Iterator[Row]:
+def select(
+    count: Union[int, str], paths: Paths, *, source: Optional[str] = None, **options: Option
+) -> Iterator[Row]:
     """Yields the ``count`` traces (or a share, as in ``"10%"``) that together cover the others, the first choice first."""
-    yield from _rows(_arguments("select", paths, {**options, "format": "jsonl"}, count))
+    yield from _rows(_arguments("select", paths, {"source": source, **options, "format": "jsonl"}, count))
 
 
-def share(count: int | str, paths: Paths, folder: str | os.PathLike[str], **options: Option) -> Iterator[Row]:
-    """Writes the chosen sessions, cleaned, into ``folder``; returns the lines of its manifest.
+def share(
+    count: Union[int, str],
+    paths: Paths,
+    folder: Union[str, os.PathLike[str]],
+    *,
+    form: Optional[str] = None,
+    source: Optional[str] = None,
+    **options: Option,
+) -> Iterator[Row]:
+    """Adds the chosen sessions, cleaned, to ``folder``; returns the lines of its manifest.
 
     Looks at nothing for you: ``review`` in a line names the places that a person should see before the folder is published.
     """
-    _run(_arguments("share", paths, {**options, "o": folder, "yes": True}, count))
-    return _lines_of(Path(folder).expanduser() / "manifest.jsonl")
+    given = {"source": source, "form": form, **options, "o": os.path.expanduser(folder), "yes": True}
+    _run(_arguments("share", paths, given, count))
+    return map(_row, _lines_of(Path(folder).expanduser() / "manifest.jsonl"))
+
+
+def clean(value: Cleaned, **options: Option) -> Cleaned:
+    """Returns a copy of a text or a trace without secrets, personal data and the identities of who worked in it."""
+    if not isinstance(value, (str, Mapping)):
+        raise TypeError(f"value must be a str or a dict, not {type(value).__name__}")
+    given = value if isinstance(value, str) else json.dumps(value)
+    printed = _run(_arguments("clean", "-", options), given.encode())
+    if isinstance(value, str):
+        return printed.decode()
+    cleaned: Row = json.loads(printed)
+    return cleaned
+
+
+def report(paths: Paths = None, file: Union[str, os.PathLike[str]] = "report.html", **options: Option) -> Path:
+    """Writes the page to decide at, ``file``, and returns its path."""
+    page = Path(file).expanduser()
+    _run(_arguments("report", paths, {**options, "out": page}))
+    return page
 
 
 def to_pandas(rows: Iterable[Row]) -> pandas.DataFrame:
@@ -99,22 +159,23 @@ def to_pandas(rows: Iterable[Row]) -> pandas.DataFrame:
     return pandas.json_normalize(list(rows))
 
 
-def _arguments(command: str, paths: Paths, options: dict[str, Option], *first: int | str) -> list[str]:
+def _arguments(command: Optional[str], paths: Paths, options: Mapping[str, Option], *first: Union[int, str]) -> List[str]:
     """Returns the arguments of a command; ``first`` are those before the paths."""
-    arguments = [command]
+    arguments = [] if command is None else [command]
     for name, value in options.items():
+        name = RENAMED.get(name, name)
         option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
         for one in value if isinstance(value, (list, tuple)) else [value]:
             if one is True:
                 arguments.append(option)
             elif one is not None and one is not False:
                 arguments.append(f"{option}={os.fspath(one) if isinstance(one, os.PathLike) else one}")
-    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else paths or []
     named = [os.path.expanduser(os.fspath(path)) for path in several]
     return [*arguments, "--", *(str(one) for one in first), *named]
 
 
-def _rows(arguments: list[str]) -> Iterator[Row]:
+def _rows(arguments: List[str]) -> Iterator[Row]:
     """Yields the lines that the program prints, while it runs."""
     with tempfile.TemporaryFile() as messages:
         command = [program(), *arguments]
@@ -122,7 +183,7 @@ def _rows(arguments: list[str]) -> Iterator[Row]:
             assert process.stdout is not None
             try:
                 for line in process.stdout:
-                    yield json.loads(line)
+                    yield _row(line)
             except BaseException:
                 # Nobody takes the rest.
                 process.terminate()
@@ -131,12 +192,11 @@ def _rows(arguments: list[str]) -> Iterator[Row]:
         _check(process.returncode, messages.read())
 
 
-def _run(arguments: list[str]) -> None:
-    """Runs the program to its end."""
-    done = subprocess.run(
-        [program(), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
-    )
+def _run(arguments: List[str], given: bytes = b"") -> bytes:
+    """Runs the program to its end, and returns what it prints."""
+    done = subprocess.run([program(), *arguments], input=given, capture_output=True, check=False)
     _check(done.returncode, done.stderr)
+    return done.stdout
 
 
 def _check(code: int, messages: bytes) -> None:
@@ -150,7 +210,16 @@ def _check(code: int, messages: bytes) -> None:
         warnings.warn(told if code == 0 else text, stacklevel=3)
 
 
-def _lines_of(file: Path) -> Iterator[Row]:
+def _row(line: Union[str, bytes]) -> Row:
+    row: Row = json.loads(line, object_hook=_in_one_type)
+    return row
+
+
+def _in_one_type(fields: Row) -> Row:
+    floats = {name: float(value) for name, value in fields.items() if name in FLOATS and type(value) is int}
+    return {**fields, **floats}
+
+
+def _lines_of(file: Path) -> Iterator[str]:
     with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+        yield from lines
