@@ -96,9 +96,13 @@ pub fn needs_model(arguments: &[String]) -> bool {
 }
 
 fn parse(arguments: &[String]) -> std::result::Result<Cli, clap::Error> {
-    let arguments = ["kp-score"]
-        .into_iter()
-        .chain(arguments.iter().map(String::as_str));
+    let mut arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let is_decided = |argument: &&str| *argument == "--decisions" || argument.starts_with("--decisions=");
+    if arguments.first() == Some(&"share") && arguments.iter().any(is_decided) {
+        // The decisions say which sessions, so what follows is paths alone.
+        arguments.insert(1, "100%");
+    }
+    let arguments = ["kp-score"].into_iter().chain(arguments);
     let mut matches = Cli::command().try_get_matches_from(arguments)?;
     Cli::from_arg_matches_mut(&mut matches)
 }

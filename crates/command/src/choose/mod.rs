@@ -1,5 +1,6 @@
 //! Reads traces, and chooses a set of them: for `select` and `share`.
 
+pub(crate) mod decisions;
 pub(crate) mod kept;
 pub(crate) mod known;
 pub(crate) mod labels;

@@ -22,7 +22,9 @@ use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     VERSION,
     args::{InputArgs, one_of},
-    choose::{Beside, ChoiceArgs, Set, choose, files_of, kept::Kept, known::new_memory},
+    choose::{
+        Beside, ChoiceArgs, Set, choose, decisions::Decisions, files_of, kept::Kept, known::new_memory,
+    },
     desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
@@ -81,6 +83,10 @@ pub(crate) struct FolderArgs {
     #[arg(long)]
     pub yes: bool,
 
+    /// Share the sessions that decisions.jsonl of a report keeps, instead of N
+    #[arg(long, value_name = "FILE")]
+    pub decisions: Option<String>,
+
     /// Print every place that a person should look at
     #[arg(long)]
     pub review: bool,
@@ -126,37 +132,45 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             "share asks before it writes; without a terminal it needs --yes",
         ));
     }
-    if args.choice.count.is_none() && remove.is_empty() {
+    let decisions = args
+        .folder
+        .decisions
+        .as_deref()
+        .map(Decisions::read)
+        .transpose()?;
+    if args.choice.count.is_none() && decisions.is_none() && remove.is_empty() {
         return Err(Failure::usage(
-            "share needs a number of sessions to add, or --remove ID",
+            "share needs a number of sessions to add, --decisions FILE or --remove ID",
         ));
     }
     let of_folder = |error: FolderError| Failure::file(error.to_string());
-    let cleaner = args.cleaning.open()?;
+    let mut cleaner = args.cleaning.open()?;
+    if let Some(decisions) = &decisions {
+        decisions.strike(&mut cleaner);
+    }
     let mut folder = Folder::create(Path::new(out)).map_err(of_folder)?;
     let (set, form) = folder.set(*form).map_err(of_folder)?;
     let removed = removed_of(&set, remove, out, messages)?;
     let mut exit = Exit::Ok;
     let mut chosen = None;
-    if args.choice.count.is_some() {
+    if args.choice.count.is_some() || decisions.is_some() {
         let inputs = inputs_of(args, messages)?;
+        let mut choice = args.choice.clone();
+        if decisions.is_some() {
+            choice.count = None;
+        }
         let beside = Beside::set(set.clone())?;
         let published = files_of(&set, Path::new(out));
         let published = published
             .into_iter()
             .filter(|file| Path::new(file).exists())
             .collect();
-        let mut chosen_set = choose(
-            &inputs,
-            &args.choice,
-            (beside, published),
-            false,
-            host,
-            messages,
-            stop,
-        )?;
+        let mut chosen_set = choose(&inputs, &choice, (beside, published), false, host, messages, stop)?;
         if stop.is_interrupted() {
             return Err(Failure::interrupted("interrupted: nothing was shared"));
+        }
+        if let Some(decisions) = &decisions {
+            decisions.apply(&mut chosen_set, messages);
         }
         if let Some(page) = &args.folder.report {
             let options = PageOptions {
@@ -198,7 +212,10 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             } = set_chosen;
             tell_beside(&beside, messages);
             memory = known_memory;
-            how = chosen_how(&selection);
+            how = match decisions {
+                Some(_) => "Decided by a person".to_owned(),
+                None => chosen_how(&selection),
+            };
             files = Sources::of(&inputs.sources, text_of);
             picked = Mutex::new(kept);
             grown = Mutex::new(beside.grown_texts);

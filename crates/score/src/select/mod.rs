@@ -102,6 +102,8 @@ named! {
         Coverage = "coverage",
         /// It is a failure of a task that nobody solved.
         Failure = "failure",
+        /// A person has decided to keep it.
+        Decision = "decision",
     }
 }
 

@@ -1,0 +1,213 @@
+//! What a person has decided about sessions at the page of `report`, a line of JSON for each.
+
+use std::{collections::HashMap, fs};
+
+use knowledgepulse_clean::Cleaner;
+use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_score::select::{Chosen, Reason};
+use knowledgepulse_share::TOLD_CONFIDENCE;
+
+use super::Set;
+use crate::{
+    error::{Failure, Result},
+    show::{messages::Messages, printable::counted},
+};
+
+/// The type that struck words are replaced by.
+const STRUCK: &str = "struck";
+
+/// The decisions of a file.
+pub(crate) struct Decisions {
+    file: String,
+    /// The sessions that are kept, in the order of the file.
+    kept: Vec<String>,
+    /// Whether sessions succeeded, as the person tells.
+    outcomes: HashMap<String, bool>,
+    /// Words to strike out wherever they stand.
+    struck: Vec<String>,
+}
+
+impl Decisions {
+    /// Reads decisions.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a line is no decision; the message names it.
+    pub(crate) fn read(file: &str) -> Result<Self> {
+        let text = fs::read_to_string(file).map_err(|error| Failure::read(file, &error))?;
+        let mut decisions = Self {
+            file: file.to_owned(),
+            kept: Vec::new(),
+            outcomes: HashMap::new(),
+            struck: Vec::new(),
+        };
+        for (number, line) in (1..)
+            .zip(text.lines())
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
+            let line = parse_str(line).ok();
+            let added = line.and_then(|line| decisions.add(&line));
+            added.ok_or_else(|| {
+                Failure::usage(format!(
+                    "{file}:{number}: it is no decision: a line is {{\"session\": ID, \"decision\": \"keep\" or \"leave out\", \
+                     \"outcome\": \"succeeded\" or \"failed\", \"strike\": [WORDS]}}"
+                ))
+            })?;
+        }
+        decisions.struck.sort();
+        decisions.struck.dedup();
+        Ok(decisions)
+    }
+
+    /// Adds a line; `None` if it is no decision.
+    fn add(&mut self, line: &Value) -> Option<()> {
+        let session = line.get("session")?.as_str()?.to_owned();
+        match line.get("outcome").map(Value::as_str) {
+            None => {}
+            Some(Some(outcome @ ("succeeded" | "failed"))) => {
+                self.outcomes.insert(session.clone(), outcome == "succeeded");
+            }
+            Some(_) => return None,
+        }
+        let strike = line.get("strike").map_or(Some(&[][..]), Value::as_array)?;
+        let words: Option<Vec<_>> = strike
+            .iter()
+            .map(|words| words.as_str().map(str::to_owned))
+            .collect();
+        self.struck
+            .extend(words?.into_iter().filter(|words| !words.is_empty()));
+        match line.get("decision").map(Value::as_str) {
+            Some(Some("keep")) => self.kept.push(session),
+            None | Some(Some("leave out")) => {}
+            Some(_) => return None,
+        }
+        Some(())
+    }
+
+    /// Has a cleaner replace what was struck out, wherever it stands. The longest words come first, as others may be in them.
+    pub(crate) fn strike(&self, cleaner: &mut Cleaner) {
+        let mut words: Vec<_> = self.struck.iter().collect();
+        words.sort_by_key(|words| std::cmp::Reverse(words.len()));
+        for words in words {
+            // An escaped text is a valid expression.
+            let _ = cleaner.add_rule(STRUCK, &escaped(words));
+        }
+    }
+
+    /// Makes the sessions that are kept the chosen ones, and tells how they ended. Says how many are not among the candidates.
+    pub(crate) fn apply(&self, set: &mut Set, messages: &Messages) {
+        let ids = set.scored.iter().enumerate();
+        let places: HashMap<String, usize> = ids
+            .filter_map(|(at, scored)| Some((scored.about.id.as_ref()?.to_string(), at)))
+            .collect();
+        for (session, success) in &self.outcomes {
+            if let Some(at) = places.get(session) {
+                set.told[*at] = Some((*success, TOLD_CONFIDENCE));
+            }
+        }
+        let found: Vec<_> = self
+            .kept
+            .iter()
+            .filter_map(|session| places.get(session))
+            .collect();
+        let missing = self.kept.len() - found.len();
+        if missing > 0 {
+            messages.warning(format!(
+                "{}: {} that it keeps {} not here, or shared already",
+                self.file,
+                counted(missing as u64, "session"),
+                if missing == 1 { "is" } else { "are" },
+            ));
+        }
+        let chosen = found.into_iter().map(|&index| Chosen {
+            index,
+            reason: Reason::Decision,
+            gain: 0.0,
+            covered: 0.0,
+            nearest_before: 0.0,
+            stands_for: Vec::new(),
+            nearest_left: None,
+        });
+        set.selection.chosen = chosen.collect();
+        set.selection.left.clear();
+    }
+}
+
+/// Returns an expression that matches a text.
+fn escaped(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || letter.is_whitespace() || !letter.is_ascii();
+    let mut expression = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if !is_plain(letter) && letter != '_' {
+            expression.push('\\');
+        }
+        expression.push(letter);
+    }
+    expression
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_clean::CleanOptions;
+
+    use super::*;
+
+    fn decisions(lines: &str) -> Result<Decisions> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), lines).unwrap();
+        Decisions::read(file.path().to_str().unwrap())
+    }
+
+    #[test]
+    fn read_takes_lines_of_the_page() {
+        let read = decisions(
+            "{\"session\":\"a\",\"decision\":\"keep\",\"outcome\":\"failed\",\"strike\":[\"A (b)\",\"\"]}\n\n{\"session\":\"b\",\"decision\":\"leave out\"}\n{\"session\":\"c\",\"outcome\":\"succeeded\"}\n",
+        );
+        let read = read.unwrap_or_else(|failure| panic!("{}", failure.message));
+        assert_eq!(
+            (read.kept, read.struck),
+            (vec!["a".to_owned()], vec!["A (b)".to_owned()])
+        );
+        assert_eq!((read.outcomes["a"], read.outcomes["c"]), (false, true));
+    }
+
+    #[test]
+    fn read_names_a_line_that_is_no_decision() {
+        for line in [
+            "7",
+            "not JSON",
+            r#"{"decision":"keep"}"#,
+            r#"{"session":"a","decision":"maybe"}"#,
+            r#"{"session":"a","outcome":"good"}"#,
+            r#"{"session":"a","strike":"b"}"#,
+        ] {
+            let refused = decisions(&format!("{{\"session\":\"a\"}}\n{line}\n"))
+                .err()
+                .unwrap();
+            assert!(
+                refused.message.contains(":2: it is no decision"),
+                "{}",
+                refused.message
+            );
+        }
+    }
+
+    #[test]
+    fn strike_replaces_words_with_signs_wherever_they_stand() {
+        let words = r#"["Nordfrakt", "Nordfrakt [A+B] (x*)"]"#;
+        let read = decisions(&format!("{{\"session\":\"a\",\"strike\":{words}}}\n"));
+        let mut cleaner = Cleaner::new(CleanOptions {
+            identifiers: true,
+            strict: true,
+        });
+        read.unwrap_or_else(|failure| panic!("{}", failure.message))
+            .strike(&mut cleaner);
+        let text: Vec<u16> = "of Nordfrakt [A+B] (x*), and of Nordfrakt."
+            .encode_utf16()
+            .collect();
+        let clean = cleaner
+            .clean_text(&text)
+            .map(|units| String::from_utf16_lossy(&units))
+            .unwrap();
+        assert_eq!(clean, "of [REDACTED:struck-1], and of [REDACTED:struck-2].");
+    }
+}
