@@ -1,16 +1,26 @@
 //! Tables in Parquet, as data sets have them: each row as one JSON text.
+//!
+//! The library allocates what a table declares, before it reads it. So [`Bounded`] looks at each header first.
 
 use std::{
     fs::File,
-    io, iter,
+    io::{self, Read},
+    iter,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use bytes::Bytes;
 use parquet::{
-    errors::ParquetError,
-    file::{reader::ChunkReader, serialized_reader::SerializedFileReader},
+    errors::{ParquetError, Result as ParquetResult},
+    file::{
+        reader::{ChunkReader, FileReader, Length},
+        serialized_reader::SerializedFileReader,
+    },
     record::{Row, reader::RowIter},
 };
 
@@ -21,6 +31,17 @@ pub const MAGIC: &[u8] = b"PAR1";
 
 /// A conversation of a data set may take a megabyte, so few rows are decoded at a time.
 const ROWS_AT_A_TIME: usize = 16;
+
+/// The end of a file: the length of its metadata, and [`MAGIC`].
+const FOOTER: u64 = 8;
+/// More elements of a schema are of no sessions. The library calls itself for each level of them.
+const MOST_COLUMNS: u64 = 2_000;
+const MOST_LEVELS: usize = 64;
+/// Snappy copies 64 bytes by three at most.
+const MOST_RATIO: u64 = 24;
+/// So many values for each byte of a file, and for a file, are all that tables with empty columns have. A billion nulls fit into 100 bytes.
+const VALUES_OF_BYTE: u64 = 4;
+const VALUES_OF_FILE: u64 = 1 << 18;
 
 const BROKEN: Foreign = Foreign::new("a table in Parquet that cannot be read", "pqrs cat --json");
 
@@ -41,12 +62,22 @@ pub fn lines_of_bytes(bytes: Vec<u8>) -> Result<String, Foreign> {
 }
 
 /// Returns the rows as lines. After one that cannot be read, there is only a line that says so.
-fn lines_of(file: impl ChunkReader + 'static) -> Result<Lines, ParquetError> {
+fn lines_of(file: impl ChunkReader + 'static) -> ParquetResult<Lines> {
+    let file = Bounded::new(file);
+    let budget = Arc::clone(&file.budget);
     let reader = guarded(|| SerializedFileReader::new(file))?;
+    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    if columns
+        .iter()
+        .any(|column| column.path().parts().len() > MOST_LEVELS)
+    {
+        return Err(too_much("is nested more deeply than sessions are"));
+    }
     let mut rows = Some(RowIter::from_file_into(Box::new(reader)).with_batch_size(ROWS_AT_A_TIME));
     Ok(Box::new(iter::from_fn(move || {
         let row = guarded(|| rows.as_mut().and_then(Iterator::next).transpose()).transpose()?;
-        Some(match row {
+        // A row without columns takes nothing of the file.
+        Some(match row.and_then(|row| spend(&budget, 1).map(|()| row)) {
             Ok(row) => line_of(&row),
             Err(error) => {
                 rows = None;
@@ -56,12 +87,161 @@ fn lines_of(file: impl ChunkReader + 'static) -> Result<Lines, ParquetError> {
     })))
 }
 
+fn too_much(what: &str) -> ParquetError {
+    ParquetError::General(format!("the table {what}"))
+}
+
+/// Takes values from those that may still be decoded.
+fn spend(budget: &AtomicU64, values: u64) -> ParquetResult<()> {
+    let take = |left: u64| left.checked_sub(values);
+    match budget.fetch_update(Relaxed, Relaxed, take) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(too_much("declares more values than its size allows")),
+    }
+}
+
+/// A file whose headers are looked at before the library follows them.
+struct Bounded<R> {
+    file: R,
+    /// How many values may still be decoded.
+    budget: Arc<AtomicU64>,
+}
+
+impl<R: ChunkReader> Bounded<R> {
+    fn new(file: R) -> Self {
+        let budget = VALUES_OF_FILE + VALUES_OF_BYTE * file.len();
+        let budget = Arc::new(budget.into());
+        Self { file, budget }
+    }
+}
+
+impl<R: ChunkReader> Length for Bounded<R> {
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+}
+
+impl<R: ChunkReader> ChunkReader for Bounded<R> {
+    type T = BoundedRead<R::T>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        let is_page = start + FOOTER < self.len();
+        Ok(BoundedRead {
+            rest: self.file.get_read(start)?,
+            beginning: io::Cursor::default(),
+            budget: is_page.then(|| Arc::clone(&self.budget)),
+        })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let bytes = self.file.get_bytes(start, length)?;
+        let is_metadata = start + bytes.len() as u64 + FOOTER == self.len();
+        if is_metadata && columns_of(&bytes).is_none_or(|columns| columns > MOST_COLUMNS) {
+            return Err(too_much("has more columns than sessions have"));
+        }
+        Ok(bytes)
+    }
+}
+
+/// A part of a file that begins with the header of a page.
+struct BoundedRead<R> {
+    /// The bytes of the header that were looked at.
+    beginning: io::Cursor<Vec<u8>>,
+    rest: R,
+    /// There until the header was looked at.
+    budget: Option<Arc<AtomicU64>>,
+}
+
+impl<R: Read> Read for BoundedRead<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        // The fields that count take no more.
+        const MOST_BYTES: u64 = 32;
+        if let Some(budget) = self.budget.take() {
+            let beginning = self.beginning.get_mut();
+            self.rest.by_ref().take(MOST_BYTES).read_to_end(beginning)?;
+            let values = values_of_page(beginning).ok_or_else(|| too_much("has a page that cannot be"));
+            values
+                .and_then(|values| spend(&budget, values))
+                .map_err(io::Error::other)?;
+        }
+        match self.beginning.read(bytes)? {
+            0 => self.rest.read(bytes),
+            length => Ok(length),
+        }
+    }
+}
+
+/// Returns how many elements the schema has, by the first fields of `FileMetaData` in Thrift's compact protocol.
+fn columns_of(metadata: &[u8]) -> Option<u64> {
+    let mut fields = Fields(metadata);
+    fields.number(NUMBER)?;
+    (fields.byte()? == LIST).then_some(())?;
+    let list = fields.byte()?;
+    match list >> 4 {
+        15 => fields.varint(),
+        short => Some(short.into()),
+    }
+}
+
+/// Returns how many values a page declares, by the first fields of its `PageHeader`; `None` if its size or its dictionary cannot be.
+fn values_of_page(header: &[u8]) -> Option<u64> {
+    const DICTIONARY: u64 = 2;
+    let mut fields = Fields(header);
+    let kind = fields.number(NUMBER)?;
+    let size = fields.number(NUMBER)?;
+    let compressed = fields.number(NUMBER)?;
+    let mut next = fields.byte()?;
+    // The checksum.
+    if next == NUMBER {
+        fields.varint()?;
+        next = fields.byte()?;
+    }
+    let values = fields.number(NUMBER).filter(|_| next & 0xf == STRUCT)?;
+    let is_possible = size <= MOST_RATIO * compressed + FOOTER && (kind != DICTIONARY || values <= size);
+    is_possible.then_some(values)
+}
+
+/// A field behind the one before it: a number of 32 bits, or a list.
+const NUMBER: u8 = 0x15;
+const LIST: u8 = 0x19;
+/// The kind of a field that is a structure.
+const STRUCT: u8 = 0xc;
+
+/// Fields of Thrift's compact protocol.
+struct Fields<'b>(&'b [u8]);
+
+impl Fields<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..35).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Reads a field that is no negative number.
+    fn number(&mut self, field: u8) -> Option<u64> {
+        let number = (self.byte()? == field).then(|| self.varint())??;
+        number.is_multiple_of(2).then_some(number / 2)
+    }
+}
+
 fn line_of(row: &Row) -> String {
     format!("{}\n", row.to_json_value())
 }
 
 /// Returns what `read` does; an error where the library panics, as on some broken tables.
-fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+fn guarded<T>(read: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     let panicked = |_| Err(ParquetError::General("the table is broken".into()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(panicked)
 }
@@ -99,5 +279,144 @@ mod tests {
             }
         }
         assert_eq!(lines_of_bytes(table[..table.len() / 2].to_vec()), Err(BROKEN));
+    }
+
+    /// Writes a number as Thrift's compact protocol does.
+    fn varint(mut number: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while number >= 0x80 {
+            bytes.push((number & 0x7f) as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    }
+
+    fn field(kind: u8, number: u64) -> Vec<u8> {
+        [vec![kind], varint(number * 2)].concat()
+    }
+
+    fn text(text: &str) -> Vec<u8> {
+        [varint(text.len() as u64), text.as_bytes().to_vec()].concat()
+    }
+
+    fn group(children: u64) -> Vec<u8> {
+        [vec![0x48], text("g"), field(NUMBER, children), vec![0]].concat()
+    }
+
+    /// Makes a table of a schema, of row groups with such columns, and of so many rows in each group.
+    fn table_of(pages: &[u8], schema: &[Vec<u8>], columns: &[Vec<u8>], groups: usize, rows: u64) -> Vec<u8> {
+        let list = |elements: &[Vec<u8>]| {
+            [vec![LIST, 0xfc], varint(elements.len() as u64), elements.concat()].concat()
+        };
+        let group = [list(columns), field(0x16, 1), field(0x16, rows), vec![0]].concat();
+        let metadata = [
+            field(NUMBER, 1),
+            list(schema),
+            field(0x16, rows),
+            list(&vec![group; groups]),
+            vec![0],
+        ]
+        .concat();
+        let length = u32::try_from(metadata.len()).unwrap().to_le_bytes();
+        [MAGIC, pages, &metadata, &length, MAGIC].concat()
+    }
+
+    /// A column of numbers that one page of the file has, perhaps behind a dictionary.
+    fn column(size: u64, dictionary: Option<u64>) -> Vec<u8> {
+        let place = |kind, at| field(kind, at);
+        let metadata = [
+            field(NUMBER, 1),
+            vec![LIST, 0x15, 0],
+            vec![LIST, 0x18],
+            text("n"),
+            field(NUMBER, 0),
+            field(0x16, 1),
+            field(0x16, size),
+            field(0x16, size),
+            place(0x26, 4),
+            dictionary.map_or_else(Vec::new, |at| place(0x26, at)),
+            vec![0],
+        ];
+        [field(0x26, 4), vec![0x1c], metadata.concat(), vec![0]].concat()
+    }
+
+    fn page(kind: u64, size: u64, values: u64, data: &[u8]) -> Vec<u8> {
+        let of_kind = [vec![0x2c], vec![], vec![0x4c]][kind as usize].clone();
+        let levels = [field(NUMBER, 0), field(NUMBER, 3), field(NUMBER, 3)].concat();
+        [
+            field(NUMBER, kind),
+            field(NUMBER, size),
+            field(NUMBER, data.len() as u64),
+            of_kind,
+            field(NUMBER, values),
+            levels,
+            vec![0, 0],
+            data.to_vec(),
+        ]
+        .concat()
+    }
+
+    fn number_schema() -> Vec<Vec<u8>> {
+        let number = [field(NUMBER, 1), field(0x25, 1), vec![0x18], text("n"), vec![0]].concat();
+        vec![group(1), number]
+    }
+
+    fn last_of(table: Vec<u8>) -> (usize, String) {
+        let lines = lines_of_bytes(table).unwrap_or_else(|_| "broken\n".into());
+        (
+            lines.lines().count(),
+            lines.lines().last().unwrap_or_default().to_owned(),
+        )
+    }
+
+    #[test]
+    fn lines_of_bytes_reads_a_page_and_refuses_rows_that_nothing_in_the_file_has() {
+        // Levels of one bit: a run of two ones. Then two numbers.
+        let data = [
+            &[2, 0, 0, 0, 4, 1][..],
+            &7_i32.to_le_bytes(),
+            &8_i32.to_le_bytes(),
+        ]
+        .concat();
+        let one = page(0, data.len() as u64, 2, &data);
+        let whole = table_of(&one, &number_schema(), &[column(one.len() as u64, None)], 1, 2);
+        assert_eq!(last_of(whole), (2, r#"{"n":8}"#.to_owned()));
+
+        // The same page for each of many groups, and rows of a group that has no columns.
+        let run = [&[4, 0, 0, 0][..], &varint(200_000 * 2), &[0]].concat();
+        let nulls = page(0, run.len() as u64, 200_000, &run);
+        let column = [column(nulls.len() as u64, None)];
+        for (table, most) in [
+            (
+                table_of(&nulls, &number_schema(), &column, 1_000, 200_000),
+                1_000_000,
+            ),
+            (table_of(b"", &[group(0)], &[], 1, 1 << 50), 1_000_000),
+        ] {
+            let (count, last) = last_of(table);
+            assert!(
+                count < most && last.contains("more values than its size allows"),
+                "{count}: {last}"
+            );
+        }
+    }
+
+    #[test]
+    fn lines_of_bytes_refuses_pages_and_schemas_that_take_all_memory() {
+        let huge = page(0, 1 << 30, 2, &[0; 40]);
+        let dictionary = page(2, 40, 1 << 30, &[0; 40]);
+        for pages in [&huge, &dictionary] {
+            let table = table_of(pages, &number_schema(), &[column(pages.len() as u64, None)], 1, 2);
+            let (count, last) = last_of(table);
+            assert!(count == 1 && last.contains("a page that cannot be"), "{last}");
+        }
+        let deep = |levels: usize| [vec![group(1); levels], number_schema()[1..].to_vec()].concat();
+        for levels in [100, 100_000] {
+            assert_eq!(
+                lines_of_bytes(table_of(b"", &deep(levels), &[], 1, 2)),
+                Err(BROKEN)
+            );
+        }
     }
 }
