@@ -204,6 +204,10 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         expression(r#"([\w-]{2,64}(?: key| code)?)["'*`]{0,3}[ \t]*:[*`]{0,2}[ \t]*(?:[>|][+-]?)?\s*$"#)
     });
     const LEAST_LETTERS: usize = 6;
+    let last = letters[line.clone()].trim_ascii_end().last()?;
+    if !b":>|+-*`".contains(last) {
+        return None;
+    }
     let label = LABEL.captures(&letters[line.clone()])?.get(1)?.as_bytes();
     let next = line_at(letters, (line.end + 1).min(letters.len()));
     let value = trimmed(letters, next);

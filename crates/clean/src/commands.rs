@@ -400,7 +400,11 @@ fn lists(letters: &[u8]) -> Vec<Vec<Range<usize>>> {
             words.push(without_quotes(letters, gap.end..last_end));
         }
     }
-    lists.retain(|words| words.len() > 1 && words.iter().any(|word| !word.is_empty()));
+    lists.retain(|words| {
+        let text = || &letters[words[0].start..words[words.len() - 1].end];
+        let is_option = |word: &Range<usize>| letters[word.clone()].starts_with(b"-");
+        words.len() > 1 && (words.iter().any(is_option) || keywords().is_match(text()))
+    });
     lists
 }
 

@@ -1,10 +1,14 @@
 //! E-mail addresses in forms that the SDK's expression misses.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
+use regex::bytes::Regex;
 
-use crate::text::LATIN;
+use crate::{
+    ranges::{Ranges, expression},
+    text::{LATIN, starts_with},
+};
 
 /// Returns an e-mail address that has an apostrophe, an ampersand or a Latin letter beyond ASCII: `bob.o'brien@example.com`,
 /// `josé@example.com`.
@@ -22,4 +26,30 @@ pub(super) fn other_email(letters: &[u8], mut found: Range<usize>) -> Option<Ran
         }
     }
     is_other.then_some(found)
+}
+
+/// Finds e-mail addresses whose signs are words: `bob (at) example (dot) com`.
+pub(super) fn emails_in_words(letters: &[u8]) -> Ranges {
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"[A-Za-z0-9._+-]{1,64} ?\((?:at|AT)\) ?[A-Za-z0-9-]{1,63}",
+            r"(?:(?:\.| ?\((?:dot|DOT)\) ?)[A-Za-z0-9-]{2,63}){1,5}"
+        ))
+    });
+    const MOST_BEFORE: usize = 65;
+    const MOST_BEHIND: usize = 512;
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    for at in memchr_iter(b'(', letters) {
+        if at < from || !starts_with(&letters[at + 1..], "at)") {
+            continue;
+        }
+        let part = &letters[..letters.len().min(at + MOST_BEHIND)];
+        let found = EXPRESSION.find_at(part, at.saturating_sub(MOST_BEFORE).max(from));
+        if let Some(found) = found.filter(|found| found.start() < at) {
+            from = found.end();
+            ranges.push(found.range());
+        }
+    }
+    ranges
 }

@@ -557,7 +557,8 @@ impl Identities {
         });
         let mut above = ["", "", ""];
         for line in text.split(['\n', '\r']).filter(|line| !line.trim().is_empty()) {
-            for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
+            let mails = line.contains('@').then(|| MAIL.find_iter(line.as_bytes()));
+            for found in mails.into_iter().flatten().take(MOST_MAILS) {
                 let mail = &line[found.range()];
                 let local = mail.split('@').next().unwrap_or_default();
                 let is_sign = |c: char| ",|\t;".contains(c);
@@ -862,14 +863,15 @@ fn is_telling(name: &str) -> bool {
         || is_long && (!parts.iter().all(|part| is_common(part)) || parts.len() > 1 && digits >= 4)
 }
 
-/// Returns whether a command prints a name on a line.
-fn asks(command: &str) -> bool {
-    ASKING.iter().any(|asking| command.contains(asking))
+/// Returns whether a command, or one of several, prints a name on a line.
+fn asks(commands: &str) -> bool {
+    static ASKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(ASKING).ok());
+    ASKS.as_ref().is_some_and(|asks| asks.is_match(commands))
 }
 
 /// Returns the commands of a text one by one, if one of them prints a name.
 fn commands_of(text: &str) -> Vec<String> {
-    if !ASKING.iter().any(|asking| text.contains(asking)) {
+    if !asks(text) {
         return Vec::new();
     }
     // An argument may be JSON: `{"command": "whoami"}`.

@@ -45,7 +45,8 @@ pub(super) struct Kind {
     pub(super) is_identifier: bool,
     /// Whether it is applied with `strict`, and whether without.
     modes: (bool, bool),
-    /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit.
+    /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit, `6` for a number of so many, around
+    /// which alone it is searched.
     needs: &'static [u8],
     finder: Finder,
     pattern: &'static str,
@@ -80,6 +81,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("bearer_tokens", Own(bearer_tokens)),
     ("card_numbers", Own(numbers::card_numbers)),
     ("columns", Own(columns::values)),
+    ("emails_in_words", Own(emails::emails_in_words)),
     (
         "encoded_secrets",
         Own(|letters| encoded::secrets(letters, has_secret)),
@@ -89,7 +91,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("ipv6_addresses", Own(numbers::ipv6_addresses)),
     ("json_web_tokens", Own(keys::json_web_tokens)),
     ("kubernetes_secrets", Own(structures::kubernetes_secrets)),
-    ("mac_address", Match(numbers::mac_address)),
+    ("mac_addresses", Own(numbers::mac_addresses)),
     ("named_options", Own(commands::named_options)),
     ("national_id", Match(numbers::national_id)),
     ("national_phone", Match(numbers::national_phone)),
@@ -108,9 +110,9 @@ const FINDERS: &[(&str, Finder)] = &[
     ("private_keys", Own(pem::private_keys)),
     ("provider_keys", Own(providers::keys)),
     ("seed_phrases", Own(phrases::seed_phrases)),
+    ("short_bearer_token", Match(keys::short_bearer_token)),
     ("set_variable", Match(commands::set_variable)),
     ("siblings", Own(siblings::values)),
-    ("short_bearer_token", Match(keys::short_bearer_token)),
     ("social_security_number", Match(numbers::social_security_number)),
     ("told", InText(languages::said)),
     ("url_credentials", Own(keys::url_credentials)),
@@ -153,12 +155,20 @@ impl Kind {
         let expression = self.expression.get_or_init(|| expression(self.pattern));
         let mut ranges = Ranges::new();
         let mut from = 0;
-        while let Some(found) = expression.find_at(letters, from) {
-            let range = check(letters, found.range());
-            from = range
-                .as_ref()
-                .map_or(found.end(), |range| range.end.max(found.end()));
-            ranges.extend(range);
+        let mut find_in = |part: Range<usize>| {
+            from = part.start.max(from);
+            while let Some(found) = expression.find_at(&letters[..part.end], from.min(part.end)) {
+                let range = check(letters, found.range());
+                from = range
+                    .as_ref()
+                    .map_or(found.end(), |range| range.end.max(found.end()));
+                ranges.extend(range);
+            }
+        };
+        if self.needs.contains(&b'6') {
+            text.numbers().iter().cloned().for_each(find_in);
+        } else {
+            find_in(0..letters.len());
         }
         ranges
     }

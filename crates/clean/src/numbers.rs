@@ -5,7 +5,7 @@ use std::{net::Ipv6Addr, ops::Range, str, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, find_letter, skip, skip_back, stands_alone},
+    ranges::{Ranges, expression, find_letter, runs, skip, skip_back, stands_alone},
     text::is_word,
 };
 
@@ -370,8 +370,30 @@ pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<
     (!groups.eq([8, 4, 4, 4, 12])).then_some(found)
 }
 
-/// Returns a hardware address: six pairs of hexadecimal digits, or three groups of four. Those of all machines say nothing.
-pub(super) fn mac_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+/// Finds hardware addresses: six pairs of hexadecimal digits, or three groups of four. Those of all machines say nothing.
+pub(super) fn mac_addresses(letters: &[u8]) -> Ranges {
+    const LEAST_LETTERS: usize = 14;
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"\b[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})\b",
+            r"|\b[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\b"
+        ))
+    });
+    let of_address = |letter: u8| letter.is_ascii_hexdigit() || matches!(letter, b':' | b'-' | b'.');
+    let mut ranges = Ranges::new();
+    for run in runs(letters, LEAST_LETTERS, of_address) {
+        // With the letter behind the run, which ends a word or goes on with it.
+        let part = &letters[..letters.len().min(run.end + 1)];
+        let mut from = run.start;
+        while let Some(found) = EXPRESSION.find_at(part, from) {
+            from = found.end();
+            ranges.extend(mac_address(letters, found.range()));
+        }
+    }
+    ranges
+}
+
+fn mac_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
     let digits = || text.iter().filter(|letter| letter.is_ascii_hexdigit());
     let is_one_digit = digits().all(|digit| digit.eq_ignore_ascii_case(&text[0]));

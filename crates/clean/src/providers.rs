@@ -180,7 +180,8 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     let mut run = 0;
     // Where the letters end that a rule looks at.
     let mut line = 0;
-    let mut attempts = vec![Attempts::default(); all.rules.len()];
+    // Of the rules that have failed.
+    let mut attempts: Vec<Attempts> = Vec::new();
     for found in all.keywords.find_overlapping_iter(letters) {
         let keyword = found.start()..found.end();
         // Of two keywords with one beginning, the longer one can tell more of the key.
@@ -197,7 +198,7 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
             continue;
         }
         for &index in &all.of_keyword[found.pattern().as_usize()] {
-            if keyword.start < attempts[index].next {
+            if attempts.get(index).is_some_and(|rule| keyword.start < rule.next) {
                 continue;
             }
             let rule = &all.rules[index];
@@ -206,7 +207,10 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
                     last = key.start..key.end.max(last.end);
                     ranges.push(key);
                 }
-                None => attempts[index].fail(keyword.start, line),
+                None => {
+                    attempts.resize(all.rules.len(), Attempts::default());
+                    attempts[index].fail(keyword.start, line);
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     lines::line_start,
     names::{closing_quote, is_marked, is_secret, is_secret_name, opening_at},
     random::is_random,
-    ranges::{Ranges, expression, merged, skip},
+    ranges::{Ranges, expression, find, merged, skip, skip_back},
     text::is_word,
     values::{is_expression, is_keyword, is_mixed, is_placeholder},
     words::Words,
@@ -111,15 +111,44 @@ impl Fields {
     }
 }
 
+/// Returns the next name and where its value ends, or behind which quote that begins; of a bracket an empty name and its end.
+fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
+    const MOST_LETTERS: usize = 64;
+    let is_blank = |letter: u8| matches!(letter, b' ' | b'\t');
+    let is_mark = |letter: u8| matches!(letter, b':' | b'=' | b'{' | b'}' | b'<' | b'>');
+    let mut next = from;
+    loop {
+        let mark = find(letters, next, is_mark)?;
+        next = mark + 1;
+        if !matches!(letters[mark], b':' | b'=') {
+            return Some((mark..mark, next));
+        }
+        let mut end = skip_back(letters, from..mark, is_blank);
+        end -= usize::from(letters[from..end].ends_with(b"\"") || letters[from..end].ends_with(b"'"));
+        end = skip_back(letters, from..end, |letter| letter == b'\\');
+        let least = end.saturating_sub(MOST_LETTERS).max(from);
+        let start = skip_back(letters, least..end, |letter| {
+            is_word(letter) || b".$-".contains(&letter)
+        });
+        let is_arrow = letters[mark..].starts_with(b"=>");
+        let value = skip(letters, next + usize::from(is_arrow), is_blank);
+        let quote = skip(letters, value, |letter| letter == b'\\');
+        let value_end = match letters.get(quote) {
+            Some(b'"' | b'\'') => quote + 1,
+            _ => skip(letters, value, |letter| {
+                !letter.is_ascii_whitespace() && !b"\"'\\,{}[]<>()".contains(&letter)
+            }),
+        };
+        if start < end && value_end > value {
+            return Some((start..end, value_end));
+        }
+    }
+}
+
 /// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.
 pub(super) fn values(letters: &[u8]) -> Ranges {
     static NEEDED: LazyLock<Regex> =
         LazyLock::new(|| expression(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|\bapi\b"));
-    static PART: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r#"[{}<>]|([\w.$-]{1,64})\\*["']?[ \t]*(?:[:=]|=>)[ \t]*(?:\\*["']|[^\s"'\\,{}\[\]<>()]+)"#,
-        )
-    });
     const MOST_LEVELS: usize = 64;
     const MOST_INDENT: usize = 120;
     if !NEEDED.is_match(letters) {
@@ -128,14 +157,10 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut open = vec![Fields::default()];
     let mut from = 0;
-    while let Some(found) = PART.find_at(letters, from) {
-        let whole = found.range();
+    while let Some((name, end)) = next_part(letters, from) {
+        let whole = name.start..end;
         let before = from;
         from = whole.end;
-        let name_end = skip(letters, whole.start, |letter| {
-            is_word(letter) || b".$-".contains(&letter)
-        });
-        let name = whole.start..name_end;
         if name.is_empty() {
             if matches!(letters[whole.start], b'{' | b'<') {
                 if open.len() == MOST_LEVELS {

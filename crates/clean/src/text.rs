@@ -1,8 +1,10 @@
 //! A text that is searched and changed.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, cell::OnceCell, ops::Range};
 
 use memchr::memmem;
+
+use crate::ranges::runs;
 
 /// The letter for white space beyond ASCII.
 pub(super) const WHITE_SPACE: u8 = 0x80;
@@ -21,6 +23,8 @@ pub(super) struct Text<'t> {
     letters: Vec<u8>,
     /// Which letters there are.
     has: [bool; 256],
+    /// Where its numbers are, once a kind has asked.
+    numbers: OnceCell<Vec<Range<usize>>>,
     /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
     changes: Vec<Vec<(Range<usize>, Range<usize>)>>,
 }
@@ -31,9 +35,15 @@ impl<'t> Text<'t> {
         Self {
             units: Cow::Borrowed(units),
             has: letters_of(&letters),
+            numbers: OnceCell::new(),
             letters,
             changes: Vec::new(),
         }
+    }
+
+    /// Returns the parts of the text that have a number of six digits or more, with what stands around it.
+    pub(super) fn numbers(&self) -> &[Range<usize>] {
+        self.numbers.get_or_init(|| numbers_of(&self.letters))
     }
 
     /// Returns the place in the original text of a place in this one. In a marker, it is the beginning of the text that it replaced.
@@ -53,10 +63,10 @@ impl<'t> Text<'t> {
         &self.units
     }
 
-    /// Returns whether all of these letters are in the text; `0` stands for any digit.
+    /// Returns whether all of these letters are in the text; `0` and `6` stand for any digit.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| match letter {
-            b'0' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
+            b'0' | b'6' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
             letter => self.has[usize::from(*letter)],
         })
     }
@@ -94,6 +104,7 @@ impl<'t> Text<'t> {
         letters.extend_from_slice(&self.letters[end..]);
         // Anew: a kind that needs digits does not search a text whose digits are all replaced.
         self.has = letters_of(&letters);
+        self.numbers = OnceCell::new();
         self.units = Cow::Owned(units);
         self.letters = letters;
         self.changes.push(change);
@@ -107,6 +118,31 @@ fn letters_of(letters: &[u8]) -> [bool; 256] {
         has[usize::from(*letter)] = true;
     }
     has
+}
+
+/// Returns the parts of a text around runs of digits, capitals and the signs between them that have six digits or more.
+fn numbers_of(letters: &[u8]) -> Vec<Range<usize>> {
+    const LEAST_DIGITS: usize = 6;
+    /// The name of a number, and the parts of it that have small letters.
+    const MOST_AROUND: usize = 64;
+    let of_number = |letter: u8| {
+        letter.is_ascii_digit() || letter.is_ascii_uppercase() || b" .,/()+-\x80".contains(&letter)
+    };
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for run in runs(letters, LEAST_DIGITS, of_number) {
+        let digits = letters[run.clone()]
+            .iter()
+            .filter(|letter| letter.is_ascii_digit());
+        if digits.count() < LEAST_DIGITS {
+            continue;
+        }
+        let part = run.start.saturating_sub(MOST_AROUND)..letters.len().min(run.end + MOST_AROUND);
+        match parts.last_mut() {
+            Some(last) if part.start <= last.end => last.end = part.end,
+            _ => parts.push(part),
+        }
+    }
+    parts
 }
 
 /// Longer texts are cleaned block by block with `strict`: each change copies the text.
