@@ -2,9 +2,9 @@
 
 use knowledgepulse_json::{Text, Value, parse_str};
 
-/// A part of a user's turn.
+/// Words in a user's turn, by whose they are.
 #[derive(Debug, PartialEq)]
-pub enum Part {
+pub enum Words {
     /// The user's words.
     Own(Text),
     /// What the user did in a shell, and what that printed.
@@ -135,42 +135,42 @@ const MOST_BROKEN: usize = 16;
 
 /// Splits a part of a user's turn by whose words they are. A text without words of a program stays as it is.
 #[must_use]
-pub fn parts_of(part: Text) -> Vec<Part> {
+pub fn words_of(part: Text) -> Vec<Words> {
     if STOPPED
         .iter()
         .any(|beginning| part.trim_start().starts_with(beginning))
     {
-        return vec![Part::Stopped];
+        return vec![Words::Stopped];
     }
     if is_of_program(&part) {
-        return vec![Part::Context];
+        return vec![Words::Context];
     }
     if is_notice(&part) {
-        return vec![Part::Context];
+        return vec![Words::Context];
     }
     if !part.contains(['<', '#']) {
-        return vec![Part::Own(part)];
+        return vec![Words::Own(part)];
     }
     let text = part.as_str();
     let beginning = text.trim_start();
     let begins = |with: &&str| beginning.starts_with(*with);
     if COMMANDS.iter().any(begins) {
-        return vec![Part::Command];
+        return vec![Words::Command];
     }
     if SHELL.iter().any(begins) {
-        return vec![Part::Shell(beginning.into())];
+        return vec![Words::Shell(beginning.into())];
     }
     if is_open(beginning) {
-        return vec![Part::Context];
+        return vec![Words::Context];
     }
     if begins(&PROMPT_COMMAND) {
         let words = PROMPT_COMMAND_PARTS.iter().filter_map(|tag| inside(text, tag));
         let words: Vec<_> = words.map(|(_, words, _)| words.trim()).collect();
-        return vec![Part::Own(words.join(" ").trim().into())];
+        return vec![Words::Own(words.join(" ").trim().into())];
     }
     let requests = requests_of(text);
     if let Some(own) = requests {
-        return vec![Part::Context, Part::Own(own.into())];
+        return vec![Words::Context, Words::Own(own.into())];
     }
     if let Some(told) = told_in(text) {
         return told;
@@ -182,12 +182,12 @@ pub fn parts_of(part: Text) -> Vec<Part> {
     } else if let Some(words) = unwrapped(&own) {
         own = words.to_owned();
     } else if count == 0 {
-        return vec![Part::Own(part)];
+        return vec![Words::Own(part)];
     }
     let own = own.trim();
-    let mut parts: Vec<_> = (0..count).map(|_| Part::Context).collect();
+    let mut parts: Vec<_> = (0..count).map(|_| Words::Context).collect();
     if !own.is_empty() {
-        parts.push(Part::Own(own.into()));
+        parts.push(Words::Own(own.into()));
     }
     parts
 }
@@ -235,7 +235,7 @@ fn unwrapped(text: &str) -> Option<&str> {
 
 /// Returns what the elements say that a text is made of, if they are a program's by their shape: a name with a dash, or
 /// attributes. `None` for another text.
-fn told_in(text: &str) -> Option<Vec<Part>> {
+fn told_in(text: &str) -> Option<Vec<Words>> {
     let (mut parts, mut told, mut rest) = (Vec::new(), Vec::new(), text.trim());
     while !rest.is_empty() {
         let (tag, _) = rest.strip_prefix('<')?.split_once('>')?;
@@ -248,14 +248,14 @@ fn told_in(text: &str) -> Option<Vec<Part>> {
         let (_, within, after) = inside(rest, name)?;
         let within = within.trim();
         if context_in(rest).is_some() || within.is_empty() || is_notice(within) {
-            parts.push(Part::Context);
+            parts.push(Words::Context);
         } else {
             told.push(within);
         }
         rest = after.trim_start();
     }
     if !told.is_empty() {
-        parts.push(Part::Told(told.join("\n").into()));
+        parts.push(Words::Told(told.join("\n").into()));
     }
     (!parts.is_empty()).then_some(parts)
 }
@@ -329,55 +329,55 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_tells_the_words_of_the_user_from_those_of_the_program() {
-        let own = |text: &str| Part::Own(text.into());
+    fn words_of_tells_the_words_of_the_user_from_those_of_the_program() {
+        let own = |text: &str| Words::Own(text.into());
         for (text, parts) in [
             ("a < b # c", vec![own("a < b # c")]),
             (" Fix <ide_opened_file", vec![own(" Fix <ide_opened_file")]),
             (
                 "<ide_opened_file>x</ide_opened_file>\nIs it <b>?",
-                vec![Part::Context, own("Is it <b>?")],
+                vec![Words::Context, own("Is it <b>?")],
             ),
-            ("<ide_selection>x</ide_selection>", vec![Part::Context]),
+            ("<ide_selection>x</ide_selection>", vec![Words::Context]),
             (
                 "<git-context>x</git-context>\nFix it\n<qwen:user-prompt-submit-context>y</qwen:user-prompt-submit-context>",
-                vec![Part::Context, Part::Context, own("Fix it")],
+                vec![Words::Context, Words::Context, own("Fix it")],
             ),
-            ("<environment_context>\n <cwd>", vec![Part::Context]),
+            ("<environment_context>\n <cwd>", vec![Words::Context]),
             (
                 "Fix it\n<system-reminder>a</system-reminder>\nnow<system-reminder>b</system-reminder>",
-                vec![Part::Context, Part::Context, own("Fix it\n\nnow")],
+                vec![Words::Context, Words::Context, own("Fix it\n\nnow")],
             ),
             (
                 "<task>\nFix it\n</task>\n\n<environment_details>x</environment_details>",
-                vec![Part::Context, own("Fix it")],
+                vec![Words::Context, own("Fix it")],
             ),
             ("<task>a</task> b", vec![own("<task>a</task> b")]),
             (
                 "<user_info>x</user_info><user_query>\nFix it\n</user_query>",
-                vec![Part::Context, own("Fix it")],
+                vec![Words::Context, own("Fix it")],
             ),
             (
                 "# AGENTS.md instructions for /x\n\n<INSTRUCTIONS>",
-                vec![Part::Context],
+                vec![Words::Context],
             ),
             (
                 "# Context from my IDE setup:\n\n## My request for Codex:\nFix it\n",
-                vec![Part::Context, own("Fix it")],
+                vec![Words::Context, own("Fix it")],
             ),
             (
                 "<teammate-message teammate_id=\"north\" color=\"blue\">\nTwo posts are loose.\n</teammate-message>",
-                vec![Part::Told("Two posts are loose.".into())],
+                vec![Words::Told("Two posts are loose.".into())],
             ),
             (
                 "<note from=\"a\">{\"type\":\"idle\",\"from\":\"a\"}</note>\n<some-new-thing>x</some-new-thing>",
-                vec![Part::Context, Part::Told("x".into())],
+                vec![Words::Context, Words::Told("x".into())],
             ),
             (
                 "{\"type\":\"idle\",\"timestamp\":\"2026-01-01\"}",
-                vec![Part::Context],
+                vec![Words::Context],
             ),
-            ("<a-b>x</a-b><c-d>y</c-d>", vec![Part::Told("x\ny".into())]),
+            ("<a-b>x</a-b><c-d>y</c-d>", vec![Words::Told("x\ny".into())]),
             ("<b>a</b>", vec![own("<b>a</b>")]),
             (
                 "<pr_description>a</pr_description>",
@@ -387,25 +387,25 @@ mod tests {
                 "<my-tag>a</my-tag> is it closed?",
                 vec![own("<my-tag>a</my-tag> is it closed?")],
             ),
-            ("<command-name>/clear</command-name>", vec![Part::Command]),
+            ("<command-name>/clear</command-name>", vec![Words::Command]),
             (
                 "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>a</command-args>",
                 vec![own("/review a")],
             ),
             (
                 "\n<bash-input>ls</bash-input>",
-                vec![Part::Shell("<bash-input>ls</bash-input>".into())],
+                vec![Words::Shell("<bash-input>ls</bash-input>".into())],
             ),
         ] {
-            assert_eq!(parts_of(text.into()), parts, "{text}");
+            assert_eq!(words_of(text.into()), parts, "{text}");
         }
     }
 
     #[test]
-    fn parts_of_takes_linear_time_on_tags_that_nothing_ends() {
+    fn words_of_takes_linear_time_on_tags_that_nothing_ends() {
         let text = "<ide_x>".repeat(20_000);
-        assert_eq!(parts_of(text.as_str().into()), [Part::Context]);
+        assert_eq!(words_of(text.as_str().into()), [Words::Context]);
         let text = format!("a{text}");
-        assert_eq!(parts_of(text.as_str().into()), [Part::Own(text.into())]);
+        assert_eq!(words_of(text.as_str().into()), [Words::Own(text.into())]);
     }
 }

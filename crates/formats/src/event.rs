@@ -1,14 +1,11 @@
 //! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
 
-use knowledgepulse_json::{Object, Text, Value, cut};
+use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    contexts::{self, Part},
-    parts,
-    values::{
-        Fields, NAME_LENGTH, id_of, input_of, is_blank, joined, joined_parts, string_of, text_at,
-        text_of_part, with_end,
-    },
+    contexts::{self, Words},
+    parts::{Call, Part, parts_of},
+    values::{Fields, id_of, is_blank, joined, joined_parts, text_at, with_end},
 };
 
 /// Something that happened in a run: all that one message or entry says.
@@ -177,19 +174,6 @@ pub enum Fact {
     Last(&'static str, Value),
 }
 
-/// A call as a reader finds it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Call {
-    /// The id that its result refers to.
-    pub id: Option<Text>,
-    /// The name of the tool, with something in it.
-    pub name: Option<Text>,
-    /// The arguments, which [`input_of`](crate::values::input_of) reads.
-    pub args: Object,
-    /// The server of the Model Context Protocol that has the tool.
-    pub server: Option<Text>,
-}
-
 impl Parent {
     /// Returns what a field of a record names; a field without a name says that there is none.
     pub fn of(record: &impl Fields, name: &str) -> Self {
@@ -197,19 +181,6 @@ impl Parent {
             (Some(parent), _) => Self::Of(parent),
             (None, Some(_)) => Self::None,
             (None, None) => Self::Before,
-        }
-    }
-}
-
-impl Call {
-    /// Returns a call whose id, name and arguments are in these fields.
-    #[must_use]
-    pub fn new(id: Option<&Value>, name: Option<&Value>, args: Option<&Value>) -> Self {
-        Self {
-            id: id_of(id),
-            name: string_of(name).cloned(),
-            args: input_of(args),
-            server: None,
         }
     }
 }
@@ -350,7 +321,7 @@ impl Events {
     }
 
     /// Takes a system prompt, which is no action of the agent.
-    pub fn system(&mut self, _content: Option<&Value>) {
+    pub fn system(&mut self) {
         self.leave_out("system message");
     }
 
@@ -375,25 +346,58 @@ impl Events {
         self.result(Outcome { id, content, failed });
     }
 
-    /// Takes the text of a content.
+    /// Takes a content.
     pub fn say_content(&mut self, kind: TextKind, content: Option<&Value>) {
-        match content {
-            Some(Value::Array(parts)) => self.say_parts(kind, parts),
-            content => {
-                let text = self.text_of(content);
-                self.say_text(kind, text);
-            }
+        match parts_of(content) {
+            parts if parts.is_empty() => self.say(kind, Text::default()),
+            parts => self.say_parts(kind, parts),
         }
     }
 
-    /// Takes the text of parts of a content.
-    pub fn say_parts<'a>(&mut self, kind: TextKind, parts: impl IntoIterator<Item = &'a Value>) {
-        if kind == TextKind::User {
-            let texts: Vec<Text> = parts.into_iter().map(|part| self.text_of_one(part)).collect();
-            self.say_turn(texts);
-        } else {
-            let text = self.text_of_parts(parts);
-            self.say(kind, text);
+    /// Takes the parts of a message in their order. Texts that follow each other are one text of this kind.
+    pub fn say_parts(&mut self, kind: TextKind, parts: impl IntoIterator<Item = Part>) {
+        let mut texts = Vec::new();
+        for part in parts {
+            if !matches!(part, Part::Text(_) | Part::Picture(_) | Part::Page(_) | Part::Other(_)) {
+                self.say_texts(kind, &mut texts);
+            }
+            match part {
+                Part::Thought(Some(text)) => self.say(TextKind::Reasoning, text),
+                Part::Call(call) => self.call(call),
+                Part::Result { id, content, failed } => {
+                    let content = self.text_of_parts(content);
+                    self.result(Outcome { id, content, failed });
+                }
+                part => {
+                    self.count(&part);
+                    if matches!(part, Part::Other(_)) {
+                        self.leave_out("part of an unknown kind");
+                    }
+                    if !matches!(part, Part::Page(_) | Part::Thought(None)) {
+                        texts.push(part.words());
+                    }
+                }
+            }
+        }
+        self.say_texts(kind, &mut texts);
+    }
+
+    /// Takes texts that have come together.
+    fn say_texts(&mut self, kind: TextKind, texts: &mut Vec<Text>) {
+        match kind {
+            _ if texts.is_empty() => {}
+            TextKind::User => self.say_turn(texts.drain(..)),
+            kind => self.say(kind, joined_parts(texts.drain(..))),
+        }
+    }
+
+    /// Counts what a part has beside its words.
+    fn count(&mut self, part: &Part) {
+        match part {
+            Part::Picture(kind) | Part::Page(kind) => self.leave_out(with_end(kind, " part")),
+            Part::Thought(None) => self.leave_out("encrypted reasoning"),
+            Part::Result { content, .. } => content.iter().for_each(|part| self.count(part)),
+            Part::Text(_) | Part::Thought(_) | Part::Call(_) | Part::Other(_) => {}
         }
     }
 
@@ -410,15 +414,15 @@ impl Events {
     pub fn say_turn(&mut self, texts: impl IntoIterator<Item = Text>) {
         let mut own = Vec::new();
         let mut is_own = true;
-        for part in texts.into_iter().flat_map(contexts::parts_of) {
-            is_own &= matches!(part, Part::Own(_));
-            match part {
-                Part::Own(text) => own.push(text),
-                Part::Shell(text) => self.say(TextKind::Event, text),
-                Part::Told(text) => self.say(TextKind::Told, text),
-                Part::Command => self.leave_out("command of the program"),
-                Part::Context => self.leave_out("context of the program"),
-                Part::Stopped => self.leave_out("interruption"),
+        for words in texts.into_iter().flat_map(contexts::words_of) {
+            is_own &= matches!(words, Words::Own(_));
+            match words {
+                Words::Own(text) => own.push(text),
+                Words::Shell(text) => self.say(TextKind::Event, text),
+                Words::Told(text) => self.say(TextKind::Told, text),
+                Words::Command => self.leave_out("command of the program"),
+                Words::Context => self.leave_out("context of the program"),
+                Words::Stopped => self.leave_out("interruption"),
             }
         }
         // A turn that had other words too is none where nothing of the user's is left.
@@ -427,36 +431,16 @@ impl Events {
         }
     }
 
-    /// Returns the text of a message or a result: a string, or parts with text. A part without text is counted and named by
-    /// its type in brackets, so that a step that has nothing else is not lost.
+    /// Returns the text of a content. A part without text is counted, and its kind stands in its place in brackets, so that a
+    /// step that has nothing else is not lost.
     pub fn text_of(&mut self, content: Option<&Value>) -> Text {
-        let within = parts::within(content);
-        match within.as_ref().or(content) {
-            None | Some(Value::Null) => Text::default(),
-            Some(Value::Array(parts)) => self.text_of_parts(parts),
-            Some(content) => text_of_part(content)
-                .cloned()
-                .unwrap_or_else(|| content.to_json().into()),
-        }
+        self.text_of_parts(parts_of(content))
     }
 
-    /// Returns the same for a list of parts.
-    pub fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
-        joined_parts(parts.into_iter().map(|part| self.text_of_one(part)))
-    }
-
-    /// Returns the same for a part.
-    pub fn text_of_one(&mut self, part: &Value) -> Text {
-        if let Some(text) = text_of_part(part) {
-            return text.clone();
-        }
-        let Some(kind) = string_of(part.get("type")) else {
-            return part.to_json().into();
-        };
-        self.leave_out(with_end(kind, " part"));
-        let mut named = Text::from("[");
-        named.push_str(cut(kind, NAME_LENGTH));
-        with_end(&named, "]")
+    /// Returns the same for parts.
+    pub fn text_of_parts(&mut self, parts: Vec<Part>) -> Text {
+        parts.iter().for_each(|part| self.count(part));
+        joined_parts(parts.into_iter().map(Part::words))
     }
 
     /// Returns whether nothing was said.

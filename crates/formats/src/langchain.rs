@@ -5,7 +5,11 @@ use std::collections::HashSet;
 
 use knowledgepulse_json::{Object, Text, Value};
 
-use crate::values::*;
+use crate::{
+    parts::{Part, beside, parts_in},
+    tagged,
+    values::*,
+};
 
 /// Types of parts that are calls, which `tool_calls` has too.
 const CALLS: &[&str] = &[
@@ -16,13 +20,6 @@ const CALLS: &[&str] = &[
     "function_call",
 ];
 
-/// Fields of messages that have a meaning.
-#[rustfmt::skip]
-const KNOWN: &[&str] = &[
-    "content", "additional_kwargs", "response_metadata", "type", "role", "example", "tool_calls", "invalid_tool_calls",
-    "tool_call_chunks", "usage_metadata", "artifact", "chunk_position",
-];
-
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
     value
@@ -31,7 +28,7 @@ pub fn is_message(value: &Value) -> bool {
 }
 
 /// Returns the role of a message and its fields, in whichever way it was written.
-fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
+pub fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
     let kind = str_of(message.get("type"))?;
     let (kind, fields) = match kind {
         "constructor" => {
@@ -66,43 +63,29 @@ fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
     Some((role, fields))
 }
 
-/// Returns the message of a chat that this one stands for; `None` for anything else than a message of LangChain.
-pub fn translated(message: &Object) -> Option<Value> {
+/// Returns the role of a message, its fields, and the parts of its content; `None` for anything else than a message of LangChain.
+pub fn read(message: &Object) -> Option<(&'static str, &Object, Vec<Part>)> {
     let (role, fields) = unwrapped(message)?;
     let more = fields_of(fields, "additional_kwargs");
+    let [mut before, mut after] = beside(more);
     let calls = [fields.get("tool_calls"), fields.get("invalid_tool_calls")];
-    let mut calls: Vec<Value> = calls.into_iter().flat_map(list_of).cloned().collect();
+    let mut calls: Vec<&Value> = calls.into_iter().flat_map(list_of).collect();
     if calls.is_empty() {
-        calls = list_of(more.get("tool_calls")).to_vec();
+        calls = list_of(more.get("tool_calls")).iter().collect();
+    } else {
+        after.retain(|part| !matches!(part, Part::Call(_)));
     }
-    let content = content_of(fields.get("content"), more, &calls);
-    let call = more.get("function_call").filter(|_| calls.is_empty());
-    let own = [
-        ("role", Some(role.into())),
-        ("content", Some(content)),
-        ("tool_calls", (!calls.is_empty()).then(|| calls.into())),
-        ("function_call", call.cloned()),
-        ("reasoning_content", more.get("reasoning_content").cloned()),
-        ("refusal", more.get("refusal").cloned()),
-    ];
-    let own = own
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.into(), value?)));
-    let others = fields_where(fields, |name, value| {
-        is_given(Some(value)) && !KNOWN.contains(&name)
-    });
-    Some(Value::Object(own.chain(others).collect()))
+    before.extend(content_of(role, fields.get("content"), &calls));
+    before.extend(after);
+    Some((role, fields, before))
 }
 
-/// Returns the content without the calls that the message names beside it, and with reasoning that is beside it.
-fn content_of(content: Option<&Value>, more: &Object, calls: &[Value]) -> Value {
-    let reasoning = more.get("reasoning").filter(|_| has_object(more, "reasoning"));
-    let parts = match content {
-        Some(Value::Array(parts)) => parts,
-        content if reasoning.is_none() => return content.cloned().unwrap_or_default(),
-        content => elements_of(content),
+/// Returns the parts of the content without the calls that the message names beside it.
+fn content_of(role: &str, content: Option<&Value>, calls: &[&Value]) -> Vec<Part> {
+    let Some(Value::Array(parts)) = content else {
+        return tagged::parts_by(role, content);
     };
-    let ids: HashSet<Text> = calls.iter().filter_map(|call| text_at(call, "id")).collect();
+    let ids: HashSet<Text> = calls.iter().filter_map(|call| text_at(*call, "id")).collect();
     let is_named = |part: &&Value| {
         let is_call = str_of(part.get("type")).is_some_and(|kind| CALLS.contains(&kind));
         let own = ["id", "call_id"].map(|name| text_at(*part, name));
@@ -111,20 +94,5 @@ fn content_of(content: Option<&Value>, more: &Object, calls: &[Value]) -> Value 
         is_call && (has_none || own.iter().flatten().any(|id| ids.contains(id)))
     };
     let own = parts.iter().filter(|part| !is_named(part));
-    let parts = reasoning.into_iter().chain(own).map(part_of);
-    parts.collect::<Vec<_>>().into()
-}
-
-/// Returns a part in the terms of `messages`.
-fn part_of(part: &Value) -> Value {
-    match (str_of(part.get("type")), part.as_object()) {
-        (Some("non_standard"), _) => part.get("value").cloned().unwrap_or_default(),
-        // A summary of reasoning may have no type.
-        (None, Some(fields)) if fields.contains("summary") => {
-            let mut fields = fields.clone();
-            fields.insert("type", "reasoning");
-            fields.into()
-        }
-        _ => part.clone(),
-    }
+    own.flat_map(parts_in).collect()
 }

@@ -1,11 +1,137 @@
-//! Parts of messages that other APIs write, in the terms of Anthropic and OpenAI, which `messages` takes.
+//! Parts of messages, decoded from the shapes of all APIs: Chat Completions and Responses of OpenAI, Messages of Anthropic, Converse of
+//! Bedrock, Gemini, and the AI SDK.
 //!
 //! The shapes follow @aws-sdk/client-bedrock-runtime 3, ai 4 and 6, and @google/genai 2.
 
-use knowledgepulse_json::{Object, Value, object, parse_str};
+use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
-pub use crate::values::some_object;
-use crate::values::{fields_of, first_of, is_true, joined, json_of, list_of, str_of, string_of};
+use crate::values::{
+    Fields, NAME_LENGTH, fields_of, fields_where, first_of, id_of, input_of, is_given, is_true, is_truthy, joined,
+    joined_parts, json_of, list_of, object_of, or, str_of, string_of, text_at, text_in, text_of_part, truth_of,
+};
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    /// A text.
+    Text(Text),
+    /// Reasoning of the model; `None` if it is encrypted.
+    Thought(Option<Text>),
+    /// A call of a tool.
+    Call(Call),
+    /// The result of a call.
+    Result {
+        /// The id of the call; without one, the result is of the first call that has none yet.
+        id: Option<Text>,
+        /// What the tool returned.
+        content: Vec<Part>,
+        /// Whether the call failed; `None` if the format does not tell, and the text decides.
+        failed: Option<bool>,
+    },
+    /// A picture or another thing without text, by its kind, which stands in its place.
+    Picture(Text),
+    /// A part for a page alone, by its kind.
+    Page(Text),
+    /// A part of a shape that is not known, in JSON.
+    Other(Text),
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Call {
+    /// The id that its result refers to.
+    pub id: Option<Text>,
+    /// The name of the tool, with something in it.
+    pub name: Option<Text>,
+    /// The arguments, which [`input_of`] reads.
+    pub args: Object,
+    /// The server of the Model Context Protocol that has the tool.
+    pub server: Option<Text>,
+}
+
+impl Call {
+    /// Returns a call whose id, name and arguments are in these fields.
+    #[must_use]
+    pub fn new(id: Option<&Value>, name: Option<&Value>, args: Option<&Value>) -> Self {
+        Self {
+            id: id_of(id),
+            name: string_of(name).cloned(),
+            args: input_of(args),
+            server: None,
+        }
+    }
+}
+
+impl Part {
+    /// Returns a call whose id, name and arguments are in these fields.
+    pub fn call(id: Option<&Value>, name: Option<&Value>, args: Option<&Value>) -> Self {
+        Self::Call(Call::new(id, name, args))
+    }
+
+    /// Returns a result whose id and content are in these fields.
+    pub fn result(id: Option<&Value>, content: Option<&Value>, failed: Option<bool>) -> Self {
+        Self::Result {
+            id: id_of(id),
+            content: parts_of(content),
+            failed,
+        }
+    }
+
+    /// Returns reasoning that is in a value: a text, parts with texts, or an object that has them.
+    pub fn thought(value: &Value) -> Self {
+        match value {
+            Value::Object(fields) => Self::Thought(reasoning_in(fields)),
+            value => Self::Thought(Some(joined_parts(parts_of(Some(value)).into_iter().map(Self::words)))),
+        }
+    }
+
+    /// Returns a part of a kind, whose fields or text are in a value. Agents write these names in several ways.
+    pub fn named(kind: &str, value: &Value) -> Self {
+        let first = |names: &[&str]| first_of(value, names);
+        let text = |names: &[&str]| first(names).unwrap_or(value);
+        match kind.replace('_', "").to_lowercase().as_str() {
+            "text" => Self::Text(json_of(text(&["text"])).into_owned()),
+            "thinking" | "reasoning" => Self::thought(text(&["thinking", "text"])),
+            "redactedthinking" => Self::Thought(None),
+            "tooluse" | "toolcall" | "functioncall" => {
+                let args = first(&["input", "raw_input", "args", "arguments"]);
+                Self::call(first(CALL_IDS), value.get("name"), args)
+            }
+            "toolresult" => {
+                let failed = is_true(value, "is_error").then_some(true);
+                Self::result(first(CALL_IDS), value.get("content"), failed)
+            }
+            "image" | "imageurl" | "binary" => Self::Picture("image".into()),
+            _ => Self::Picture(kind.to_lowercase().into()),
+        }
+    }
+
+    /// Returns the words of a part, for a text that is made of several; a picture has its kind in brackets.
+    pub fn words(self) -> Text {
+        match self {
+            Self::Text(text) | Self::Thought(Some(text)) | Self::Other(text) => text,
+            Self::Result { content, .. } => joined_parts(content.into_iter().map(Self::words)),
+            Self::Call(Call { name, .. }) => bracketed(&name.unwrap_or_else(|| "call".into())),
+            Self::Picture(kind) => bracketed(&kind),
+            Self::Thought(None) | Self::Page(_) => Text::default(),
+        }
+    }
+}
+
+fn bracketed(name: &str) -> Text {
+    ["[", cut(name, NAME_LENGTH), "]"].into_iter().collect()
+}
+
+/// Where messages have reasoning.
+#[rustfmt::skip]
+const REASONING_FIELDS: &[&str] = &[
+    "reasoning_content", "reasoning", "thinking", "reasoningContent", "reasoningText",
+];
+
+/// Where messages of agents have their calls, and the ids of these.
+#[rustfmt::skip]
+const CALL_FIELDS: [&str; 5] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses", "invalid_tool_calls"];
+const ID_FIELDS: [&str; 3] = ["tool_call_id", "toolCallId", "id"];
 
 /// Parts of the AI SDK that are for a page alone.
 #[rustfmt::skip]
@@ -29,6 +155,12 @@ const HOSTED_CALLS: &[&str] = &[
     "local_shell_call", "shell_call", "apply_patch_call",
 ];
 
+/// Fields of a hosted call that are no arguments of it.
+#[rustfmt::skip]
+const NO_ARGUMENTS: &[&str] = &[
+    "id", "call_id", "type", "status", "output", "outputs", "results", "result", "error",
+];
+
 /// Types of parts and items that call a tool.
 #[rustfmt::skip]
 const CALLS: &[&str] = &[
@@ -36,47 +168,56 @@ const CALLS: &[&str] = &[
     "server_tool_call", "invalid_tool_call", "tool_call_chunk",
 ];
 
+/// Types of parts and items with reasoning.
+const REASONING: &[&str] = &["thinking", "redacted_thinking", "think", "reasoning"];
+
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
     CALLS.contains(&kind)
 }
 
 /// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
-pub fn is_result(kind: &str) -> bool {
+fn is_result(kind: &str) -> bool {
     kind == "tool_call_response" || kind.ends_with("tool_result") || kind.ends_with("_call_output")
-}
-
-/// Returns whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
-pub fn is_hosted_call(kind: &str) -> bool {
-    HOSTED_CALLS.contains(&kind)
 }
 
 /// Returns whether a value of this type is an item of a conversation.
 pub fn is_item(kind: &str) -> bool {
-    kind == "message" || kind == "reasoning" || is_call(kind) || is_result(kind) || is_hosted_call(kind)
+    kind == "message" || kind == "reasoning" || is_tool(kind)
 }
 
-/// Returns whether a part is more than text.
-pub fn is_act(kind: &str) -> bool {
-    matches!(kind, "thinking" | "redacted_thinking" | "think") || (kind != "message" && is_item(kind))
+/// Returns whether a value of this type is a call or a result.
+fn is_tool(kind: &str) -> bool {
+    is_call(kind) || is_result(kind) || HOSTED_CALLS.contains(&kind)
 }
 
-/// Returns the parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.
-pub fn translated(part: &Value) -> Option<Vec<Value>> {
-    let part = part.as_object()?;
-    if let Some(kind) = part.get("type").and_then(Value::as_str) {
-        return of_ai_sdk(part, kind);
+/// Returns the parts of a content: a text, which may hold parts in JSON, or a list.
+pub fn parts_of(content: Option<&Value>) -> Vec<Part> {
+    let mut parts = Vec::new();
+    match content {
+        None | Some(Value::Null) => {}
+        Some(Value::String(text)) => match within(text) {
+            Some(list) => list.iter().for_each(|part| decode(part, &mut parts)),
+            None => parts.push(Part::Text(text.clone())),
+        },
+        Some(Value::Array(list)) => list.iter().for_each(|part| decode(part, &mut parts)),
+        Some(content) => {
+            let text = text_of_part(content).cloned();
+            parts.push(Part::Text(text.unwrap_or_else(|| content.to_json().into())));
+        }
     }
-    if let Some(text @ Value::String(_)) = part.get("text") {
-        let is_thought = part.get("thought") == Some(&Value::Bool(true));
-        return is_thought.then(|| vec![thinking(text)]);
-    }
-    part.iter().find_map(|(name, value)| of_block(name, value))
+    parts
+}
+
+/// Returns the parts that one element of a content stands for.
+pub fn parts_in(element: &Value) -> Vec<Part> {
+    let mut parts = Vec::new();
+    decode(element, &mut parts);
+    parts
 }
 
 /// Returns the parts that a text holds in JSON, as some instrumentations write them; `None` for any other text.
-pub fn within(content: Option<&Value>) -> Option<Value> {
-    let text = content?.as_str()?;
+fn within(text: &str) -> Option<Vec<Value>> {
     let first = text
         .trim_start()
         .strip_prefix('[')?
@@ -86,197 +227,274 @@ pub fn within(content: Option<&Value>) -> Option<Value> {
     if !BEGINNINGS.contains(&name) {
         return None;
     }
-    let parts = parse_str(text).ok()?;
-    let is_part = |part: &Value| {
-        let is_text = |name| part.get(name).is_some_and(|value| value.as_text().is_some());
-        let fields = part.as_object().map_or(0, Object::len);
-        match str_of(part.get("type")) {
-            Some("text" | "input_text" | "output_text") => is_text("text"),
-            Some(kind) => is_act(kind),
-            None => fields == 1 && (is_text("text") || translated(part).is_some()),
-        }
+    let Ok(Value::Array(parts)) = parse_str(text) else {
+        return None;
     };
-    let is_all = |parts: &&[Value]| !parts.is_empty() && parts.iter().all(is_part);
-    parts.as_array().filter(is_all)?;
-    Some(parts)
+    are_parts(&parts).then_some(parts)
 }
 
-/// Returns the meaning of a block, which its only field names.
-fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
-    if name == "json" {
-        return Some(vec![saying(text_of(value))]);
+/// Returns whether all elements of a list are parts of a message, and it has some.
+fn are_parts(list: &[Value]) -> bool {
+    let is_part = |fields: &Object| {
+        let is_text = matches!(fields.get("text"), Some(Value::String(_)));
+        match str_of(fields.get("type")) {
+            Some("text" | "input_text" | "output_text") => is_text,
+            Some(kind) => REASONING.contains(&kind) || is_tool(kind),
+            None => fields.len() == 1 && (is_text || fields.iter().any(is_block)),
+        }
+    };
+    !list.is_empty() && list.iter().all(|part| part.as_object().is_some_and(is_part))
+}
+
+/// Appends the parts that a value stands for.
+fn decode(part: &Value, parts: &mut Vec<Part>) {
+    let Some(fields) = part.as_object() else {
+        let text = part.as_text().cloned().map(Part::Text);
+        return parts.push(text.unwrap_or_else(|| Part::Other(part.to_json().into())));
+    };
+    if let Some(kind) = string_of(fields.get("type")) {
+        return of_type(fields, kind, parts);
     }
-    let fields = value.as_object()?;
+    if let Some(Value::String(text)) = fields.get("text") {
+        return parts.push(if is_true(fields, "thought") {
+            Part::Thought(Some(text.clone()))
+        } else {
+            Part::Text(text.clone())
+        });
+    }
+    if fields.iter().any(|(name, value)| of_block(name, value, parts)) {
+        return;
+    }
+    parts.push(match text_in(fields) {
+        Some(text) => Part::Text(text.clone()),
+        // A summary of reasoning may have no type.
+        None if fields.contains("summary") => Part::Thought(reasoning_in(fields)),
+        None => Part::Other(part.to_json().into()),
+    });
+}
+
+fn is_block((name, value): (&Text, &Value)) -> bool {
+    of_block(name, value, &mut Vec::new())
+}
+
+/// Appends the meaning of a block, which its only field names. Returns whether it has one.
+fn of_block(name: &str, value: &Value, parts: &mut Vec<Part>) -> bool {
+    if name == "json" {
+        parts.push(text_part(value));
+        return true;
+    }
+    let Some(fields) = value.as_object() else {
+        return false;
+    };
     let get = |name| fields.get(name);
-    Some(match name {
-        "toolUse" | "functionCall" => vec![part_of(name, value)],
+    match name {
+        "toolUse" | "functionCall" => parts.push(Part::named(name, value)),
         "toolResult" => {
             let failed = match get("status").and_then(Value::as_str) {
                 Some("error") => Some(true),
                 Some("success") => Some(false),
                 _ => None,
             };
-            vec![result_of(
-                get("toolUseId"),
-                get("content").map(content_of),
-                failed,
-            )]
+            parts.push(Part::result(get("toolUseId"), get("content"), failed));
         }
-        "reasoningContent" => {
-            let text = get("reasoningText");
-            vec![match text.and_then(|text| text.get("text")).or(text) {
-                Some(text @ Value::String(_)) => thinking(text),
-                _ => kind_alone("redacted_thinking"),
-            }]
+        "reasoningContent" => parts.push(Part::thought(get("reasoningText").unwrap_or(value))),
+        "citationsContent" | "searchResult" => {
+            list_of(get("content")).iter().for_each(|part| decode(part, parts));
         }
-        "citationsContent" | "searchResult" => list_of(get("content")).to_vec(),
         "guardContent" => match get("text") {
-            Some(text @ Value::Object(_)) => vec![text.clone()],
-            _ => vec![kind_alone("image")],
+            Some(text @ Value::Object(_)) => decode(text, parts),
+            _ => parts.push(Part::Picture("image".into())),
         },
-        "image" | "document" | "video" | "audio" | "inlineData" | "fileData" => vec![kind_alone(name)],
-        "cachePoint" | "toolAddition" | "toolRemoval" => Vec::new(),
-        "functionResponse" => vec![result_of(get("id"), get("response").map(text_of), None)],
-        _ => return None,
-    })
+        "image" | "document" | "video" | "audio" | "inlineData" | "fileData" => {
+            parts.push(Part::Picture(name.into()));
+        }
+        "cachePoint" | "toolAddition" | "toolRemoval" => parts.push(Part::Page(name.into())),
+        "functionResponse" => parts.push(result_part(get("id"), get("response"), None)),
+        _ => return false,
+    }
+    true
 }
 
-fn of_ai_sdk(part: &Object, kind: &str) -> Option<Vec<Value>> {
-    if OF_PAGE.contains(&kind) || kind.starts_with("data-") {
-        return Some(Vec::new());
+/// Appends the parts that an object with a type stands for.
+fn of_type(part: &Object, kind: &Text, parts: &mut Vec<Part>) {
+    if OF_PAGE.contains(&kind.as_str()) || kind.starts_with("data-") {
+        return parts.push(Part::Page(kind.clone()));
     }
-    let name = part.get("toolName");
-    let of_kind = kind.strip_prefix("tool-").map(Value::from);
-    let used = if kind == "dynamic-tool" {
-        name
+    let tool = text_at(part, "toolName");
+    let of_kind = kind.strip_prefix("tool-").map(Text::from);
+    let used = if kind == "dynamic-tool" { tool.clone() } else { of_kind };
+    if let (Some(name), Some(Value::String(state))) = (used, part.get("state")) {
+        return of_tool(part, state, Some(name), parts);
+    }
+    match kind.as_str() {
+        "tool-invocation" => of_invocation(fields_of(part, "toolInvocation"), parts),
+        "tool-call" => parts.push(Part::Call(Call {
+            name: tool,
+            ..Call::new(part.get("toolCallId"), None, first_of(part, &["input", "args"]))
+        })),
+        "tool-result" => parts.push(of_tool_result(part)),
+        "non_standard" => part.get("value").into_iter().for_each(|value| decode(value, parts)),
+        "redacted_thinking" => parts.push(Part::Thought(None)),
+        kind if REASONING.contains(&kind) => parts.push(Part::Thought(reasoning_in(part))),
+        kind if is_tool(kind) => of_item(part, kind, parts),
+        _ => parts.push(match text_in(part) {
+            Some(text) => Part::Text(text.clone()),
+            None => Part::Picture(kind.clone()),
+        }),
+    }
+}
+
+/// Appends a call or a result, or both.
+fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
+    let id = id_of(or(
+        first_of(item, &["call_id", "tool_use_id", "tool_call_id"]),
+        item.get("id"),
+    ));
+    let failed = failure_of(item);
+    if is_result(kind) {
+        let content = parts_of(first_of(item, &["content", "output", "response", "result"]));
+        return parts.push(Part::Result { id, content, failed });
+    }
+    let is_hosted = !is_call(kind);
+    let call = if is_hosted && kind != "mcp_call" {
+        Call {
+            name: kind.strip_suffix("_call").map(Text::from),
+            args: fields_where(item, |name, _| !NO_ARGUMENTS.contains(&name)),
+            ..Call::default()
+        }
     } else {
-        of_kind.as_ref()
+        let args = first_of(item, &["input", "arguments", "args"]);
+        Call {
+            server: string_of(first_of(item, &["server_label", "server_name"])).cloned(),
+            ..Call::new(None, item.get("name"), args)
+        }
     };
-    if let (Some(Value::String(state)), true) =
-        (part.get("state"), kind == "dynamic-tool" || of_kind.is_some())
-    {
-        return Some(of_tool(part, state, used));
-    }
-    match kind {
-        "tool-invocation" => {
-            let invocation = fields_of(part, "toolInvocation");
-            let state = str_of(invocation.get("state")).unwrap_or_default();
-            Some(of_tool(invocation, state, invocation.get("toolName")))
-        }
-        "tool-call" => {
-            let args = first_of(part, &["input", "args"]);
-            Some(vec![call_of(part.get("toolCallId"), name, args)])
-        }
-        "tool-result" => Some(vec![of_tool_result(part)]),
-        _ => None,
+    parts.push(Part::Call(Call {
+        id: id.clone(),
+        ..call
+    }));
+    let error = item.get("error").filter(|_| failed == Some(true));
+    let content = first_of(item, &["output", "outputs", "results", "result"]).or(error);
+    if is_hosted && is_given(content) {
+        let content = parts_of(content);
+        parts.push(Part::Result { id, content, failed });
     }
 }
 
-/// Returns a tool in a message of a UI, of any version: its call, and the result where it is there.
-fn of_tool(part: &Object, state: &str, name: Option<&Value>) -> Vec<Value> {
+/// Returns whether the call failed, if the format says so; that it did not is not said of the text.
+pub fn failure_of(item: &impl Fields) -> Option<bool> {
+    let says_so = || {
+        let status = item.field("status").and_then(Value::as_str);
+        let is_failed =
+            matches!(status, Some("failed" | "error" | "incomplete")) || is_truthy(item.field("error"));
+        is_failed.then_some(true)
+    };
+    truth_of(item.field("is_error")).or_else(says_so)
+}
+
+/// Returns the reasoning in the fields of an object; `None` if it has none that can be read.
+fn reasoning_in(item: &Object) -> Option<Text> {
+    let content = item.get("content");
+    let single = first_of(item, &["thinking", "text", "reasoning", "think"]);
+    let single = single.or(content.filter(|content| content.as_text().is_some()));
+    let lists = list_of(item.get("summary")).iter().chain(list_of(content));
+    let mut parts = Vec::new();
+    lists.for_each(|part| decode(part, &mut parts));
+    parts.extend(parts_of(single));
+    (!parts.is_empty()).then(|| joined_parts(parts.into_iter().map(Part::words)))
+}
+
+/// Returns what a message of a model has beside its content: reasoning before it, a refusal and calls after it.
+pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
+    let reasoning = first_of(message, REASONING_FIELDS).map(Part::thought);
+    let mut after = Vec::new();
+    if let Some(Value::String(refusal)) = message.field("refusal") {
+        after.push(Part::Text(refusal.clone()));
+    }
+    // The tools of messages of a UI are in the parts, too.
+    if list_of(message.field("parts")).is_empty() {
+        let tools = list_of(message.field("toolInvocations")).iter();
+        tools.for_each(|tool| of_invocation(object_of(Some(tool)), &mut after));
+    }
+    for call in CALL_FIELDS.iter().flat_map(|name| list_of(message.field(name))) {
+        let inner = first_of(call, &["function", "custom"]).filter(|inner| inner.as_object().is_some());
+        after.push(call_in(first_of(call, &ID_FIELDS), inner.unwrap_or(call)));
+    }
+    if let Some(call @ Value::Object(_)) = message.field("function_call") {
+        after.push(call_in(None, call));
+    }
+    [reasoning.into_iter().collect(), after]
+}
+
+/// Returns one of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves; Inspect has the name in `function`.
+fn call_in(id: Option<&Value>, inner: &Value) -> Part {
+    let name = first_of(inner, &["name", "function", "function_name", "toolName"]);
+    let args = first_of(inner, &["arguments", "input", "args"]);
+    Part::call(id, name, args)
+}
+
+/// Appends a tool as messages of a UI had it first.
+fn of_invocation(invocation: &Object, parts: &mut Vec<Part>) {
+    let state = str_of(invocation.get("state")).unwrap_or_default();
+    of_tool(invocation, state, text_at(invocation, "toolName"), parts);
+}
+
+/// Appends a tool in a message of a UI, of any version: its call, and the result where it is there.
+fn of_tool(part: &Object, state: &str, name: Option<Text>, parts: &mut Vec<Part>) {
     let id = part.get("toolCallId");
     let args = first_of(part, &["input", "rawInput", "args"]);
-    let (content, failed) = match state {
-        "output-available" => (part.get("output").map(text_of), None),
-        "result" => (part.get("result").map(text_of), None),
-        "output-error" => (part.get("errorText").cloned(), Some(true)),
-        "output-denied" => {
-            let reason = fields_of(part, "approval").get("reason");
-            (Some(denied_of(reason)), Some(false))
-        }
-        _ => return vec![call_of(id, name, args)],
-    };
-    vec![call_of(id, name, args), result_of(id, content, failed)]
+    parts.push(Part::Call(Call {
+        name,
+        ..Call::new(id, None, args)
+    }));
+    parts.push(match state {
+        "output-available" => result_part(id, part.get("output"), None),
+        "result" => result_part(id, part.get("result"), None),
+        "output-error" => result_part(id, part.get("errorText"), Some(true)),
+        "output-denied" => denied(id, fields_of(part, "approval").get("reason")),
+        _ => return,
+    });
 }
 
-fn of_tool_result(part: &Object) -> Value {
+fn of_tool_result(part: &Object) -> Part {
     let id = part.get("toolCallId");
     let Some(Value::Object(output)) = part.get("output") else {
         let failed = is_true(part, "isError").then_some(true);
-        return result_of(id, first_of(part, &["result", "output"]).map(text_of), failed);
+        return result_part(id, first_of(part, &["result", "output"]), failed);
     };
     let value = output.get("value");
     match output.get("type").and_then(Value::as_str) {
-        Some("execution-denied") => result_of(id, Some(denied_of(output.get("reason"))), Some(false)),
-        Some("error-text" | "error-json") => result_of(id, value.map(text_of), Some(true)),
-        Some("content") => result_of(id, value.cloned(), None),
-        _ => result_of(id, value.map(text_of), None),
+        Some("execution-denied") => denied(id, output.get("reason")),
+        Some("error-text" | "error-json") => result_part(id, value, Some(true)),
+        Some("content") => Part::result(id, value, None),
+        _ => result_part(id, value, None),
     }
 }
 
-fn denied_of(reason: Option<&Value>) -> Value {
-    let texts = ["denied by the user".into()].into_iter();
-    joined(texts.chain(string_of(reason).cloned()), ": ").into()
-}
-
-/// Returns the content of a result, each of its blocks translated.
-fn content_of(content: &Value) -> Value {
-    match content {
-        Value::Array(blocks) => blocks
-            .iter()
-            .flat_map(|block| translated(block).unwrap_or_else(|| vec![block.clone()]))
-            .collect::<Vec<_>>()
-            .into(),
-        content => content.clone(),
+/// Returns the result of a call that the user has not allowed.
+fn denied(id: Option<&Value>, reason: Option<&Value>) -> Part {
+    let texts = [Text::from("denied by the user")].into_iter();
+    let text = joined(texts.chain(string_of(reason).cloned()), ": ");
+    Part::Result {
+        id: id_of(id),
+        content: vec![Part::Text(text)],
+        failed: Some(false),
     }
 }
 
-fn text_of(value: &Value) -> Value {
-    json_of(value).into_owned().into()
-}
-
-/// Returns a part of a kind, whose fields or text are in a value, as Anthropic writes it. Agents write names in several ways.
-pub fn part_of(kind: &str, value: &Value) -> Value {
-    let first = |names: &[&str]| first_of(value, names);
-    let text = |names: &[&str]| first(names).unwrap_or(value).clone();
-    match kind.replace('_', "").to_lowercase().as_str() {
-        "text" => saying(text(&["text"])),
-        "thinking" | "reasoning" => thinking(&text(&["thinking", "text"])),
-        "redactedthinking" => kind_alone("redacted_thinking"),
-        "tooluse" | "toolcall" | "functioncall" => {
-            let args = first(&["input", "raw_input", "args", "arguments"]);
-            call_of(first(CALL_IDS), value.get("name"), args)
-        }
-        "toolresult" => {
-            let failed = is_true(value, "is_error").then_some(true);
-            result_of(first(CALL_IDS), value.get("content").cloned(), failed)
-        }
-        "image" | "imageurl" | "binary" => kind_alone("image"),
-        _ => kind_alone(&kind.to_lowercase()),
+/// Returns a result whose value is a text, a list of parts, or something else, which is a text in JSON.
+fn result_part(id: Option<&Value>, value: Option<&Value>, failed: Option<bool>) -> Part {
+    Part::Result {
+        id: id_of(id),
+        content: match value {
+            Some(Value::Array(list)) if !are_parts(list) => value.map(text_part).into_iter().collect(),
+            Some(Value::String(_) | Value::Array(_)) => parts_of(value),
+            value => value.map(text_part).into_iter().collect(),
+        },
+        failed,
     }
 }
 
-/// Returns a part of which only the kind is told.
-pub fn kind_alone(kind: &str) -> Value {
-    object([("type", kind.into())])
-}
-
-/// Returns a part with text.
-pub fn saying(text: Value) -> Value {
-    object([("type", "text".into()), ("text", text)])
-}
-
-/// Returns a part with reasoning.
-pub fn thinking(text: &Value) -> Value {
-    object([("type", "thinking".into()), ("thinking", text.clone())])
-}
-
-/// Returns a part that calls a tool.
-pub fn call_of(id: Option<&Value>, name: Option<&Value>, input: Option<&Value>) -> Value {
-    some_object([
-        ("type", Some("tool_use".into())),
-        ("id", id.cloned()),
-        ("name", name.cloned()),
-        ("input", input.cloned()),
-    ])
-}
-
-/// Returns a part with the result of a call.
-pub fn result_of(id: Option<&Value>, content: Option<Value>, failed: Option<bool>) -> Value {
-    some_object([
-        ("type", Some("tool_result".into())),
-        ("tool_use_id", id.cloned()),
-        ("content", content),
-        ("is_error", failed.map(Value::Bool)),
-    ])
+fn text_part(value: &Value) -> Part {
+    Part::Text(json_of(value).into_owned())
 }

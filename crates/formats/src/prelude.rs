@@ -7,8 +7,8 @@ pub use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, 
 pub use crate::{
     Wrong,
     agent::{Adapter, Decoded, Format, Inner, Kind, Plain},
-    event::{Agent, Call, Event, Events, Fact, Origin, Outcome, PARENT, Parent, Span, TextKind, Undo, What},
-    messages::{add_as, add_by, add_message, add_said, is_message, message_by},
-    parts::{call_of, kind_alone, part_of, result_of, saying, some_object, thinking},
+    event::{Agent, Event, Events, Fact, Origin, Outcome, PARENT, Parent, Span, TextKind, Undo, What},
+    messages::{add_as, add_by, add_message, add_parts, add_said, is_message, message_by},
+    parts::{Call, Part, parts_in, parts_of},
     values::*,
 };

@@ -8,7 +8,8 @@ use std::{
 use knowledgepulse_json::{Text, Value, units_of};
 
 use crate::{
-    event::{Call, Event, Events, Fact, Outcome, PARENT, Parent, TextKind, Undo, What},
+    event::{Event, Events, Fact, Outcome, PARENT, Parent, TextKind, Undo, What},
+    parts::Call,
     spans::joined,
     trace::TraceBuilder,
     values::{is_blank, number_of, string_of},

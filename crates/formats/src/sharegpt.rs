@@ -2,10 +2,7 @@
 
 use knowledgepulse_json::{Object, Value};
 
-use crate::{
-    tagged,
-    values::{fields_where, str_of, string_of},
-};
+use crate::{parts::Part, tagged, values::str_of};
 
 /// Returns whether a value is a turn by somebody who is known.
 pub fn is_turn(value: &Value) -> bool {
@@ -29,25 +26,13 @@ fn role_of(from: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns the message of a chat that a turn stands for; `None` for anything else than a turn.
-pub fn translated(turn: &Object) -> Option<Value> {
-    let from = string_of(turn.get("from"))?;
+/// Returns the role of a turn and its parts; `None` for anything else than a turn.
+pub fn read(turn: &Object) -> Option<(&str, Vec<Part>)> {
+    let from = str_of(turn.get("from"))?;
     let value = turn.get("value")?;
-    let role = role_of(from);
-    let calls = value.as_str().filter(|_| role == Some(CALLS));
-    let calls = calls.and_then(tagged::calls_in).map(Value::from);
-    let mut message = Object::new();
-    message.insert(
-        "role",
-        match role {
-            Some(CALLS) => "assistant".into(),
-            Some(role) => role.into(),
-            None => from.clone(),
-        },
-    );
-    message.insert("content", calls.unwrap_or_else(|| value.clone()));
-    message.extend(fields_where(turn, |name, _| {
-        !matches!(name, "from" | "value" | "weight" | "loss" | "train")
-    }));
-    Some(message.into())
+    let (role, calls) = match role_of(from) {
+        Some(CALLS) => ("assistant", value.as_str().and_then(tagged::calls_in)),
+        role => (role.unwrap_or(from), None),
+    };
+    Some((role, calls.unwrap_or_else(|| tagged::parts_by(role, Some(value)))))
 }

@@ -4,8 +4,8 @@
 use knowledgepulse_json::{Object, Value, parse_str};
 
 use crate::{
-    parts::{call_of, result_of, saying, thinking},
-    values::{elements_of, str_of},
+    parts::{Call, Part, parts_of},
+    values::{elements_of, first_of, str_of},
 };
 
 const THINK: [&str; 2] = ["<think>", "</think>"];
@@ -20,7 +20,7 @@ const MOST_BROKEN: usize = 16;
 /// What stands at a `<` in a text.
 pub enum Tag<'t> {
     /// A tag that stands for these parts, and the text behind its end.
-    Parts(Vec<Value>, &'t str),
+    Parts(Vec<Part>, &'t str),
     /// A tag that cannot be read.
     Broken,
     /// Plain text.
@@ -28,8 +28,8 @@ pub enum Tag<'t> {
 }
 
 /// Splits a text into parts. `read` gets the plain text before a `<`, since the tag before, and the text from there.
-pub fn split<'t>(text: &'t str, read: impl Fn(&str, &'t str) -> Tag<'t>) -> Parts {
-    let (mut parts, mut rest, mut broken) = (Parts::default(), text, 0);
+pub fn split<'t>(text: &'t str, read: impl Fn(&str, &'t str) -> Tag<'t>) -> Pieces {
+    let (mut parts, mut rest, mut broken) = (Pieces::default(), text, 0);
     while broken < MOST_BROKEN
         && let Some(start) = rest.find('<')
     {
@@ -50,14 +50,24 @@ pub fn split<'t>(text: &'t str, read: impl Fn(&str, &'t str) -> Tag<'t>) -> Part
     parts
 }
 
+/// Returns the parts of a content by somebody of this role: what is in tags of its text, or else what it holds.
+pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
+    let text = content.and_then(Value::as_str);
+    let tagged = match role {
+        "assistant" | "model" | "ai" => text.and_then(parts_of_model),
+        "user" | "human" | "tool" => text.and_then(parts_of_results),
+        _ => None,
+    };
+    tagged.unwrap_or_else(|| parts_of(content))
+}
+
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls in tags.
-pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
-    let text = content?.as_str()?;
+fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     let tags = [THINK[0], THINK[1], CALL[0], FUNCTION[0]];
     if !text.contains('<') || !tags.iter().any(|tag| text.contains(tag)) {
         return None;
     }
-    let thought = |body: &str| thinking(&body.trim().into());
+    let thought = |body: &str| Part::Thought(Some(body.trim().into()));
     // The beginning of a thought may be in the prompt.
     let (first, rest) = match text.split_once(THINK[1]) {
         Some((body, after)) if !body.contains(THINK[0]) => (Some(thought(body)), after),
@@ -85,11 +95,10 @@ pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
 }
 
 /// Returns the results at the beginning of a text, and the text behind them; `None` if it begins otherwise.
-pub fn parts_of_results(content: Option<&Value>) -> Option<Value> {
-    let mut rest = content?.as_str()?;
-    let mut parts = Parts::default();
+fn parts_of_results(text: &str) -> Option<Vec<Part>> {
+    let (mut parts, mut rest) = (Pieces::default(), text);
     while let Some((body, after)) = between(rest.trim_start(), RESULT) {
-        parts.list.push(result_of(None, Some(body.trim().into()), None));
+        parts.list.push(Part::result(None, Some(&body.trim().into()), None));
         rest = after;
     }
     parts.plain.push_str(rest);
@@ -102,7 +111,7 @@ fn between<'t>(text: &'t str, [begin, end]: [&str; 2]) -> Option<(&'t str, &'t s
 }
 
 /// Returns the calls in a text: an object of JSON, a list of these, or an object as Python prints it; `None` if one has no name.
-pub fn calls_in(text: &str) -> Option<Vec<Value>> {
+pub fn calls_in(text: &str) -> Option<Vec<Part>> {
     let text = text.trim();
     if let Some((body, _)) = between(text, FUNCTION) {
         return function_in(body).map(|call| vec![call]);
@@ -116,87 +125,96 @@ pub fn calls_in(text: &str) -> Option<Vec<Value>> {
         .or_else(|| (!text.contains('"')).then(of_python)?)?;
     let call = |call: &Value| {
         str_of(call.get("name"))?;
-        let mut call = call.as_object()?.clone();
-        call.insert("type", "tool_use");
-        Some(call.into())
+        let args = first_of(call, &["input", "arguments", "args"]);
+        Some(Part::call(call.get("id"), call.get("name"), args))
     };
     elements_of(Some(&value)).iter().map(call).collect()
 }
 
 /// Returns the call whose name and parameters are in tags.
-fn function_in(body: &str) -> Option<Value> {
+fn function_in(body: &str) -> Option<Part> {
     let (name, mut rest) = body.split_once('>')?;
-    let mut arguments = Vec::new();
+    let mut args = Object::new();
     while let Some((parameter, after)) = between(rest.trim_start(), PARAMETER) {
         let (name, value) = parameter.split_once('>')?;
-        arguments.push((name.into(), value.trim_matches('\n').into()));
+        args.insert(name, value.trim_matches('\n'));
         rest = after;
     }
-    let arguments: Object = arguments.into_iter().collect();
-    Some(call_of(None, Some(&name.into()), Some(&arguments.into())))
+    Some(Part::Call(Call {
+        name: Some(name.into()),
+        args,
+        ..Call::default()
+    }))
 }
 
 /// The parts of a text, and the plain text behind them.
 #[derive(Default)]
-pub struct Parts {
-    list: Vec<Value>,
+pub struct Pieces {
+    list: Vec<Part>,
     plain: String,
 }
 
-impl Parts {
+impl Pieces {
     /// Ends the text before a tag.
     fn flush(&mut self) {
         let text = self.plain.trim();
         if !text.is_empty() {
-            self.list.push(saying(text.into()));
+            self.list.push(Part::Text(text.into()));
         }
         self.plain.clear();
     }
 
     /// Returns the parts.
-    pub fn into_list(mut self) -> Vec<Value> {
+    pub fn into_list(mut self) -> Vec<Part> {
         self.flush();
         self.list
     }
 
     /// Returns the parts, if a tag was among them.
-    fn finish(self) -> Option<Value> {
-        (!self.list.is_empty()).then(|| self.into_list().into())
+    fn finish(self) -> Option<Vec<Part>> {
+        (!self.list.is_empty()).then(|| self.into_list())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use knowledgepulse_json::object;
+
     use super::*;
-    use crate::values::list_of;
+
+    fn thought(text: &str) -> Part {
+        Part::Thought(Some(text.into()))
+    }
+
+    fn call(args: Value) -> Part {
+        Part::call(None, Some(&"ls".into()), Some(&args))
+    }
 
     #[test]
     fn parts_of_model_splits_reasoning_calls_and_text() {
-        let parts = |text: &str| parts_of_model(Some(&text.into())).map(|parts| parts.to_json());
-        let thinking = r#"{"type":"thinking","thinking":"Hm."}"#;
-        let call = r#"{"name":"ls","arguments":{},"type":"tool_use"}"#;
-        let text = r#"{"type":"text","text":"a < b"}"#;
+        let text = || Part::Text("a < b".into());
+        let no_args = || call(Value::Null);
         for (written, expected) in [
-            ("<think>Hm.</think>\na < b", Some(format!("[{thinking},{text}]"))),
-            ("Hm.\n</think>\n\na < b", Some(format!("[{thinking},{text}]"))),
-            ("<think>Hm.", Some(format!("[{thinking}]"))),
+            ("<think>Hm.</think>\na < b", Some(vec![thought("Hm."), text()])),
+            ("Hm.\n</think>\n\na < b", Some(vec![thought("Hm."), text()])),
+            ("<think>Hm.", Some(vec![thought("Hm.")])),
             (
                 "a < b\n<tool_call>\n{\"name\":\"ls\",\"arguments\":{}}\n</tool_call>",
-                Some(format!("[{text},{call}]")),
+                Some(vec![text(), no_args()]),
             ),
             (
                 "<tool_call>{'name': 'ls', 'arguments': {}}</tool_call>",
-                Some(format!("[{call}]")),
+                Some(vec![no_args()]),
             ),
             (
                 "<function=ls><parameter=path>\na\n</parameter></function>",
-                Some(r#"[{"type":"tool_use","name":"ls","input":{"path":"a"}}]"#.to_owned()),
+                Some(vec![call(object([("path", "a".into())]))]),
             ),
             ("<tool_call>ls</tool_call>", None),
             ("<tool_call>{\"name\":\"ls\"", None),
             ("a < b", None),
         ] {
-            assert_eq!(parts(written), expected, "{written}");
+            assert_eq!(parts_of_model(written), expected, "{written}");
         }
     }
 
@@ -204,23 +222,19 @@ mod tests {
     fn a_text_of_broken_calls_is_read_in_linear_time_and_stays_text() {
         for tag in ["<tool_call>", "<function=", "<tool_call></tool_call>"] {
             let text = tag.repeat(100_000);
-            assert_eq!(parts_of_model(Some(&text.as_str().into())), None, "{tag}");
-            let parts = parts_of_model(Some(&format!("<think>Hm.</think>{text}").into()));
-            assert_eq!(
-                parts.as_ref().map(|parts| list_of(Some(parts)).len()),
-                Some(2),
-                "{tag}"
-            );
+            assert_eq!(parts_of_model(&text), None, "{tag}");
+            let parts = parts_of_model(&format!("<think>Hm.</think>{text}"));
+            assert_eq!(parts.map(|parts| parts.len()), Some(2), "{tag}");
         }
     }
 
     #[test]
     fn parts_of_results_splits_results_at_the_beginning() {
-        let parts = |text: &str| parts_of_results(Some(&text.into())).map(|parts| parts.to_json());
+        let result = |text: &str| Part::result(None, Some(&text.into()), None);
         assert_eq!(
-            parts("<tool_response>\n1\n</tool_response>\n<tool_response>2</tool_response>").as_deref(),
-            Some(r#"[{"type":"tool_result","content":"1"},{"type":"tool_result","content":"2"}]"#)
+            parts_of_results("<tool_response>\n1\n</tool_response>\n<tool_response>2</tool_response>"),
+            Some(vec![result("1"), result("2")])
         );
-        assert_eq!(parts("What is <tool_response>1</tool_response>?"), None);
+        assert_eq!(parts_of_results("What is <tool_response>1</tool_response>?"), None);
     }
 }

@@ -12,7 +12,8 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Entry, Given, Known, Place, date,
-    event::{Call, Fact, Outcome, TextKind},
+    event::{Fact, Outcome, TextKind},
+    parts::Call,
     pictures,
     values::{
         NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, numeric_of, regex, str_of, truth_of,

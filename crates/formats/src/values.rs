@@ -279,11 +279,15 @@ pub fn with_end(text: &str, end: &str) -> Text {
     [text, end].into_iter().collect()
 }
 
-/// Returns the text of a part of a message; `None` without one. It is in one of a few fields, whatever the type of the part.
+/// Returns the text of a part of a message; `None` without one.
 pub fn text_of_part(part: &Value) -> Option<&Text> {
-    let field = |name| part.get(name).and_then(Value::as_text);
-    let fields = || ["text", "content", "refusal"].into_iter().find_map(field);
-    part.as_text().or_else(fields)
+    part.as_text().or_else(|| text_in(part))
+}
+
+/// Returns the text in the fields of a part, whatever its type.
+pub fn text_in(part: &impl Fields) -> Option<&Text> {
+    let mut texts = ["text", "content", "refusal"].into_iter();
+    texts.find_map(|name| part.field(name).and_then(Value::as_text))
 }
 
 #[cfg(test)]

@@ -16,16 +16,16 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     for message in list_at(thread, "messages") {
         say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
         say.first_fact("model", fields_of(message, "usage").get("model"));
-        let parts: Vec<_> = list_at(message, "content").iter().map(of_anthropic).collect();
-        add_by(say, message, Some(&parts.into()))?;
+        let parts = list_at(message, "content").iter().flat_map(parts_of_one).collect();
+        add_parts(say, object_of(None), str_of(message.get("role")).unwrap_or_default(), parts)?;
     }
     Ok(Decoded::Whole)
 }
 
-/// Returns a part as Anthropic writes it.
-fn of_anthropic(part: &Value) -> Value {
+/// Returns the parts that one stands for, which may be a result in Amp's own shape.
+fn parts_of_one(part: &Value) -> Vec<Part> {
     let Some(id) = part.get("toolUseID") else {
-        return part.clone();
+        return parts_in(part);
     };
     let run = fields_of(part, "run");
     let error = fields_of(run, "error").get("message");
@@ -41,5 +41,5 @@ fn of_anthropic(part: &Value) -> Value {
         }
     };
     let inner = first_of(object_of(content), &["output", "content", "diff"]);
-    result_of(Some(id), or(inner, content).cloned(), failed)
+    vec![Part::result(Some(id), or(inner, content), failed)]
 }

@@ -107,7 +107,7 @@ fn add_details(say: &mut Events, record: &Object) {
     let texts = record.get("instructions").filter(|text| text.as_text().is_some());
     for prompt in [record.get("system"), record.get("systemInstruction"), texts] {
         if prompt.is_some() {
-            say.system(prompt);
+            say.system();
         }
     }
     let verdicts = ["resolved", "target"].into_iter();

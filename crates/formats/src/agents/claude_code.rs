@@ -151,34 +151,31 @@ fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) ->
         say.say(TextKind::User, Text::default());
     }
     let is_interrupted = is_true(fields_of(event, "toolUseResult"), "interrupted");
-    let parts = if kind == "user" { list_of(content) } else { &[] };
-    let results: Vec<_> = parts.iter().map(|part| result_in(part, is_interrupted)).collect();
-    let results = results.iter().any(Option::is_some).then(|| {
-        let parts = parts.iter().zip(results);
-        let parts = parts.map(|(part, result)| result.unwrap_or_else(|| part.clone()));
-        Value::from(parts.collect::<Vec<_>>())
-    });
     let role = str_of(message.get("role")).unwrap_or(kind);
-    add_said(say, role, results.as_ref().or(content))
+    match content {
+        Some(Value::Array(parts)) if kind == "user" => {
+            let parts = parts.iter().flat_map(|part| user_parts(part, is_interrupted));
+            add_parts(say, object_of(None), role, parts.collect())
+        }
+        content => add_said(say, role, content),
+    }
 }
 
-/// Returns a result that says of a tool that the user has stopped that it did not fail, and has what iFlow gave to the model; `None` for
-/// another part.
-fn result_in(part: &Value, is_interrupted: bool) -> Option<Value> {
+/// Returns the parts that one of the user's stands for. A tool that the user has stopped did not fail. iFlow has what it gave to the model
+/// in a result of its own shape.
+fn user_parts(part: &Value, is_interrupted: bool) -> Vec<Part> {
     let content = part.get("content");
     let is_stopped = is_interrupted || begins_with(content, &INTERRUPTED);
     let given = content.and_then(|content| content.get("responseParts"));
-    if str_of(part.get("type")) != Some("tool_result") || !(is_stopped || given.is_some()) {
-        return None;
+    let mut parts = parts_in(part);
+    if let [Part::Result { content, failed, .. }] = &mut parts[..] {
+        if is_stopped {
+            *failed = Some(false);
+        }
+        if let Some(given) = given {
+            let response = fields_of(fields_of(given, "functionResponse"), "response");
+            *content = parts_of(response.get("output").or(response.get("error")).or(Some(given)));
+        }
     }
-    let mut fields = part.as_object()?.clone();
-    if is_stopped {
-        fields.insert("is_error", false);
-    }
-    if let Some(given) = given {
-        let response = fields_of(fields_of(given, "functionResponse"), "response");
-        let text = response.get("output").or(response.get("error"));
-        fields.insert("content", text.unwrap_or(given).clone());
-    }
-    Some(fields.into())
+    parts
 }

@@ -73,14 +73,15 @@ fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {
             continue;
         }
         let shown = |part: &Value| match str_of(part.get("type")) {
-            Some(kind @ ("file" | "image" | "media")) => kind_alone(kind),
-            _ => part.clone(),
+            Some(kind @ ("file" | "image" | "media")) => vec![Part::Picture(kind.into())],
+            _ => parts_in(part),
         };
-        let content = match message.get("content") {
-            Some(Value::Array(parts)) => Some(parts.iter().map(shown).collect::<Vec<_>>().into()),
-            content => content.cloned(),
+        let Some(Value::Array(parts)) = message.get("content") else {
+            add_by(say, message, message.get("content"))?;
+            continue;
         };
-        add_by(say, message, content.as_ref())?;
+        let role = str_of(message.get("role")).unwrap_or_default();
+        add_parts(say, object_of(None), role, parts.iter().flat_map(shown).collect())?;
     }
     Ok(())
 }
@@ -95,7 +96,7 @@ fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(),
             .as_str()
             .or_else(|| str_of(part.get("text")).filter(|_| is_text));
         match (text, &mut result) {
-            (Some(text), _) if role == "assistant" => add_reply(say, text)?,
+            (Some(text), _) if role == "assistant" => add_reply(say, text),
             (Some(text), _) if is_result(text) => {
                 end(say, result.take());
                 result = text.split_once(RESULT).map(|(_, text)| text.trim().to_owned());
@@ -105,12 +106,12 @@ fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(),
                 so_far.push_str(text);
             }
             (None, Some(so_far)) => so_far.push_str("\n[image]"),
-            _ => others.push(of_result(part).unwrap_or_else(|| part.clone())),
+            _ => others.extend(parts_in(part).into_iter().map(without_tags)),
         }
     }
     end(say, result);
     if !others.is_empty() {
-        add_said(say, role, Some(&others.into()))?;
+        add_parts(say, object_of(None), role, others)?;
     }
     Ok(())
 }
@@ -119,19 +120,22 @@ fn is_result(text: &str) -> bool {
     text.starts_with('[') && text.lines().next().is_some_and(|line| line.contains(RESULT))
 }
 
-/// Returns a `tool_result` without the tags around the user's words; `None` for another part.
-fn of_result(part: &Value) -> Option<Value> {
-    let text = part.get("content")?.as_str().filter(|text| text.contains('<'))?;
-    let mut part = part.as_object()?.clone();
-    part.insert("content", without_tags(text));
-    Some(part.into())
+/// Returns a result without the tags around the user's words; another part as it is.
+fn without_tags(mut part: Part) -> Part {
+    if let Part::Result { content, .. } = &mut part
+        && let [Part::Text(text)] = &mut content[..]
+    {
+        *text = text_without_tags(text);
+    }
+    part
 }
 
-fn without_tags(text: &str) -> String {
-    WORDS.iter().fold(text.to_owned(), |text, tag| {
+fn text_without_tags(text: &str) -> Text {
+    let text = WORDS.iter().fold(text.to_owned(), |text, tag| {
         let text = text.replace(&format!("<{tag}>\n"), "");
         text.replace(&format!("\n</{tag}>"), "")
-    })
+    });
+    text.into()
 }
 
 fn end(say: &mut Events, result: Option<String>) {
@@ -146,13 +150,13 @@ fn end(say: &mut Events, result: Option<String>) {
     };
     say.result(Outcome {
         id: None,
-        content: without_tags(&text).as_str().into(),
+        content: text_without_tags(&text),
         failed,
     });
 }
 
 /// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.
-fn add_reply(say: &mut Events, text: &str) -> Result<(), Wrong> {
+fn add_reply(say: &mut Events, text: &str) {
     let parts = split(text, |before, tagged| {
         let is_at_beginning = before.is_empty() || before.ends_with('\n');
         let is_own = |name: &&str| *name == THOUGHT || name.contains('_');
@@ -163,7 +167,7 @@ fn add_reply(say: &mut Events, text: &str) -> Result<(), Wrong> {
             return Tag::Broken;
         };
         if name == THOUGHT {
-            return Tag::Parts(vec![thinking(&body.trim().into())], after);
+            return Tag::Parts(vec![Part::Thought(Some(body.trim().into()))], after);
         }
         // A call has a parameter.
         if name_of(body.trim_start()).is_none() {
@@ -171,7 +175,7 @@ fn add_reply(say: &mut Events, text: &str) -> Result<(), Wrong> {
         }
         Tag::Parts(vec![call_in(name, body)], after)
     });
-    add_said(say, "assistant", Some(&parts.into_list().into()))
+    say.say_parts(TextKind::Message, parts.into_list());
 }
 
 /// Returns the name of the tag with which a text begins.
@@ -193,7 +197,7 @@ fn element_of<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     }
 }
 
-fn call_in(name: &str, body: &str) -> Value {
+fn call_in(name: &str, body: &str) -> Part {
     let mut args = Object::new();
     let mut rest = body.trim_start();
     while let Some(name) = name_of(rest)
@@ -204,12 +208,16 @@ fn call_in(name: &str, body: &str) -> Value {
     }
     let tool = text_at(&args, "tool_name").or_else(|| text_at(&args, "uri"));
     let Some((server, tool)) = text_at(&args, "server_name").zip(tool) else {
-        return call_of(None, Some(&name.into()), Some(&args.into()));
+        return Part::Call(Call {
+            name: Some(name.into()),
+            args,
+            ..Call::default()
+        });
     };
-    some_object([
-        ("type", Some("tool_use".into())),
-        ("name", Some(tool.into())),
-        ("input", text_at(&args, "arguments").map(Value::from)),
-        ("server_name", Some(server.into())),
-    ])
+    Part::Call(Call {
+        name: Some(tool),
+        args: input_of(args.get("arguments")),
+        server: Some(server),
+        ..Call::default()
+    })
 }

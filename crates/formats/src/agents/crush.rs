@@ -48,11 +48,11 @@ fn add_message(say: &mut Events, message: &Value) -> Result<(), Wrong> {
                 say.say(TextKind::Event, joined(texts, "\n"));
             }
             "finish" => {}
-            _ => parts.push(part_of(kind, data)),
+            _ => parts.push(Part::named(kind, data)),
         }
     }
-    if parts.is_empty() || text_at(message, "role").is_none() {
-        return Ok(());
+    match str_of(message.get("role")) {
+        Some(role) => add_parts(say, object_of(None), role, parts),
+        None => Ok(()),
     }
-    add_by(say, message, Some(&parts.into()))
 }

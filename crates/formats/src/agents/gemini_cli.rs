@@ -101,7 +101,7 @@ fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
     say.first_fact("model", message.get("model"));
     let content = or(message.get("content"), message.get("parts"));
     match str_of(first_of(message, &["type", "role"])) {
-        Some("user") => add_turn(say, content, None)?,
+        Some("user") => add_turn(say, content, None),
         Some("gemini") => {
             for thought in list_at(message, "thoughts") {
                 let parts = ["subject", "description"].map(|name| text_at(thought, name));
@@ -140,22 +140,18 @@ fn is_command(text: &Text) -> bool {
 }
 
 /// Adds a turn of the user, which may hold results of tools, of a status that stands beside it.
-pub fn add_turn(say: &mut Events, content: Option<&Value>, status: Option<&str>) -> Result<(), Wrong> {
+pub fn add_turn(say: &mut Events, content: Option<&Value>, status: Option<&str>) {
     if first_text(content).is_some_and(is_command) {
-        say.leave_out("command of the program");
-        return Ok(());
+        return say.leave_out("command of the program");
     }
     let mut own = Vec::new();
     for part in elements_of(content) {
         match part.get("functionResponse").and_then(Value::as_object) {
             Some(result) => add_result(say, result, status),
-            None => own.push(part.clone()),
+            None => own.extend(parts_in(part)),
         }
     }
-    if own.is_empty() {
-        return Ok(());
-    }
-    add_said(say, "user", Some(&own.into()))
+    say.say_parts(TextKind::User, own);
 }
 
 /// Adds the result of a call with this status.

@@ -48,24 +48,24 @@ fn add_message(say: &mut Events, message: &Value) -> Result<Decoded, Wrong> {
     }
     let mut parts = Vec::new();
     for part in list_at(message, "content") {
-        match of_anthropic(part) {
-            Ok(part) => parts.push(part),
+        match parts_of_one(part) {
+            Ok(more) => parts.extend(more),
             Err(kind) => say.leave_out(format!("{kind} part")),
         }
     }
-    add_by(say, message, Some(&parts.into()))?;
+    add_parts(say, object_of(None), str_of(message.get("role")).unwrap_or_default(), parts)?;
     Ok(Decoded::GoesOn)
 }
 
-/// Returns a part as Anthropic writes it, or the kind of one that is the program's.
-fn of_anthropic(part: &Value) -> Result<Value, &str> {
+/// Returns the parts that one stands for, or the kind of one that is the program's.
+fn parts_of_one(part: &Value) -> Result<Vec<Part>, &str> {
     let id = part.get("id");
     Ok(match str_of(part.get("type")) {
         Some("toolRequest" | "frontendToolRequest") => {
             let call = fields_of(part, "toolCall");
             let value = fields_of(call, "value");
             let args = or(value.get("arguments"), call.get("error"));
-            call_of(id, value.get("name"), args)
+            vec![Part::call(id, value.get("name"), args)]
         }
         Some("toolResponse") => {
             let result = fields_of(part, "toolResult");
@@ -73,10 +73,10 @@ fn of_anthropic(part: &Value) -> Result<Value, &str> {
             let content = value.and_then(|value| value.get("content")).or(value);
             let is_error = is_true(object_of(value), "isError");
             let failed = (is_error || str_of(result.get("status")) == Some("error")).then_some(true);
-            result_of(id, or(content, result.get("error")).cloned(), failed)
+            vec![Part::result(id, or(content, result.get("error")), failed)]
         }
-        Some("redactedThinking") => kind_alone("redacted_thinking"),
-        Some("text" | "image" | "thinking") => part.clone(),
+        Some("redactedThinking") => vec![Part::Thought(None)],
+        Some("text" | "image" | "thinking") => parts_in(part),
         kind => return Err(kind.unwrap_or("unknown")),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{archive::LOG, prelude::*};
+use crate::{archive::LOG, prelude::*, tagged};
 
 pub static FORMAT: Format = Format::new("inspect", Kind::Rows, &Inspect);
 
@@ -81,8 +81,8 @@ fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
         say.say_content(TextKind::User, input);
     }
     for (at, message) in messages.iter().enumerate() {
-        let message = translated(object_of(Some(message)), attachments);
-        add_message(say, &message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
+        let told = add_turn(say, object_of(Some(message)), attachments);
+        told.map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
     }
     Ok(())
 }
@@ -123,48 +123,43 @@ fn float_of(value: Option<&Value>) -> Value {
     number.map_or_else(|| value.cloned().unwrap_or_default(), Value::from)
 }
 
-/// Returns a message in the terms of Anthropic and OpenAI.
-fn translated(message: &Object, attachments: &Object) -> Value {
-    let mut content = match message.get("content") {
-        Some(Value::Array(parts)) => {
-            let parts = parts.iter().flat_map(|part| parts_of(part, attachments));
-            Value::from(parts.collect::<Vec<_>>())
-        }
-        content => whole(content, attachments),
+fn add_turn(say: &mut Events, message: &Object, attachments: &Object) -> Result<(), Wrong> {
+    let role = str_of(message.get("role")).unwrap_or_default();
+    let mut parts = match message.get("content") {
+        Some(Value::Array(parts)) => parts.iter().flat_map(|part| parts_of_one(part, attachments)).collect(),
+        content => tagged::parts_by(role, Some(&whole(content, attachments))),
     };
-    let mut failed = None;
-    if let Some(Value::Object(error)) = message.get("error") {
-        let is_refused = matches!(str_of(error.get("type")), Some("approval" | "cancelled"));
-        failed = Some(Value::Bool(!is_refused));
-        if string_of(Some(&content)).is_none() && list_of(Some(&content)).is_empty() {
-            content = whole(error.get("message"), attachments);
-        }
+    if role != "tool" {
+        return add_parts(say, message, role, parts);
     }
-    let field = |name| first_of(message, &[name]).cloned();
-    some_object([
-        ("role", field("role")),
-        ("content", Some(content).filter(|content| !content.is_null())),
-        ("is_error", failed),
-        ("tool_calls", field("tool_calls")),
-        ("tool_call_id", field("tool_call_id")),
-    ])
+    let error = message.get("error").and_then(Value::as_object);
+    if error.is_some() && parts.iter().all(|part| *part == Part::Text(Text::default())) {
+        parts = parts_of(Some(&whole(fields_of(message, "error").get("message"), attachments)));
+    }
+    let is_refused = |error: &Object| matches!(str_of(error.get("type")), Some("approval" | "cancelled"));
+    let result = Part::Result {
+        id: text_at(message, "tool_call_id"),
+        content: parts,
+        failed: error.map(|error| !is_refused(error)),
+    };
+    say.say_parts(TextKind::Event, [result]);
+    Ok(())
 }
 
-fn parts_of(part: &Value, attachments: &Object) -> Vec<Value> {
+fn parts_of_one(part: &Value, attachments: &Object) -> Vec<Part> {
     match str_of(part.get("type")) {
-        Some("reasoning") if is_true(part, "redacted") => match text_at(part, "summary") {
-            Some(summary) => vec![thinking(&summary.into())],
-            None => vec![kind_alone("redacted_thinking")],
-        },
-        Some("reasoning") => vec![thinking(&whole(part.get("reasoning"), attachments))],
+        Some("reasoning") if is_true(part, "redacted") => vec![Part::Thought(text_at(part, "summary"))],
+        Some("reasoning") => vec![Part::thought(&whole(part.get("reasoning"), attachments))],
         Some("tool_use") => {
             let error = text_at(part, "error").map(Value::from);
             let failed = error.as_ref().map(|_| true);
             let result = error.unwrap_or_else(|| whole(part.get("result"), attachments));
-            vec![part.clone(), result_of(part.get("id"), Some(result), failed)]
+            let mut parts = parts_in(part);
+            parts.push(Part::result(part.get("id"), Some(&result), failed));
+            parts
         }
-        Some("text") => vec![saying(whole(part.get("text"), attachments))],
-        _ => vec![part.clone()],
+        Some("text") => vec![Part::Text(json_of(&whole(part.get("text"), attachments)).into_owned())],
+        _ => parts_in(part),
     }
 }
 

@@ -22,8 +22,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if let Some(role) = role_of(record) {
         let data = fields_of(record, "data");
         say.begin_record(data.get("message_id"), None);
-        let parts: Vec<_> = list_at(data, "content").iter().map(of_anthropic).collect();
-        add_said(say, role, Some(&parts.into()))?;
+        let parts = list_at(data, "content").iter().map(part_of).collect();
+        add_parts(say, object_of(None), role, parts)?;
         return Ok(Decoded::GoesOn);
     }
     if record.get("history").is_none() {
@@ -36,23 +36,23 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     Ok(Decoded::Whole)
 }
 
-/// Returns a part of a kind and data as Anthropic writes it.
-fn of_anthropic(part: &Value) -> Value {
+/// Returns a part of a kind and data.
+fn part_of(part: &Value) -> Part {
     let data = part.get("data").unwrap_or(&Value::Null);
     match str_of(part.get("kind")) {
         Some("toolResult") => result_in(data, data.get("toolUseId")),
-        kind => part_of(kind.unwrap_or("part"), data),
+        kind => Part::named(kind.unwrap_or("part"), data),
     }
 }
 
 /// Returns a result, whose contents are texts, or JSON that may have an exit status.
-fn result_in(result: &impl Fields, id: Option<&Value>) -> Value {
+fn result_in(result: &impl Fields, id: Option<&Value>) -> Part {
     let inner = |block: &Value| first_of(block, &["data", "Json", "Text"]).cloned();
     let blocks: Vec<_> = list_at(result, "content").iter().filter_map(inner).collect();
     let has_failed = |block: &Value| numeric_of(block.get("exit_status")).is_some_and(|status| status != 0.0);
     let is_error = str_of(result.field("status")).is_some_and(|status| status.eq_ignore_ascii_case("error"));
     let failed = (is_error || blocks.iter().any(has_failed)).then_some(true);
-    result_of(id, Some(blocks.into()), failed)
+    Part::result(id, Some(&blocks.into()), failed)
 }
 
 fn add_turn(say: &mut Events, turn: &Value) -> Result<(), Wrong> {
@@ -63,9 +63,8 @@ fn add_turn(say: &mut Events, turn: &Value) -> Result<(), Wrong> {
     for (_, content) in fields_of(user, "content") {
         let results = list_at(content, "tool_use_results").iter();
         let results = results.map(|result| result_in(result, result.get("tool_use_id")));
-        let prompt = text_at(content, "prompt").map(|prompt| saying(prompt.into()));
-        let parts: Vec<_> = results.chain(prompt).collect();
-        add_said(say, "user", Some(&parts.into()))?;
+        let prompt = text_at(content, "prompt").map(Part::Text);
+        say.say_parts(TextKind::User, results.chain(prompt));
     }
     let ended = fields_of(turn, "request_metadata").get("stream_end_timestamp_ms");
     for (_, reply) in fields_of(turn, "assistant") {

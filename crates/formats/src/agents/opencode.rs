@@ -42,9 +42,7 @@ fn add_message(say: &mut Events, message: &Value) {
         say.leave_out("summary of a compaction");
     } else if str_of(info.get("role")) == Some("user") {
         let parts: Vec<_> = parts.iter().filter_map(|part| of_user(say, part)).collect();
-        if !parts.is_empty() {
-            say.say_content(TextKind::User, Some(&parts.into()));
-        }
+        say.say_parts(TextKind::User, parts);
     } else {
         for part in parts {
             say.begin_record(part.get("id"), time);
@@ -108,12 +106,14 @@ fn add_newer_tool(say: &mut Events, part: &Value) {
 }
 
 /// Returns a part of the user's turn; others are the program's.
-fn of_user(say: &mut Events, part: &Value) -> Option<Value> {
+fn of_user(say: &mut Events, part: &Value) -> Option<Part> {
     match str_of(part.get("type")) {
-        Some("text") if !is_true(part, "synthetic") && !is_true(part, "ignored") => Some(part.clone()),
+        Some("text") if !is_true(part, "synthetic") && !is_true(part, "ignored") => {
+            text_at(part, "text").map(Part::Text)
+        }
         Some("file") => {
             let is_image = str_of(part.get("mime")).is_some_and(|mime| mime.starts_with("image/"));
-            Some(kind_alone(if is_image { "image" } else { "file" }))
+            Some(Part::Picture(if is_image { "image" } else { "file" }.into()))
         }
         kind => {
             say.leave_out(format!("{} part", kind.unwrap_or("unknown")));

@@ -142,7 +142,7 @@ fn add_action(say: &mut Events, event: &Value, action: &str) {
     say.first_fact("model", fields_of(tool_call, "model_response").get("model"));
     let thought = args.get("thought");
     match action {
-        "system" => say.system(None),
+        "system" => say.system(),
         name if NO_CALLS.contains(&name) => say.leave_out(format!("action {name}")),
         "message" if is_user => say.say_content(TextKind::User, args.get("content")),
         _ if is_user => say.say_content(TextKind::Event, event.get("message")),
@@ -209,7 +209,7 @@ fn add_of_sdk(say: &mut Events, event: &Value, kind: &str) {
     let tool = str_of(event.get("tool_name"));
     let id = text_at(event, "tool_call_id");
     match kind {
-        "SystemPromptEvent" => say.system(None),
+        "SystemPromptEvent" => say.system(),
         "MessageEvent" => {
             let message = fields_of(event, "llm_message");
             add_reasoning(say, message);

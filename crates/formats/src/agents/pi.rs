@@ -73,7 +73,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
     let content = message.get("content");
     match str_of(message.get("role")) {
         Some("user") => add_said(say, "user", content)?,
-        Some("system") => say.system(content),
+        Some("system") => say.system(),
         Some("assistant") => {
             say.first_fact("model", message.get("model"));
             if has_text(message, "errorMessage") {

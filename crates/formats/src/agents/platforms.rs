@@ -425,7 +425,7 @@ fn add_output_of_tool(span: &mut Span, output: Option<&Value>) {
         return;
     };
     let output = output.get("output").unwrap_or(output);
-    let Some(message) = output.as_object().and_then(langchain::translated) else {
+    let Some((_, message)) = output.as_object().and_then(langchain::unwrapped) else {
         return add(&mut span.attributes, "output.value", Some(&text_within(output)));
     };
     add(&mut span.attributes, "tool_call.id", message.get("tool_call_id"));

@@ -40,10 +40,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         Some("user") if subtype.is_some_and(|subtype| !OF_USER.contains(&subtype)) => {
             say.leave_out(format!("record {}", subtype.unwrap_or_default()));
         }
-        Some("user") => add_turn(say, content, None)?,
+        Some("user") => add_turn(say, content, None),
         Some("tool_result") => {
             let status = str_of(fields_of(record, "toolCallResult").get("status"));
-            add_turn(say, content, status)?;
+            add_turn(say, content, status);
         }
         Some("assistant") => add_said(say, "model", content)?,
         kind => say.leave_out(format!("record {}", kind.unwrap_or("of no type"))),

@@ -180,7 +180,7 @@ fn add_history(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
         let content = message.get("content");
         match str_of(message.get("role")) {
             _ if is_run && is_demonstration(message) => say.leave_out("demonstration"),
-            Some("system") => say.system(content),
+            Some("system") => say.system(),
             Some("assistant") => {
                 let thought = text_at(message, "thought").map(Value::from);
                 say.say_content(TextKind::Message, thought.as_ref().or(content));

@@ -27,43 +27,40 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let contents = [user, agent].into_iter();
         let parts = contents
             .flat_map(|said| list_at(said, "content"))
-            .map(of_anthropic);
+            .map(part_of);
         let segments = list_at(message, "segments")
             .iter()
-            .map(|segment| part_of(str_of(segment.get("type")).unwrap_or_default(), segment));
+            .map(|segment| Part::named(str_of(segment.get("type")).unwrap_or_default(), segment));
         let calls = list_at(message, "tool_uses").iter();
-        let calls = calls.map(|call| call_of(call.get("id"), call.get("name"), call.get("input")));
-        let parts: Vec<_> = parts.chain(segments).chain(calls).collect();
+        let calls = calls.map(|call| Part::call(call.get("id"), call.get("name"), call.get("input")));
+        let parts = parts.chain(segments).chain(calls).collect();
         let is_agent = message.get("Agent").is_some();
         let role = str_of(message.get("role")).unwrap_or(if is_agent { "assistant" } else { "user" });
-        if !parts.is_empty() {
-            add_said(say, role, Some(&parts.into()))?;
-        }
+        add_parts(say, object_of(None), role, parts)?;
         let results = fields_of(agent, "tool_results").values();
         let results = results.chain(list_at(message, "tool_results")).map(result_in);
-        let results: Vec<_> = results.collect();
-        if !results.is_empty() {
-            add_said(say, "user", Some(&results.into()))?;
-        }
+        say.say_parts(TextKind::User, results);
     }
     Ok(Decoded::Whole)
 }
 
-/// Returns a part that its only field names as Anthropic writes it. A mention is a file or another thing that the user names; its text is
+/// Returns a part that its only field names. A mention is a file or another thing that the user names; its text is
 /// the program's.
-fn of_anthropic(part: &Value) -> Value {
+fn part_of(part: &Value) -> Part {
     match object_of(Some(part)).iter().next() {
-        Some((name, value)) => part_of(name, value),
-        None => part.clone(),
+        Some((name, value)) => Part::named(name, value),
+        None => Part::Text(text_of_part(part).cloned().unwrap_or_default()),
     }
 }
 
-fn result_in(result: &Value) -> Value {
-    let blocks = elements_of(result.get("content")).iter().map(of_anthropic);
-    let content = match blocks.collect::<Vec<_>>() {
-        blocks if blocks.is_empty() => result.get("output").cloned(),
-        blocks => Some(blocks.into()),
-    };
-    let failed = is_true(result, "is_error").then_some(true);
-    result_of(result.get("tool_use_id"), content, failed)
+fn result_in(result: &Value) -> Part {
+    let mut content: Vec<_> = elements_of(result.get("content")).iter().map(part_of).collect();
+    if content.is_empty() {
+        content = parts_of(result.get("output"));
+    }
+    Part::Result {
+        id: text_at(result, "tool_use_id"),
+        content,
+        failed: is_true(result, "is_error").then_some(true),
+    }
 }

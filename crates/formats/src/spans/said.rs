@@ -291,18 +291,12 @@ fn response_of(attributes: &Object, prefix: &str) -> Vec<Value> {
         return Vec::new();
     }
     let text = text.filter(|text| !text.is_null()).cloned();
-    let calls = calls.iter().map(|call| {
-        let mut part = object_of(Some(call)).clone();
-        part.insert("type", "tool-call");
-        part.into()
-    });
-    let text = saying(text.unwrap_or("".into()));
-    let parts: Vec<Value> = [text].into_iter().chain(calls).collect();
-    let mut message = Object::new();
-    message.insert("role", "assistant");
-    message.insert("content", parts);
-    message.extend(reasoning.map(|reasoning| ("reasoning".into(), reasoning.clone())));
-    vec![message.into()]
+    vec![some_object([
+        ("role", Some("assistant".into())),
+        ("content", Some(text.unwrap_or("".into()))),
+        ("reasoning", reasoning.cloned()),
+        ("tool_calls", Some(calls.to_vec().into())),
+    ])]
 }
 
 /// Returns a message of the flattened kinds as one of a chat.
