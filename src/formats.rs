@@ -19,7 +19,7 @@ use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_formats::{
     FormatName, Given, Known,
     encoding::Foreign,
-    reader::{Content, Item, OfNoFormat, Settings, TraceReader, Unbuilt},
+    reader::{Content, Item, OfNoFormat, Run, Settings, TraceReader},
     records::{Record, Records, reason_of},
     trace::known_of,
 };
@@ -132,7 +132,7 @@ struct Input {
     is_finished: bool,
     records: Records,
     reader: TraceReader,
-    items: VecDeque<Unbuilt>,
+    items: VecDeque<Run>,
 }
 
 #[napi]
@@ -175,7 +175,7 @@ impl NativeTraceReader {
 pub fn read_value(env: &Env, json: String, settings: NativeReadSettings) -> Result<Vec<NativeItem>> {
     let mut input = Input::new(settings).map_err(|error| throw(env, &error))?;
     let mut items = input.read(&json, None);
-    let end = input.reader.end().into_iter().flat_map(Unbuilt::build);
+    let end = input.reader.end().into_iter().flat_map(Run::build);
     items.extend(end.map(native));
     Ok(items)
 }
@@ -212,7 +212,7 @@ impl Input {
                 && let Some(record) = self.records.next()
             {
                 is_over = false;
-                size += record.size;
+                size += record.place.size;
                 self.items.extend(self.reader.read(record));
             }
             if is_over && self.is_finished {
@@ -228,13 +228,14 @@ impl Input {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is an index.
         let index = index.map(|index| index as u64);
         let record = Record {
-            line: None,
-            index,
-            size: 0,
+            place: knowledgepulse_formats::Place {
+                index,
+                ..knowledgepulse_formats::Place::default()
+            },
             content: content.map_err(|error| reason_of(&error)),
         };
         let items = self.reader.read(record).into_iter();
-        items.flat_map(Unbuilt::build).map(native).collect()
+        items.flat_map(Run::build).map(native).collect()
     }
 
     /// Builds some of the items that wait.
@@ -245,7 +246,7 @@ impl Input {
             && let Some(item) = self.items.pop_front()
         {
             for item in item.build() {
-                size += item.size;
+                size += item.place.size;
                 items.push(native(item));
             }
         }
@@ -377,9 +378,9 @@ impl From<Known> for NativeKnown {
 
 fn native(item: Item) -> NativeItem {
     let mut found = NativeItem {
-        line: item.line.map(number_of),
-        index: item.index.map(number_of),
-        size: number_of(item.size),
+        line: item.place.line.map(number_of),
+        index: item.place.index.map(number_of),
+        size: number_of(item.place.size),
         format: item.format.map(FormatName::name),
         ..NativeItem::default()
     };

@@ -2,11 +2,7 @@
 
 use std::path::Path;
 
-use knowledgepulse_formats::{
-    FormatName,
-    places::{SOURCES, Source},
-    run::head_of,
-};
+use knowledgepulse_formats::{FormatName, run::head_of};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
@@ -85,11 +81,11 @@ impl Found {
     }
 
     /// Finds the sessions of an agent on this machine.
-    pub(crate) fn on_this_machine(source: &Source, messages: &Messages) -> Self {
-        let places = source.here();
+    pub(crate) fn on_this_machine(agent: FormatName, messages: &Messages) -> Self {
+        let places = agent.format().here();
         let places = places.iter().filter_map(|place| place.to_str());
         let files = places.flat_map(|place| files_below(place, messages)).collect();
-        Self::of(files, |format| format == Some(source.format))
+        Self::of(files, |format| format == Some(agent))
     }
 
     /// Says how many files were skipped, in one line.
@@ -124,9 +120,9 @@ pub(crate) fn sessions_of(
     let mut inputs = Inputs::default();
     let mut places = Vec::new();
     let mut all = Found::default();
-    for source in SOURCES.iter().filter(|source| is_wanted(source.format)) {
-        let found = Found::on_this_machine(source, messages);
-        let here = source.here().into_iter();
+    for agent in FormatName::ALL.iter().copied().filter(|agent| is_wanted(*agent)) {
+        let found = Found::on_this_machine(agent, messages);
+        let here = agent.format().here().into_iter();
         places.extend(
             here.filter(|place| found.files.iter().any(|file| Path::new(file).starts_with(place)))
                 .filter_map(|place| place.to_str().map(str::to_owned)),

@@ -1,25 +1,78 @@
 //! What an agent is registered with, and what its adapter does.
 
-use std::{borrow::Cow, path::Path};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use knowledgepulse_json::{Text, Value};
 
-use crate::{Wrong, event::Events};
+use crate::{
+    Wrong,
+    event::Events,
+    named::{Named, by_folders},
+    places::{self, Folder},
+};
 
-/// The format of an agent, a platform or a kind of rows. [`crate::agents`] lists them.
+/// The format of an agent, a platform or a kind of rows, and all that it is registered with. [`crate::agents`] lists them.
 pub struct Format {
-    /// The name of its format.
+    /// The name of the format.
     pub name: &'static str,
+    /// The names of the programs that write it.
+    pub of: &'static str,
+    /// Where they keep their files, if that is in the user's folders.
+    pub folders: &'static [Folder],
+    /// What else is read, for docs/formats.md.
+    pub also: &'static str,
+    /// What is not read, for docs/formats.md.
+    pub unread: &'static str,
     /// What its records are.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// Reads them.
-    pub adapter: &'static dyn Adapter,
+    pub(crate) adapter: &'static dyn Adapter,
+    /// Says whose runs a file holds, by its path.
+    pub(crate) named: fn(&Path) -> Named,
 }
 
 impl Format {
-    /// Returns what an agent is registered with.
-    pub const fn new(name: &'static str, kind: Kind, adapter: &'static dyn Adapter) -> Self {
-        Self { name, kind, adapter }
+    pub(crate) const fn new(
+        name: &'static str,
+        of: &'static str,
+        kind: Kind,
+        adapter: &'static dyn Adapter,
+    ) -> Self {
+        Self {
+            name,
+            of,
+            folders: &[],
+            also: "",
+            unread: "",
+            kind,
+            adapter,
+            named: by_folders,
+        }
+    }
+
+    pub(crate) const fn at(self, folders: &'static [Folder]) -> Self {
+        Self { folders, ..self }
+    }
+
+    pub(crate) const fn also(self, also: &'static str) -> Self {
+        Self { also, ..self }
+    }
+
+    pub(crate) const fn without(self, unread: &'static str) -> Self {
+        Self { unread, ..self }
+    }
+
+    pub(crate) const fn named(self, named: fn(&Path) -> Named) -> Self {
+        Self { named, ..self }
+    }
+
+    /// Returns the folders and files of its sessions that are on this machine, none within another, in the order of its folders.
+    #[must_use]
+    pub fn here(&self) -> Vec<PathBuf> {
+        places::here(self.folders)
     }
 }
 
@@ -45,6 +98,8 @@ pub enum Kind {
     Rows,
     /// Spans of traces, which may be mixed.
     Spans,
+    /// Traces of this package, which stay as they are.
+    Traces,
 }
 
 /// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.

@@ -31,32 +31,46 @@ mod qwen_code;
 mod swe_agent;
 mod zed;
 
-use std::fmt;
+use std::{fmt, path::Path};
 
 use knowledgepulse_error::named;
+use knowledgepulse_json::Value;
 
-use crate::agent::Format;
+use crate::{
+    agent::{Decoded, Format, Kind, Plain},
+    records::is_trace,
+};
 
-/// Declares the formats, in the order in which they are asked whether a file is theirs.
+/// Traces of this package.
+static TRACE: Format = Format::new(
+    "trace",
+    "KnowledgePulse",
+    Kind::Traces,
+    &Plain(|record, _| is_trace(record), |_, _| Ok(Decoded::Unknown)),
+)
+.also("`ReasoningTrace`s, which stay unchanged");
+
+/// Declares the formats, the most used agents first. A file is of the first one that recognises its records.
 macro_rules! agents {
     ($($(#[$doc:meta])* $format:ident = $agent:path,)*) => {
         named! {
-            /// A format that can be read. The formats are in the order in which a record is recognised.
+            /// A format that can be read.
             #[derive(Default, Hash)]
             pub enum FormatName {
-                /// Traces of this package, which need no reader.
-                #[default]
-                Trace = "trace",
                 $($(#[$doc])* $format = $agent.name,)*
+                /// Traces of this package, which stay as they are.
+                #[default]
+                Trace = TRACE.name,
             }
         }
 
         impl FormatName {
-            /// Returns how its records are read; `None` for traces.
-            pub(crate) fn read_by(self) -> Option<&'static Format> {
+            /// Returns what it is registered with.
+            #[must_use]
+            pub fn format(self) -> &'static Format {
                 match self {
-                    Self::Trace => None,
-                    $(Self::$format => Some(&$agent),)*
+                    Self::Trace => &TRACE,
+                    $(Self::$format => &$agent,)*
                 }
             }
         }
@@ -64,16 +78,10 @@ macro_rules! agents {
 }
 
 agents! {
-    /// The Agent Trajectory Interchange Format of Harbor.
-    Atif = atif::FORMAT,
-    /// SWE-agent and mini-SWE-agent.
-    SweAgent = swe_agent::FORMAT,
-    /// Sessions of Gemini CLI.
-    GeminiCli = gemini_cli::FORMAT,
-    /// Sessions of Qwen Code.
-    QwenCode = qwen_code::FORMAT,
-    /// Sessions of Pi, and of the Hub of Hugging Face.
-    Pi = pi::FORMAT,
+    /// Session files of Claude Code.
+    ClaudeCode = claude_code::FORMAT,
+    /// Rollouts of Codex.
+    Codex = codex::FORMAT,
     /// Transcripts of Cursor's CLI, and composers of its IDE.
     Cursor = cursor::FORMAT,
     /// Sessions of GitHub Copilot CLI.
@@ -84,6 +92,10 @@ agents! {
     Opencode = opencode::FORMAT,
     /// Sessions of Cline, Roo Code and Kilo Code.
     Cline = cline::FORMAT,
+    /// Sessions of Qwen Code.
+    QwenCode = qwen_code::FORMAT,
+    /// Sessions of Gemini CLI.
+    GeminiCli = gemini_cli::FORMAT,
     /// Sessions of Goose.
     Goose = goose::FORMAT,
     /// Sessions of Droid.
@@ -104,16 +116,24 @@ agents! {
     Continue = continue_dev::FORMAT,
     /// Threads of Zed.
     Zed = zed::FORMAT,
+    /// Launches of Aider.
+    Aider = aider::FORMAT,
     /// Threads of Amp.
     Amp = amp::FORMAT,
     /// Transcripts of Letta Code.
     Letta = letta::FORMAT,
-    /// Launches of Aider.
-    Aider = aider::FORMAT,
+    /// Sessions of Pi, and of the Hub of Hugging Face.
+    Pi = pi::FORMAT,
     /// Runs of OpenHands.
     Openhands = openhands::FORMAT,
+    /// SWE-agent and mini-SWE-agent.
+    SweAgent = swe_agent::FORMAT,
+    /// The Agent Trajectory Interchange Format of Harbor.
+    Atif = atif::FORMAT,
     /// Logs of Inspect.
     Inspect = inspect::FORMAT,
+    /// Spans of OpenTelemetry.
+    Otel = otel::FORMAT,
     /// Runs of LangSmith.
     Langsmith = platforms::LANGSMITH,
     /// Traces and observations of Langfuse.
@@ -134,16 +154,89 @@ agents! {
     Sharegpt = chat::SHAREGPT,
     /// Conversations of chat APIs.
     OpenaiChat = chat::OPENAI_CHAT,
-    /// Session files of Claude Code.
-    ClaudeCode = claude_code::FORMAT,
-    /// Rollouts of Codex.
-    Codex = codex::FORMAT,
-    /// Spans of OpenTelemetry.
-    Otel = otel::FORMAT,
+}
+
+impl FormatName {
+    /// Returns the format of a record by its contents and the path of its input: the first of [`FormatName::ALL`] that recognises it.
+    #[must_use]
+    pub fn of(record: &Value, path: Option<&Path>) -> Option<Self> {
+        let mut formats = Self::ALL.iter().copied();
+        formats.find(|format| format.format().adapter.recognises(record, path))
+    }
+
+    /// Returns whether its records are sessions of a program that writes code.
+    #[must_use]
+    pub fn is_of_sessions(self) -> bool {
+        self.format().kind == Kind::Sessions
+    }
 }
 
 impl fmt::Display for FormatName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs, path::Path};
+
+    use super::*;
+    use crate::places::{Folder, Root};
+
+    const BEGIN: &str = "<!-- formats -->\n";
+    const END: &str = "<!-- end of formats -->\n";
+
+    /// Returns the name of a folder in docs/formats.md.
+    fn name(root: Root) -> String {
+        match root {
+            Root::Home => "~/".into(),
+            Root::Share => "~/.local/share/".into(),
+            Root::Data => "DATA/".into(),
+            Root::Settings => "SETTINGS/".into(),
+            Root::Editor => "EDITOR/".into(),
+            Root::Named(variable) => format!("${variable}/"),
+            // As shells write it.
+            Root::Moved(variables, folder) => {
+                let default = format!("~/{folder}").trim_end_matches('/').to_owned();
+                let moved = |default, variable: &&str| format!("${{{variable}:-{default}}}");
+                variables.iter().rev().fold(default, moved) + "/"
+            }
+        }
+    }
+
+    /// Returns the list of docs/formats.md.
+    fn list() -> String {
+        let entry = |format: &Format| {
+            let folders = format.folders.iter().map(|Folder(root, pattern)| {
+                format!("`{}`", format!("{}{pattern}", name(*root)).trim_end_matches('/'))
+            });
+            let mut parts = vec![folders.collect::<Vec<_>>().join(", ")];
+            match (format.folders, format.also) {
+                (_, "") => {}
+                ([], also) => parts = vec![also.to_owned()],
+                (_, also) => parts.push(format!("also {also}")),
+            }
+            if !format.unread.is_empty() {
+                parts.push(format!("not {}", format.unread));
+            }
+            format!("- **{}** (`{}`): {}\n", format.of, format.name, parts.join("; "))
+        };
+        FormatName::ALL
+            .iter()
+            .map(|format| entry(format.format()))
+            .collect()
+    }
+
+    #[test]
+    fn docs_list_the_formats() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats.md");
+        let page = fs::read_to_string(&path).unwrap();
+        let (before, rest) = page.split_once(BEGIN).unwrap();
+        let (found, after) = rest.split_once(END).unwrap();
+        if env::var_os("KNOWLEDGEPULSE_WRITE_EXPECTED").is_some() {
+            return fs::write(&path, [before, BEGIN, "\n", &list(), "\n", END, after].concat()).unwrap();
+        }
+        assert_eq!(found.trim(), list().trim());
     }
 }

@@ -38,19 +38,10 @@ impl Known {
     }
 }
 
-/// A JSON value, and where it is from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry<'a> {
-    /// The value.
-    pub value: &'a Value,
-    /// Where it is from.
-    pub place: Place,
-}
-
 /// Where a value or a trace is in the input.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Place {
-    /// The line on which it begins, from 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The line on which it begins, from 1, or the number of a file in an archive; `None` where the input is neither.
     pub line: Option<u64>,
     /// The position in the array that it is an element of, from 0.
     pub index: Option<u64>,
@@ -72,6 +63,12 @@ impl Wrong {
     #[must_use]
     pub(crate) fn within(self, place: impl Into<Text>) -> Self {
         Self(values::joined([place.into(), self.0], ": "))
+    }
+
+    /// Returns the same with more words at its end.
+    #[must_use]
+    pub(crate) fn with(self, more: String) -> Self {
+        Self(values::joined([self.0, more.into()], ""))
     }
 
     /// Returns the problem, in words.

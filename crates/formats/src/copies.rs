@@ -4,6 +4,7 @@ use std::{
     collections::{HashSet, VecDeque},
     ffi::OsString,
     hash::{DefaultHasher, Hash, Hasher},
+    path::Path,
 };
 
 use knowledgepulse_json::{Text, Value};
@@ -11,6 +12,7 @@ use knowledgepulse_json::{Text, Value};
 use crate::{
     FormatName,
     event::{Event, Fact, Outcome, What},
+    runs::Run,
     session::{Session, is_said},
 };
 
@@ -75,7 +77,7 @@ fn content_of(event: &Event) -> u64 {
 pub(crate) struct Print {
     name: Option<Text>,
     /// The kind of file that it is in: an agent may keep a session in several.
-    pub store: Option<OsString>,
+    store: Option<OsString>,
     /// The ids of its messages.
     ids: HashSet<u64>,
     /// What its messages say, in their order.
@@ -127,31 +129,39 @@ impl Print {
 /// So many runs of a group wait at most for one that contains them.
 const MOST_WAITING: usize = 64;
 
+/// A run, and the file that it is in.
+type Sourced = (Run, String);
+
 /// Leaves out the runs of a group of inputs that are contained in others.
-pub struct Copies<T> {
+pub struct Copies {
     shared: HashSet<u64>,
-    waiting: VecDeque<(Print, T, u64)>,
+    waiting: VecDeque<(Print, Sourced, u64)>,
 }
 
-impl<T> Copies<T> {
+impl Copies {
     /// Begins a group, whose inputs have these keys in common.
-    #[must_use]
-    pub fn of(shared: HashSet<u64>) -> Self {
+    pub(crate) fn of(shared: HashSet<u64>) -> Self {
         Self {
             shared,
             waiting: VecDeque::new(),
         }
     }
 
-    /// Takes a run. Returns a run that no later one can contain, and how many earlier copies it stands for.
-    pub(crate) fn take(
-        &mut self,
-        run: T,
-        print: impl FnOnce(&T, &HashSet<u64>) -> Option<Print>,
-    ) -> Option<(T, u64)> {
-        let Some(print) = print(&run, &self.shared) else {
-            return Some((run, 0));
+    /// Takes a run of a file. Returns it if no later run can contain it, or another one that was waiting.
+    pub fn take(&mut self, run: Run, source: String) -> Option<Sourced> {
+        let print = match &run {
+            Run::Session(session, format, _) => Print::of(*format, session, &self.shared),
+            Run::Done(_) | Run::Row(..) => None,
         };
+        let Some(mut print) = print else {
+            return Some((run, source));
+        };
+        print.store = Path::new(&source).extension().map(Into::into);
+        self.keep(print, (run, source))
+    }
+
+    /// Keeps a run that a later one may contain. Returns the one that has waited longest, if too many are waiting.
+    fn keep(&mut self, print: Print, run: Sourced) -> Option<Sourced> {
         if let Some((.., copies)) = self.waiting.iter_mut().find(|(other, ..)| print.is_in(other)) {
             *copies += 1;
             return None;
@@ -164,19 +174,25 @@ impl<T> Copies<T> {
         });
         self.waiting.push_back((print, run, own));
         let is_full = self.waiting.len() > MOST_WAITING;
-        let (_, run, copies) = is_full.then(|| self.waiting.pop_front()).flatten()?;
-        Some((run, copies))
+        is_full.then(|| self.waiting.pop_front()).flatten().map(standing)
     }
 
     /// Ends the group: returns the runs that are left.
-    pub(crate) fn end(self) -> impl Iterator<Item = (T, u64)> {
-        self.waiting.into_iter().map(|(_, run, copies)| (run, copies))
+    pub fn end(self) -> impl Iterator<Item = Sourced> {
+        self.waiting.into_iter().map(standing)
     }
+}
+
+/// Returns a run that says how many earlier copies it stands for.
+fn standing((_, (mut run, source), copies): (Print, Sourced, u64)) -> Sourced {
+    run.stand_for(copies);
+    (run, source)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Place, runs::Content};
 
     fn print(name: &str, store: &str, ids: &[u64], said: &[u64]) -> Print {
         Print {
@@ -211,12 +227,17 @@ mod tests {
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
             let mut copies = Copies::of(HashSet::new());
             for at in order {
-                let taken = copies.take(at, |at, _| Some(print("a", "jsonl", &[], runs[*at])));
-                assert_eq!(taken, None);
+                let run = Run::done(Place::default(), None, Content::Wrong(Text::default()));
+                let taken = copies.keep(print("a", "jsonl", &[], runs[at]), (run, at.to_string()));
+                assert!(taken.is_none());
             }
-            let mut left: Vec<_> = copies.end().collect();
+            let left = copies
+                .waiting
+                .iter()
+                .map(|(_, (_, at), copies)| (at.as_str(), *copies));
+            let mut left: Vec<_> = left.collect();
             left.sort_unstable();
-            assert_eq!(left, [(1, 2), (3, 0)], "{order:?}");
+            assert_eq!(left, [("1", 2), ("3", 0)], "{order:?}");
         }
     }
 }

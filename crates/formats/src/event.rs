@@ -358,7 +358,10 @@ impl Events {
     pub fn say_parts(&mut self, kind: TextKind, parts: impl IntoIterator<Item = Part>) {
         let mut texts = Vec::new();
         for part in parts {
-            if !matches!(part, Part::Text(_) | Part::Picture(_) | Part::Page(_) | Part::Other(_)) {
+            if !matches!(
+                part,
+                Part::Text(_) | Part::Picture(_) | Part::Page(_) | Part::Other(_)
+            ) {
                 self.say_texts(kind, &mut texts);
             }
             match part {

@@ -22,7 +22,7 @@ mod open_traces;
 mod parts;
 mod pictures;
 mod pieces;
-pub mod places;
+mod places;
 mod prelude;
 pub mod reader;
 #[cfg(test)]
@@ -52,7 +52,7 @@ pub mod trace;
 mod trials;
 mod values;
 
+pub use agent::Format;
 pub use agents::FormatName;
-pub use common::{DEFAULT_LIMIT, Given, Known, Wrong};
-pub(crate) use common::{Entry, Place};
+pub use common::{DEFAULT_LIMIT, Given, Known, Place, Wrong};
 pub use event::PARENT;

@@ -4,43 +4,31 @@ use std::path::Path;
 
 use knowledgepulse_json::Text;
 
-use crate::FormatName;
-
 /// Whose runs a file holds, by the folders that it is in.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Named {
+pub struct Named {
     /// The session, where its records do not name it.
     pub session: Option<Text>,
     /// The session whose agent has started it.
     pub parent: Option<Text>,
 }
 
-/// Returns what the folders of a file say of its runs.
-pub(crate) fn named(format: FormatName, path: &Path) -> Named {
-    let parts: Vec<_> = path.iter().filter_map(|part| part.to_str()).collect();
-    let above = |name: &str| {
-        let at = parts.iter().rposition(|part| *part == name)?;
-        at.checked_sub(1)
-            .map(|before| (parts[before], parts.get(at + 1).copied()))
-    };
-    let stem = path.file_stem().and_then(|stem| stem.to_str());
-    let mut named = Named {
+/// Returns what most agents say by the folders of a file: those of sub-agents are in `SESSION/subagents/`.
+pub fn by_folders(path: &Path) -> Named {
+    Named {
         session: None,
-        parent: above("subagents").map(|(parent, _)| parent.into()),
-    };
-    match format {
-        FormatName::Cursor if above("agent-transcripts").is_some() => named.session = stem.map(Into::into),
-        FormatName::Kimi => match above("agents") {
-            Some((session, Some("main"))) => named.session = Some(session.into()),
-            Some((session, Some(_))) => named.parent = Some(session.into()),
-            _ => {}
-        },
-        FormatName::GeminiCli => {
-            let folder = above("chats").and_then(|(_, folder)| folder);
-            let is_file = |folder: &&str| path.file_name().is_some_and(|name| name == *folder);
-            named.parent = folder.filter(|folder| !is_file(folder)).map(Into::into);
-        }
-        _ => {}
+        parent: around(path, "subagents")
+            .and_then(|(before, _)| before)
+            .map(Into::into),
     }
-    named
+}
+
+/// Returns the names before and after the last folder of this name; `None` for a path without one.
+pub fn around<'p>(path: &'p Path, name: &str) -> Option<(Option<&'p str>, Option<&'p str>)> {
+    let parts: Vec<_> = path
+        .iter()
+        .map(|part| part.to_str().unwrap_or_default())
+        .collect();
+    let at = parts.iter().rposition(|part| *part == name)?;
+    Some((parts[..at].last().copied(), parts.get(at + 1).copied()))
 }

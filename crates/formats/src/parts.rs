@@ -6,8 +6,9 @@
 use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
 use crate::values::{
-    Fields, NAME_LENGTH, fields_of, fields_where, first_of, id_of, input_of, is_given, is_true, is_truthy, joined,
-    joined_parts, json_of, list_of, object_of, or, str_of, string_of, text_at, text_in, text_of_part, truth_of,
+    Fields, NAME_LENGTH, fields_of, fields_where, first_of, id_of, input_of, is_given, is_true, is_truthy,
+    joined, joined_parts, json_of, list_of, object_of, or, str_of, string_of, text_at, text_in, text_of_part,
+    truth_of,
 };
 
 /// A part of a message.
@@ -81,7 +82,9 @@ impl Part {
     pub fn thought(value: &Value) -> Self {
         match value {
             Value::Object(fields) => Self::Thought(reasoning_in(fields)),
-            value => Self::Thought(Some(joined_parts(parts_of(Some(value)).into_iter().map(Self::words)))),
+            value => Self::Thought(Some(joined_parts(
+                parts_of(Some(value)).into_iter().map(Self::words),
+            ))),
         }
     }
 
@@ -299,7 +302,9 @@ fn of_block(name: &str, value: &Value, parts: &mut Vec<Part>) -> bool {
         }
         "reasoningContent" => parts.push(Part::thought(get("reasoningText").unwrap_or(value))),
         "citationsContent" | "searchResult" => {
-            list_of(get("content")).iter().for_each(|part| decode(part, parts));
+            list_of(get("content"))
+                .iter()
+                .for_each(|part| decode(part, parts));
         }
         "guardContent" => match get("text") {
             Some(text @ Value::Object(_)) => decode(text, parts),
@@ -322,7 +327,11 @@ fn of_type(part: &Object, kind: &Text, parts: &mut Vec<Part>) {
     }
     let tool = text_at(part, "toolName");
     let of_kind = kind.strip_prefix("tool-").map(Text::from);
-    let used = if kind == "dynamic-tool" { tool.clone() } else { of_kind };
+    let used = if kind == "dynamic-tool" {
+        tool.clone()
+    } else {
+        of_kind
+    };
     if let (Some(name), Some(Value::String(state))) = (used, part.get("state")) {
         return of_tool(part, state, Some(name), parts);
     }
@@ -333,7 +342,10 @@ fn of_type(part: &Object, kind: &Text, parts: &mut Vec<Part>) {
             ..Call::new(part.get("toolCallId"), None, first_of(part, &["input", "args"]))
         })),
         "tool-result" => parts.push(of_tool_result(part)),
-        "non_standard" => part.get("value").into_iter().for_each(|value| decode(value, parts)),
+        "non_standard" => part
+            .get("value")
+            .into_iter()
+            .for_each(|value| decode(value, parts)),
         "redacted_thinking" => parts.push(Part::Thought(None)),
         kind if REASONING.contains(&kind) => parts.push(Part::Thought(reasoning_in(part))),
         kind if is_tool(kind) => of_item(part, kind, parts),

@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 use rayon::prelude::*;
 
 use crate::{
-    DEFAULT_LIMIT,
+    DEFAULT_LIMIT, Place,
     archive::{Archive, File},
     encoding::{Decoder, Foreign, ZIP},
     pieces::{Kind, Piece, Splitter},
@@ -17,12 +17,8 @@ use crate::{
 /// One value of an input, or why it could not be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// The line on which it begins, from 1, or the number of a file in an archive; `None` where the input is neither.
-    pub line: Option<u64>,
-    /// The position in the array that it is an element of, from 0.
-    pub index: Option<u64>,
-    /// Its size in the input, in bytes.
-    pub size: u64,
+    /// Where it is.
+    pub place: Place,
     /// The value, or the problem.
     pub content: Result<Content, String>,
 }
@@ -144,9 +140,11 @@ impl Records {
             (Kind::Row, _) => {
                 let rows = self.table.iter().flat_map(|table| table.rows(text));
                 let rows = rows.map(|row| Record {
-                    line: Some(piece.line + row.line),
-                    index: None,
-                    size: row.size,
+                    place: Place {
+                        line: Some(piece.line + row.line),
+                        index: None,
+                        size: row.size,
+                    },
                     content: row.value.map(|value| (value, None)),
                 });
                 self.rows.extend(rows);
@@ -157,12 +155,12 @@ impl Records {
             (Kind::Value | Kind::Text, Some(content)) => Ok(content),
             (Kind::Value | Kind::Text, None) => parse(text),
         };
-        Some(Record {
+        let place = Place {
             line: Some(piece.line),
             index: piece.index,
             size,
-            content,
-        })
+        };
+        Some(Record { place, content })
     }
 
     /// Returns the value that a file of an archive holds.
@@ -173,9 +171,11 @@ impl Records {
             Err(error) => (0, Err(error)),
         };
         Record {
-            line: file.number,
-            index: None,
-            size,
+            place: Place {
+                line: file.number,
+                index: None,
+                size,
+            },
             content: content.map_err(|error| format!("{}: {error}", file.name)),
         }
     }

@@ -15,15 +15,13 @@ use rayon::prelude::*;
 
 use crate::{
     FormatName,
-    agent::Kind,
     copies::{Copies, begins_as, hash_of, names_of},
     event::Events,
     input::{
         compression::{Input, read_text},
         is_of_no_agent, lines_of_file, names_in_database,
     },
-    named::named,
-    reader::{Content, Item, MOST_FIRST_RECORDS, format_at},
+    reader::{Content, Item, MOST_FIRST_RECORDS},
     records::{Record, Records},
     trace,
     values::{fields_of, str_of},
@@ -78,11 +76,9 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
         };
         head.is_json = true;
         if head.format.is_none() {
-            head.format = format_at(&value, Some(path));
-            let found = head.format.and_then(FormatName::read_by);
-            adapter = found
-                .filter(|format| format.kind == Kind::Sessions)
-                .map(|format| format.adapter);
+            head.format = FormatName::of(&value, Some(path));
+            let found = head.format.filter(|format| format.is_of_sessions());
+            adapter = found.map(|format| format.format().adapter);
         }
         let (Some(adapter), Some(format)) = (adapter, head.format) else {
             return head.format.is_none();
@@ -98,7 +94,7 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
         true
     })?;
     if let Some(format) = head.format {
-        let session = named(format, path).session;
+        let session = (format.format().named)(path).session;
         head.keys
             .extend(session.map(|name| hash_of(&(format, name.as_str()))));
     }
@@ -165,7 +161,7 @@ pub struct Group {
 impl Group {
     /// Returns what leaves out the copies among the runs of several inputs.
     #[must_use]
-    pub fn copies<T>(&self) -> Option<Copies<T>> {
+    pub fn copies(&self) -> Option<Copies> {
         (self.inputs.len() > 1).then(|| Copies::of(self.shared.clone()))
     }
 }
@@ -231,15 +227,10 @@ pub struct Ids(HashSet<u64>);
 impl Ids {
     /// Returns whether a session is a new one. Gives it an id of its own where only its steps tell it from another one.
     pub fn claim(&mut self, item: &mut Item) -> bool {
-        let is_session = |format: FormatName| {
-            format
-                .read_by()
-                .is_some_and(|format| format.kind == Kind::Sessions)
-        };
         let Content::Converted(trace, _) = &mut item.content else {
             return true;
         };
-        if !item.format.is_some_and(is_session) {
+        if !item.format.is_some_and(FormatName::is_of_sessions) {
             return true;
         }
         let id = |trace: &Value| hash_of(&trace.get("id").and_then(Value::as_str));

@@ -1,36 +1,157 @@
 //! Reads the records of one input by the adapter of its agent, and tells its runs apart.
 
-use std::{borrow::Cow, collections::HashMap, mem, path::PathBuf};
+use std::{borrow::Cow, collections::HashMap, mem, path::PathBuf, sync::Arc};
 
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Entry, FormatName, Place, Wrong,
+    FormatName, Given, Known, Place, Wrong,
     agent::{Adapter, Decoded, Format, Inner, Kind},
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
-    named::{Named, named},
+    named::Named,
     open_traces::{OpenTraces, check},
+    records::is_trace,
     session::{Session, is_said},
     trace::TraceBuilder,
-    values::{joined, object_of, str_of},
+    values::{joined, str_of},
 };
 
-/// A run whose records have been read, or the problem of a part of a record.
-pub(crate) enum Found {
-    Run(Box<Session>),
-    Wrong(Wrong),
+/// Options of an input.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The format of every record; without it, each record is recognised by its content.
+    pub format: Option<FormatName>,
+    /// The caller's settings for the traces.
+    pub given: Arc<Given>,
+    /// The path of the input.
+    pub file: Option<PathBuf>,
 }
 
-impl Found {
-    /// Builds the trace, on any core.
-    ///
-    /// # Errors
-    /// The problem of a part of a record.
-    pub(crate) fn build(self) -> Result<TraceBuilder, Wrong> {
-        match self {
-            Self::Run(session) => Ok(session.finish()),
-            Self::Wrong(wrong) => Err(wrong),
+impl Settings {
+    /// Returns the format of a record: the named one, or that of its contents and the path of the input. `None` for a record of no format.
+    pub(crate) fn format_of(&self, value: &Value) -> Option<FormatName> {
+        self.format
+            .or_else(|| FormatName::of(value, self.file.as_deref()))
+    }
+}
+
+/// The result of a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Where it begins, and the size of the input that it was read from.
+    pub place: Place,
+    /// The format; `None` if no format recognises the value.
+    pub format: Option<FormatName>,
+    /// The trace, or the reason for its absence.
+    pub content: Content,
+}
+
+/// The trace of a record, or the reason for its absence.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// A trace that was converted, and which parts of its outcome are known.
+    Converted(Value, Known),
+    /// A value that is a trace already, or that no format recognises, and the text that it was read from.
+    Plain(Value, Option<String>),
+    /// The problem.
+    Wrong(Text),
+    /// Why there is no trace: the records are not of a conversation.
+    Skipped(Text),
+}
+
+/// The field of `metadata.imported` that says how many earlier copies of it a trace stands for.
+pub const EARLIER_COPIES: &str = "earlier_copies";
+
+/// A record that is not decoded yet, and its text if it may be a trace.
+pub struct Row {
+    /// Its value.
+    pub value: Value,
+    /// Its text.
+    pub text: Option<String>,
+    /// Where it is.
+    pub place: Place,
+}
+
+impl Row {
+    /// Returns the result of a record that no reader takes: a trace, or one of no format.
+    pub(crate) fn plain(self, format: Option<FormatName>) -> Run {
+        let is_native = format.is_some() || is_trace(&self.value);
+        let format = is_native.then_some(FormatName::Trace);
+        Run::done(self.place, format, Content::Plain(self.value, self.text))
+    }
+}
+
+/// What records were read as. A trace is built of it without any other record, so on any core.
+pub enum Run {
+    /// There is nothing to build.
+    Done(Item),
+    /// A run, of which all records were read.
+    Session(Box<Session>, FormatName, Arc<Given>),
+    /// A row, which is recognised and decoded by itself.
+    Row(Row, Arc<Settings>),
+}
+
+impl Run {
+    pub(crate) fn done(place: Place, format: Option<FormatName>, content: Content) -> Self {
+        Self::Done(Item {
+            place,
+            format,
+            content,
+        })
+    }
+
+    fn wrong(place: Place, format: FormatName, wrong: Wrong) -> Self {
+        let reason = format!("not {format}: {}", wrong.reason());
+        Self::done(place, Some(format), Content::Wrong(reason.into()))
+    }
+
+    /// Says how many earlier copies a run stands for.
+    pub(crate) fn stand_for(&mut self, copies: u64) {
+        if let Self::Session(session, ..) = self
+            && copies > 0
+        {
+            #[expect(clippy::cast_precision_loss)] // There are not so many.
+            session.fact(Fact::Last(EARLIER_COPIES, (copies as f64).into()));
         }
+    }
+
+    /// Builds the traces.
+    #[must_use]
+    pub fn build(self) -> Vec<Item> {
+        match self {
+            Self::Done(item) => vec![item],
+            Self::Session(session, format, given) => vec![item_of(session.finish(), format, &given)],
+            Self::Row(row, settings) => {
+                let mut runs = Vec::new();
+                let format = settings.format_of(&row.value);
+                match format.and_then(|format| Runs::of(format, &settings)) {
+                    Some(mut reader) => {
+                        reader.read(&row.value, row.place, &mut runs);
+                        reader.end(&mut runs);
+                    }
+                    None => runs.push(row.plain(format)),
+                }
+                runs.into_iter().flat_map(Self::build).collect()
+            }
+        }
+    }
+}
+
+/// Builds the trace of a run.
+fn item_of(builder: TraceBuilder, format: FormatName, given: &Given) -> Item {
+    let place = builder.place;
+    let content = match (builder.is_empty(), builder.is_conversation) {
+        (true, true) => Content::Wrong(builder.empty_reason()),
+        (true, false) => Content::Skipped(builder.empty_reason()),
+        (false, _) => {
+            let (trace, known) = builder.finish(given);
+            Content::Converted(trace, known)
+        }
+    };
+    Item {
+        place,
+        format: Some(format),
+        content,
     }
 }
 
@@ -49,9 +170,8 @@ pub struct Runs {
     pub format: FormatName,
     kind: Kind,
     adapter: &'static dyn Adapter,
-    file: Option<PathBuf>,
-    /// Whether the caller has named the format, so that records of others are wrong.
-    is_named: bool,
+    /// If they name the format, records of others are wrong.
+    settings: Arc<Settings>,
     /// Whether a record was a whole run: then one that is none is wrong.
     has_whole: bool,
     /// What is said of records before the first run.
@@ -82,14 +202,13 @@ pub struct Runs {
 
 impl Runs {
     /// Reads one input of a format; `None` for [`FormatName::Trace`], which needs no reader.
-    pub fn of(format: FormatName, file: Option<PathBuf>, is_named: bool) -> Option<Self> {
-        let Format { kind, adapter, .. } = *format.read_by()?;
-        Some(Self {
+    pub fn of(format: FormatName, settings: &Arc<Settings>) -> Option<Self> {
+        let Format { kind, adapter, .. } = *format.format();
+        (kind != Kind::Traces).then(|| Self {
             format,
             kind,
             adapter,
-            file,
-            is_named,
+            settings: Arc::clone(settings),
             has_whole: false,
             unknown: Vec::new(),
             has_begun: false,
@@ -184,7 +303,7 @@ impl Runs {
             .unwrap_or_else(|| joined([session, name()], " "))
     }
 
-    fn add(&mut self, entry: &Entry, event: Event, size: u64, decoded: Decoded) -> Result<(), Wrong> {
+    fn add(&mut self, place: Place, event: Event, size: u64, decoded: Decoded) -> Result<(), Wrong> {
         let key = match decoded {
             Decoded::Unknown => self.last.clone(),
             _ => self.run_of(&event),
@@ -192,7 +311,7 @@ impl Runs {
         self.has_said |= is_said(&event);
         self.last = key.clone();
         let begin = || {
-            let mut session = begin(self.format.name(), self.kind, entry, &event, &key);
+            let mut session = begin(self.format.name(), self.kind, place, &event, &key);
             let names = names_of(&event.origin, self.session.as_ref(), &self.named);
             names.into_iter().for_each(|fact| session.fact(fact));
             session
@@ -203,15 +322,18 @@ impl Runs {
         Ok(())
     }
 
-    fn end_all(&mut self, found: &mut Vec<Found>) {
+    fn end_all(&mut self, runs: &mut Vec<Run>) {
         let sessions = self.open.take_all();
-        found.extend(sessions.into_iter().map(found_of));
+        runs.extend(sessions.into_iter().map(|session| self.run(session)));
         self.open = OpenTraces::default();
     }
 
+    fn run(&self, session: Session) -> Run {
+        Run::Session(Box::new(session), self.format, Arc::clone(&self.settings.given))
+    }
+
     /// Returns whether a record is next to the one before: the elements of one array follow each other, and so do lines.
-    fn follows(&mut self, entry: &Entry) -> bool {
-        let index = entry.place.index;
+    fn follows(&mut self, index: Option<u64>) -> bool {
         let before = mem::replace(&mut self.index, index);
         index == before.map(|before| before + 1)
     }
@@ -226,15 +348,11 @@ fn name_in(events: &[Event]) -> Option<Text> {
     })
 }
 
-fn found_of(session: Session) -> Found {
-    Found::Run(Box::new(session))
-}
-
 /// Begins the run of an event.
-fn begin(format: &'static str, kind: Kind, entry: &Entry, event: &Event, key: &Text) -> Session {
+fn begin(format: &'static str, kind: Kind, place: Place, event: &Event, key: &Text) -> Session {
     let builder = match kind {
-        Kind::Sessions => TraceBuilder::of_coding_agent(format, entry),
-        Kind::Rows | Kind::Spans => TraceBuilder::new(format, entry),
+        Kind::Sessions => TraceBuilder::of_coding_agent(format, place),
+        Kind::Rows | Kind::Spans | Kind::Traces => TraceBuilder::new(format, place),
     };
     let mut session = Session::new(builder);
     let origin = &event.origin;
@@ -285,27 +403,34 @@ impl Runs {
         if mem::replace(&mut self.has_begun, true) {
             return;
         }
-        if let Some(file) = &self.file {
+        if let Some(file) = &self.settings.file {
             let mut say = Events::default();
             self.adapter.beside(file, &mut say);
             self.beside = say.into_list();
-            self.named = named(self.format, file);
+            self.named = (self.format.format().named)(file);
         }
     }
 
     /// Reads a record, without the runs within it.
-    fn read_record(&mut self, entry: &Entry, of: Of, found: &mut Vec<Found>) -> Result<Decoded, Wrong> {
+    fn read_record(
+        &mut self,
+        value: &Value,
+        place: Place,
+        of: Of,
+        runs: &mut Vec<Run>,
+    ) -> Result<Decoded, Wrong> {
         let mut say = Events::default();
         // Of several spans, those beside a wrong one are read.
-        let (decoded, mut outcome) = match self.adapter.decode(entry.value, &mut say) {
+        let (decoded, mut outcome) = match self.adapter.decode(value, &mut say) {
             Ok(decoded) => (decoded, Ok(())),
             Err(wrong) if self.kind == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
             Err(wrong) => return Err(wrong),
         };
         let is_session = self.kind == Kind::Sessions;
+        let is_named = self.settings.format.is_some();
         let decoded = match decoded {
             // A value of any kind may be decoded as a run without words.
-            Decoded::Whole if is_session && !self.is_named && !self.adapter.recognises(entry.value, None) => {
+            Decoded::Whole if is_session && !is_named && !self.adapter.recognises(value, None) => {
                 say = Events::default();
                 Decoded::Unknown
             }
@@ -313,9 +438,9 @@ impl Runs {
         };
         self.has_whole |= decoded == Decoded::Whole;
         if decoded == Decoded::Unknown {
-            let kind = str_of(object_of(Some(entry.value)).get("type")).unwrap_or("of an unknown kind");
+            let kind = str_of(value.get("type")).unwrap_or("of an unknown kind");
             let is_before = self.open.get(&self.last).is_none();
-            if is_before && (self.is_named || self.has_whole) {
+            if is_before && (is_named || self.has_whole) {
                 return Err(Wrong::new("it is no record of a session"));
             }
             if say.is_empty() {
@@ -338,11 +463,11 @@ impl Runs {
             Decoded::Whole => true,
             Decoded::Begins => self.begins(&mut events),
             // Another list is another file in the same input.
-            Decoded::GoesOn => is_session && entry.place.index == Some(0),
+            Decoded::GoesOn => is_session && place.index == Some(0),
             Decoded::Unknown => false,
         };
         if begins {
-            self.end_all(found);
+            self.end_all(runs);
             if of == Of::Own {
                 self.session = name_in(&events);
             }
@@ -351,22 +476,23 @@ impl Runs {
             events.extend(self.beside.iter().cloned());
         }
         // Of each event its share.
-        let share = entry.place.size / events.len().max(1) as u64;
-        let rest = entry.place.size - share * (events.len().max(1) as u64 - 1);
+        let share = place.size / events.len().max(1) as u64;
+        let rest = place.size - share * (events.len().max(1) as u64 - 1);
         for (at, event) in events.into_iter().enumerate() {
-            let added = self.add(entry, event, if at == 0 { rest } else { share }, decoded);
+            let added = self.add(place, event, if at == 0 { rest } else { share }, decoded);
             outcome = outcome.and(added);
         }
         if decoded == Decoded::Whole {
-            self.end_all(found);
+            self.end_all(runs);
         }
-        found.extend(self.open.overflow().into_iter().map(found_of));
+        let overflow = self.open.overflow();
+        runs.extend(overflow.into_iter().map(|session| self.run(session)));
         outcome.map(|()| decoded)
     }
 
     /// Reads the runs within a record.
-    fn read_inner(&mut self, entry: &Entry, found: &mut Vec<Found>) {
-        let mut seen = entry.value;
+    fn read_inner(&mut self, value: &Value, place: Place, runs: &mut Vec<Run>) {
+        let mut seen = value;
         // Not recursive: a file may nest them more deeply than the stack is.
         let mut waiting: Vec<Inner> = Vec::new();
         loop {
@@ -379,15 +505,15 @@ impl Runs {
                     return;
                 };
                 let of = index.map_or(Of::SubAgent, |_| Of::Own);
-                let size = index.map_or(0, |_| entry.place.size / count.max(1));
-                let place = Place {
-                    index: index.or(entry.place.index),
-                    size,
-                    ..entry.place
+                let inner = Place {
+                    index: index.or(place.index),
+                    size: index.map_or(0, |_| place.size / count.max(1)),
+                    ..place
                 };
-                let inner = Entry { value: &value, place };
-                if let Err(wrong) = self.read_record(&inner, of, found) {
-                    found.push(Found::Wrong(wrong.within(name)));
+                if let Err(wrong) = self.read_record(&value, inner, of, runs) {
+                    // Its size is that of the record around it.
+                    let place = Place { size: 0, ..place };
+                    runs.push(Run::wrong(place, self.format, wrong.within(name)));
                 } else if let Cow::Borrowed(value) = value {
                     break value;
                 }
@@ -398,39 +524,47 @@ impl Runs {
 }
 
 impl Runs {
-    /// Appends the traces that this record ends, and the problems of its parts.
-    ///
-    /// # Errors
-    /// If all of it is wrong.
-    pub fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        if !self.follows(entry) && self.kind == Kind::Rows {
-            self.end_all(found);
+    /// Appends the runs that this record ends, and its problems.
+    pub fn read(&mut self, value: &Value, place: Place, runs: &mut Vec<Run>) {
+        if let Err(wrong) = self.read_all(value, place, runs) {
+            let other = FormatName::of(value, None).filter(|&other| other != self.format);
+            let wrong = match other.filter(|_| self.settings.format.is_some()) {
+                Some(other) => wrong.with(format!("; it looks like {other}")),
+                None => wrong,
+            };
+            runs.push(Run::wrong(place, self.format, wrong));
         }
-        if self.adapter.patch(&mut self.whole, entry.value) {
-            let place = self.place.get_or_insert(Place {
-                size: 0,
-                ..entry.place
-            });
-            place.size += entry.place.size;
-            return check(place.size);
+    }
+
+    fn read_all(&mut self, value: &Value, place: Place, runs: &mut Vec<Run>) -> Result<(), Wrong> {
+        if !self.follows(place.index) && self.kind == Kind::Rows {
+            self.end_all(runs);
+        }
+        if self.adapter.patch(&mut self.whole, value) {
+            let whole = self.place.get_or_insert(Place { size: 0, ..place });
+            whole.size += place.size;
+            return check(whole.size);
         }
         self.look_around();
-        if self.read_record(entry, Of::Own, found)? == Decoded::Whole {
-            self.read_inner(entry, found);
+        if self.read_record(value, place, Of::Own, runs)? == Decoded::Whole {
+            self.read_inner(value, place, runs);
         }
         Ok(())
     }
 
-    /// Appends the traces that the end of the input ends.
-    pub fn end(&mut self, found: &mut Vec<Found>) {
+    /// Appends the runs that the end of the input ends.
+    pub fn end(&mut self, runs: &mut Vec<Run>) {
+        let mut wrong = None;
         if let Some(place) = self.place.take() {
             let value = mem::replace(&mut self.whole, Value::Null);
-            let wrong = self.read(&Entry { value: &value, place }, found).err();
-            found.extend(wrong.map(Found::Wrong));
+            wrong = self.read_all(&value, place, runs).err();
         }
-        self.end_all(found);
+        let place = Place::default();
+        runs.extend(wrong.map(|wrong| Run::wrong(place, self.format, wrong)));
+        self.end_all(runs);
         if !mem::take(&mut self.unknown).is_empty() {
-            found.push(Found::Wrong(Wrong::new("no record of it is of a session")));
+            let wrong = Wrong::new("no record of it is of a session");
+            runs.push(Run::wrong(place, self.format, wrong));
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct Session {
 impl Session {
     /// Begins a run, whose steps are added to a trace.
     #[must_use]
-    pub fn new(mut builder: TraceBuilder) -> Self {
+    pub(crate) fn new(mut builder: TraceBuilder) -> Self {
         builder.place.size = 0;
         Self {
             builder,
@@ -52,7 +52,7 @@ impl Session {
 
     /// Makes the steps of the trace.
     #[must_use]
-    pub fn finish(self) -> TraceBuilder {
+    pub(crate) fn finish(self) -> TraceBuilder {
         let Self { mut builder, events } = self;
         let events = joined(&mut builder, events);
         let Replayed {
@@ -540,7 +540,7 @@ mod tests {
     use knowledgepulse_json::Object;
 
     use super::*;
-    use crate::{Entry, Given, Place, event::Origin};
+    use crate::{Given, Place, event::Origin};
 
     fn said(kind: TextKind, text: &str) -> What {
         What::Said(kind, text.into())
@@ -593,12 +593,7 @@ mod tests {
 
     /// Returns the task and the contents of the steps that events become.
     fn told(events: Vec<Event>) -> Vec<String> {
-        let value = Value::Null;
-        let entry = Entry {
-            value: &value,
-            place: Place::default(),
-        };
-        let mut session = Session::new(TraceBuilder::of_coding_agent("claude-code", &entry));
+        let mut session = Session::new(TraceBuilder::of_coding_agent("claude-code", Place::default()));
         session.add(events, 0);
         let (trace, _) = session.finish().finish(&Given::default());
         let text = |value: Option<&Value>| {

@@ -98,7 +98,9 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
 fn parts_of_results(text: &str) -> Option<Vec<Part>> {
     let (mut parts, mut rest) = (Pieces::default(), text);
     while let Some((body, after)) = between(rest.trim_start(), RESULT) {
-        parts.list.push(Part::result(None, Some(&body.trim().into()), None));
+        parts
+            .list
+            .push(Part::result(None, Some(&body.trim().into()), None));
         rest = after;
     }
     parts.plain.push_str(rest);
@@ -235,6 +237,9 @@ mod tests {
             parts_of_results("<tool_response>\n1\n</tool_response>\n<tool_response>2</tool_response>"),
             Some(vec![result("1"), result("2")])
         );
-        assert_eq!(parts_of_results("What is <tool_response>1</tool_response>?"), None);
+        assert_eq!(
+            parts_of_results("What is <tool_response>1</tool_response>?"),
+            None
+        );
     }
 }

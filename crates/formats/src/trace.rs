@@ -11,7 +11,7 @@ use regex::Regex;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    Entry, Given, Known, Place, date,
+    Given, Known, Place, date,
     event::{Fact, Outcome, TextKind},
     parts::Call,
     pictures,
@@ -237,12 +237,12 @@ pub(crate) struct TraceBuilder {
 }
 
 impl TraceBuilder {
-    /// Creates a trace that begins where `entry` is.
+    /// Creates a trace that begins at a place.
     #[must_use]
-    pub fn new(format: &'static str, entry: &Entry) -> Self {
+    pub fn new(format: &'static str, place: Place) -> Self {
         Self {
             format,
-            place: entry.place,
+            place,
             domain: "default",
             is_conversation: true,
             ..Self::default()
@@ -250,8 +250,8 @@ impl TraceBuilder {
     }
 
     /// Creates a trace of a program that writes code, which is of a conversation once something was said.
-    pub(crate) fn of_coding_agent(format: &'static str, entry: &Entry) -> Self {
-        let mut builder = Self::new(format, entry);
+    pub(crate) fn of_coding_agent(format: &'static str, place: Place) -> Self {
+        let mut builder = Self::new(format, place);
         builder.framework = Some(format.into());
         builder.domain = "code";
         builder.is_conversation = false;

@@ -220,8 +220,10 @@ fn traces_in(path: &str, text: &str) -> impl Iterator<Item = (FormatName, Option
     // Something else than text has no records.
     let items = reader.read_all(text.as_bytes()).unwrap_or_default();
     items.into_iter().filter_map(|item| match item.content {
-        Content::Converted(trace, _) => Some((item.format?, item.line, trace)),
-        Content::Plain(trace, _) if item.format.is_some() => Some((FormatName::Trace, item.line, trace)),
+        Content::Converted(trace, _) => Some((item.format?, item.place.line, trace)),
+        Content::Plain(trace, _) if item.format.is_some() => {
+            Some((FormatName::Trace, item.place.line, trace))
+        }
         _ => None,
     })
 }

@@ -59,7 +59,7 @@ fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
             Content::Converted(trace, _) | Content::Plain(trace, _) => trace,
             _ => return None,
         };
-        Some((item.format?, item.line, trace))
+        Some((item.format?, item.place.line, trace))
     });
     traces.collect()
 }

@@ -140,7 +140,12 @@ fn json_records(bytes: &[u8]) -> FileRecords {
     if let Err(foreign) = records.push(bytes).and_then(|()| records.finish()) {
         return vec![(1, Err(foreign.to_string()))];
     }
-    let records = records.map(|record| (record.line.unwrap_or(1), record.content.map(|(value, _)| value)));
+    let records = records.map(|record| {
+        (
+            record.place.line.unwrap_or(1),
+            record.content.map(|(value, _)| value),
+        )
+    });
     records.collect()
 }
 

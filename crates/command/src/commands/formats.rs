@@ -1,7 +1,7 @@
 //! `kp-score formats`: what is read, and what of it is on this machine.
 
 use clap::Args;
-use knowledgepulse_formats::places::SOURCES;
+use knowledgepulse_formats::FormatName;
 
 use crate::{
     error::{Exit, Result},
@@ -22,14 +22,15 @@ pub(crate) struct FormatsArgs {}
 pub(crate) fn run(messages: &Messages) -> Result<Exit> {
     let mut unread = Found::default();
     let mut rows = vec![["format", "of", "files here"].map(str::to_owned)];
-    for source in SOURCES {
-        let found = Found::on_this_machine(source, messages);
-        let files = if source.places.is_empty() {
+    for &name in FormatName::ALL {
+        let found = Found::on_this_machine(name, messages);
+        let format = name.format();
+        let files = if format.folders.is_empty() {
             String::new()
         } else {
             grouped(found.files.len() as u64)
         };
-        rows.push([source.format.name().to_owned(), source.name.to_owned(), files]);
+        rows.push([format.name.to_owned(), format.of.to_owned(), files]);
         unread.skipped.extend(found.skipped);
     }
     let widths = [0, 1].map(|column| {

@@ -23,7 +23,7 @@ use knowledgepulse_formats::{
         compression::{Consumer, Input, read_text},
         lines_of_file,
     },
-    reader::{Content, OfNoFormat, Settings, TraceReader, Unbuilt},
+    reader::{Content, OfNoFormat, Run, Settings, TraceReader},
     records::Records,
     run::{self, Ids},
     trace::warning_of,
@@ -288,7 +288,7 @@ impl<P: Send + 'static> Reader<P> {
             for run in &group.inputs {
                 self.read(run, copies.as_mut(), take)?;
             }
-            let items: Vec<_> = copies.into_iter().flat_map(Unbuilt::all_of).collect();
+            let items: Vec<_> = copies.into_iter().flat_map(Copies::end).collect();
             if !items.is_empty() {
                 take(Event::Items(self.prepared(items)))?;
             }
@@ -297,7 +297,7 @@ impl<P: Send + 'static> Reader<P> {
     }
 
     /// Builds traces and prepares them on all cores. No two sessions have one id.
-    fn prepared(&self, items: Vec<(Unbuilt, String)>) -> Vec<Item<P>> {
+    fn prepared(&self, items: Vec<(Run, String)>) -> Vec<Item<P>> {
         let built = items.into_par_iter().flat_map_iter(|(item, source)| {
             let items = item.build().into_iter();
             items.map(move |item| (item, source.clone()))
@@ -307,8 +307,8 @@ impl<P: Send + 'static> Reader<P> {
         built.retain_mut(|(item, _)| ids.claim(item));
         drop(ids);
         let prepared = built.into_par_iter().map(|(item, source)| Item {
-            place: place_of(&source, item.line, item.index),
-            size: item.size,
+            place: place_of(&source, item.place.line, item.place.index),
+            size: item.place.size,
             warning: match &item.content {
                 Content::Converted(trace, _) => warning_of(trace),
                 _ => None,
@@ -319,12 +319,7 @@ impl<P: Send + 'static> Reader<P> {
     }
 
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(
-        &self,
-        run: &[String],
-        copies: Option<&mut Copies<(Unbuilt, String)>>,
-        take: &mut Take<P>,
-    ) -> ControlFlow<()> {
+    fn read(&self, run: &[String], copies: Option<&mut Copies>, take: &mut Take<P>) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
         let settings = Settings {
             format: self.inputs.format,
@@ -402,7 +397,7 @@ struct Batches<'t, 'f, P> {
     records: Records,
     reading: &'t Reader<P>,
     /// The runs that a later one of the input's group may contain.
-    copies: Option<&'t mut Copies<(Unbuilt, String)>>,
+    copies: Option<&'t mut Copies>,
     reader: TraceReader,
     take: &'t mut Take<'f, P>,
     /// Whether the run wants more.
@@ -415,7 +410,7 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
         let mut items = Vec::new();
         let mut size = 0;
         while let Some(record) = self.records.next() {
-            size += record.size;
+            size += record.place.size;
             items.extend(self.reader.read(record));
             if size >= BATCH_SIZE {
                 size = 0;
@@ -432,7 +427,7 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
     }
 
     /// Prepares records on all cores, and passes them on.
-    fn hand_on(&mut self, items: Vec<Unbuilt>) -> ControlFlow<()> {
+    fn hand_on(&mut self, items: Vec<Run>) -> ControlFlow<()> {
         if items.is_empty() {
             return self.flow;
         }
@@ -440,7 +435,7 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
         let with = items.into_iter().map(|item| (item, source.to_owned()));
         let items = match &mut self.copies {
             Some(copies) => with
-                .filter_map(|(item, source)| item.beside(source, copies))
+                .filter_map(|(item, source)| copies.take(item, source))
                 .collect(),
             None => with.collect(),
         };

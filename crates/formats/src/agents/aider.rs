@@ -3,7 +3,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("aider", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("aider", "Aider", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[Folder(Root::Home, ".aider.chat.history.md")])
+    .also("`PROJECT/.aider.chat.history.md`")
+    .without("arguments and results of edits (it keeps none)");
 
 /// How the program says that it has changed a file.
 const EDITED: &str = "Applied edit to ";

@@ -2,7 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("amp", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("amp", "Amp", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[Folder(Root::Share, "amp/threads")])
+    .also("exported threads");
 
 fn recognises(thread: &Value, _path: Option<&Path>) -> bool {
     let is_named = str_of(thread.get("id")).is_some_and(|id| id.starts_with("T-"));
@@ -16,8 +18,16 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     for message in list_at(thread, "messages") {
         say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
         say.first_fact("model", fields_of(message, "usage").get("model"));
-        let parts = list_at(message, "content").iter().flat_map(parts_of_one).collect();
-        add_parts(say, object_of(None), str_of(message.get("role")).unwrap_or_default(), parts)?;
+        let parts = list_at(message, "content")
+            .iter()
+            .flat_map(parts_of_one)
+            .collect();
+        add_parts(
+            say,
+            object_of(None),
+            str_of(message.get("role")).unwrap_or_default(),
+            parts,
+        )?;
     }
     Ok(Decoded::Whole)
 }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format = Format::new("atif", Kind::Rows, &Atif);
+pub static FORMAT: Format =
+    Format::new("atif", "Harbor", Kind::Rows, &Atif).also("Agent Trajectory Interchange Format 1.0 to 1.8");
 
 struct Atif;
 

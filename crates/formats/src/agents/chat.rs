@@ -23,28 +23,32 @@ pub struct Chat(fn(&Value) -> bool);
 
 /// Conversations of chat APIs.
 pub static OPENAI_CHAT: Format = Format::new(
-    "openai-chat",
+    "openai-chat", "chat APIs",
     Kind::Rows,
     &Chat(|value| match value {
         Value::Object(record) => is_message(value) || messages_of(record).is_some(),
         value => is_first(Some(value), is_message),
     }),
-);
+)
+    .also("OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK; rows of data sets with `messages`, `trajectory` or `history`, and the verdict in `resolved` or `target`; exports of Helicone");
 
 /// Messages of LangChain and states of LangGraph.
 pub static LANGCHAIN: Format = Format::new(
     "langchain",
+    "LangChain",
     Kind::Rows,
     &Chat(|value| {
         let of_state = fields_of(value, "values").get("messages");
         let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
         langchain::is_message(value) || lists.any(|list| is_first(list, langchain::is_message))
     }),
-);
+)
+.also("messages, states of LangGraph");
 
 /// Conversations of data sets for fine-tuning.
 pub static SHAREGPT: Format = Format::new(
     "sharegpt",
+    "data sets",
     Kind::Rows,
     &Chat(|value| {
         let turns = list_at(value, "conversations");
@@ -53,7 +57,8 @@ pub static SHAREGPT: Format = Format::new(
             || is_first(Some(value), sharegpt::is_turn)
             || has_list(value, "conversations") && turns.first().is_none_or(is_known)
     }),
-);
+)
+.also("ShareGPT, LLaMA-Factory, Axolotl, Hermes, Agent Data Protocol");
 
 impl Adapter for Chat {
     fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {

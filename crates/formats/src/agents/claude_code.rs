@@ -3,7 +3,19 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("claude-code", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new(
+    "claude-code",
+    "Claude Code, iFlow",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.at(&[
+    Folder(Root::Moved(&["CLAUDE_CONFIG_DIR"], ".claude"), "projects"),
+    Folder(Root::Settings, "claude/projects"),
+    Folder(Root::Home, ".iflow/projects"),
+])
+.also("output of `stream-json`")
+.without("contexts of editors, abandoned branches");
 
 /// How results begin that say that the user has stopped the tool.
 const INTERRUPTED: [&str; 3] = [
@@ -38,7 +50,7 @@ const EVENTS: &[(&str, &[&str])] = &[
 
 fn recognises(event: &Value, _path: Option<&Path>) -> bool {
     let has = |name: &&str| event.get(name).is_some();
-    let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role")) else {
+    let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role") && !has(&"systemPayload")) else {
         return false;
     };
     // Many programs write a type and a session. Exports may have lost the session.

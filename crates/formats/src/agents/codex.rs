@@ -3,7 +3,13 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("codex", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("codex", "Codex", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[
+        Folder(Root::Moved(&["CODEX_HOME"], ".codex"), "sessions"),
+        Folder(Root::Moved(&["CODEX_HOME"], ".codex"), "archived_sessions"),
+    ])
+    .also("output of `codex exec --json`")
+    .without("encrypted reasoning");
 
 /// Types of lines.
 #[rustfmt::skip]

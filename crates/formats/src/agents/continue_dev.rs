@@ -2,7 +2,12 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("continue", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("continue", "Continue", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[Folder(
+        Root::Moved(&["CONTINUE_GLOBAL_DIR"], ".continue"),
+        "sessions",
+    )])
+    .without("context items");
 
 fn recognises(session: &Value, _path: Option<&Path>) -> bool {
     let history = list_at(session, "history");

@@ -4,7 +4,17 @@ use std::{collections::HashSet, mem};
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("copilot-chat", Kind::Sessions, &CopilotChat);
+pub static FORMAT: Format = Format::new(
+    "copilot-chat",
+    "GitHub Copilot in VS Code",
+    Kind::Sessions,
+    &CopilotChat,
+)
+.at(&[
+    Folder(Root::Editor, "workspaceStorage/*/chatSessions"),
+    Folder(Root::Editor, "globalStorage/emptyWindowChatSessions"),
+])
+.without("edits of files");
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";

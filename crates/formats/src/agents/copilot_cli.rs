@@ -2,7 +2,17 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("copilot-cli", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new(
+    "copilot-cli",
+    "GitHub Copilot CLI",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.at(&[Folder(
+    Root::Moved(&["COPILOT_HOME"], ".copilot"),
+    "session-state",
+)])
+.without("messages of skills");
 
 /// What the types of events begin with.
 #[rustfmt::skip]

@@ -2,7 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("crush", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("crush", "Crush", Kind::Sessions, &Plain(recognises, decode))
+    .also("`PROJECT/.crush/crush.db`")
+    .without("summaries");
 
 /// Types of parts.
 #[rustfmt::skip]

@@ -3,7 +3,27 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("cursor", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("cursor", "Cursor", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[
+        Folder(
+            Root::Moved(&["CURSOR_DATA_DIR", "CURSOR_CONFIG_DIR"], ".cursor"),
+            "projects/*/agent-transcripts",
+        ),
+        Folder(Root::Settings, "Cursor/User/globalStorage/state.vscdb"),
+        Folder(Root::Settings, "Cursor/User/workspaceStorage/*/state.vscdb"),
+    ])
+    .without("results in transcripts (it keeps none), chats of before composers")
+    .named(named);
+
+/// The transcripts do not name their session: their files do.
+fn named(path: &Path) -> Named {
+    let is_transcript = around(path, "agent-transcripts").is_some();
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    Named {
+        session: stem.filter(|_| is_transcript).map(Into::into),
+        ..by_folders(path)
+    }
+}
 
 fn is_line(record: &Value) -> bool {
     let is_role = matches!(str_of(record.get("role")), Some("user" | "assistant"));

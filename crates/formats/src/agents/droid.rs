@@ -3,7 +3,12 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("droid", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("droid", "Droid", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[Folder(
+        Root::Moved(&["FACTORY_HOME_OVERRIDE"], ""),
+        ".factory/sessions",
+    )])
+    .without("lists of tasks, summaries");
 
 /// Returns whether a record is one that `droid exec` prints. Claude Code and Cursor print a `system` record too.
 fn is_printed(record: &Value) -> bool {

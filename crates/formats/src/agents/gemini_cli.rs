@@ -3,7 +3,19 @@
 
 use crate::{contexts::is_of_program, prelude::*};
 
-pub static FORMAT: Format = Format::new("gemini-cli", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new(
+    "gemini-cli",
+    "Gemini CLI",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.at(&[Folder(
+    Root::Moved(&["GEMINI_CLI_HOME"], ""),
+    ".gemini/tmp/*/chats",
+)])
+.also("checkpoints of `/chat save`")
+.without("turns that were taken back")
+.named(named);
 
 /// Commands that Gemini CLI and Qwen Code carry out themselves.
 #[rustfmt::skip]
@@ -21,6 +33,16 @@ const SET_UP: &str = "Got it. Thanks for the context!";
 /// The tool whose results have an exit code, and the text before the code.
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
+
+/// Sub-agents are in `chats/SESSION/`.
+fn named(path: &Path) -> Named {
+    let folder = around(path, "chats").and_then(|(_, folder)| folder);
+    let is_file = |folder: &&str| path.file_name().is_some_and(|name| name == *folder);
+    Named {
+        session: None,
+        parent: folder.filter(|folder| !is_file(folder)).map(Into::into),
+    }
+}
 
 fn is_header(record: &Value) -> bool {
     has_text(record, "sessionId") && has_text(record, "projectHash")

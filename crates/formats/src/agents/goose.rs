@@ -2,7 +2,14 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("goose", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("goose", "Goose", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[
+        Folder(Root::Named("GOOSE_PATH_ROOT"), "data/sessions"),
+        Folder(Root::Share, "goose/sessions"),
+        Folder(Root::Settings, "Block/goose/data/sessions"),
+    ])
+    .also("`goose session export`")
+    .without("messages that the user does not see");
 
 fn is_header(record: &Value) -> bool {
     let is_described = record.get("description").or(record.get("conversation")).is_some();
@@ -53,7 +60,12 @@ fn add_message(say: &mut Events, message: &Value) -> Result<Decoded, Wrong> {
             Err(kind) => say.leave_out(format!("{kind} part")),
         }
     }
-    add_parts(say, object_of(None), str_of(message.get("role")).unwrap_or_default(), parts)?;
+    add_parts(
+        say,
+        object_of(None),
+        str_of(message.get("role")).unwrap_or_default(),
+        parts,
+    )?;
     Ok(Decoded::GoesOn)
 }
 

@@ -2,7 +2,13 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("hermes", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("hermes", "Hermes", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[
+        Folder(Root::Moved(&["HERMES_HOME"], ".hermes"), "state.db"),
+        Folder(Root::Moved(&["HERMES_HOME"], ".hermes"), "profiles/*/state.db"),
+    ])
+    .also("`hermes sessions export`")
+    .without("rows that were taken back");
 
 /// What a content of several parts begins with in the database.
 const PARTS: &str = "\0json:";
@@ -34,6 +40,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     };
     let time = milliseconds_of(session.get("started_at"));
     say.begin_run(first_of(session, &["id", "session_id"]), time.as_ref());
+    // Exports of sessions that go on with compacted ones have a parent too; those of sub-agents say so in their configuration.
+    let config = session.get("model_config").map(Value::to_json);
+    let is_delegate = config.is_none_or(|config| config.contains("_delegate_from"));
+    say.sub_agent(is_delegate && has_text(session, PARENT), session.get(PARENT));
     say.fact("summary", session.get("title"));
     say.fact("model", session.get("model"));
     if is_header(record) {

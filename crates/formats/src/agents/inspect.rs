@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use crate::{archive::LOG, prelude::*, tagged};
 
-pub static FORMAT: Format = Format::new("inspect", Kind::Rows, &Inspect);
+pub static FORMAT: Format = Format::new("inspect", "Inspect", Kind::Rows, &Inspect)
+    .also("logs in JSON and `.eval`")
+    .without("archives of more than 256 MB");
 
 struct Inspect;
 
@@ -126,7 +128,10 @@ fn float_of(value: Option<&Value>) -> Value {
 fn add_turn(say: &mut Events, message: &Object, attachments: &Object) -> Result<(), Wrong> {
     let role = str_of(message.get("role")).unwrap_or_default();
     let mut parts = match message.get("content") {
-        Some(Value::Array(parts)) => parts.iter().flat_map(|part| parts_of_one(part, attachments)).collect(),
+        Some(Value::Array(parts)) => parts
+            .iter()
+            .flat_map(|part| parts_of_one(part, attachments))
+            .collect(),
         content => tagged::parts_by(role, Some(&whole(content, attachments))),
     };
     if role != "tool" {
@@ -134,7 +139,10 @@ fn add_turn(say: &mut Events, message: &Object, attachments: &Object) -> Result<
     }
     let error = message.get("error").and_then(Value::as_object);
     if error.is_some() && parts.iter().all(|part| *part == Part::Text(Text::default())) {
-        parts = parts_of(Some(&whole(fields_of(message, "error").get("message"), attachments)));
+        parts = parts_of(Some(&whole(
+            fields_of(message, "error").get("message"),
+            attachments,
+        )));
     }
     let is_refused = |error: &Object| matches!(str_of(error.get("type")), Some("approval" | "cancelled"));
     let result = Part::Result {
@@ -158,7 +166,9 @@ fn parts_of_one(part: &Value, attachments: &Object) -> Vec<Part> {
             parts.push(Part::result(part.get("id"), Some(&result), failed));
             parts
         }
-        Some("text") => vec![Part::Text(json_of(&whole(part.get("text"), attachments)).into_owned())],
+        Some("text") => vec![Part::Text(
+            json_of(&whole(part.get("text"), attachments)).into_owned(),
+        )],
         _ => parts_in(part),
     }
 }

@@ -3,7 +3,29 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("kimi", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new(
+    "kimi",
+    "Kimi Code, Kimi CLI",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.at(&[
+    Folder(Root::Moved(&["KIMI_CODE_HOME"], ".kimi-code"), "sessions"),
+    Folder(Root::Moved(&["KIMI_SHARE_DIR"], ".kimi"), "sessions"),
+])
+.without("`context.jsonl`")
+.named(named);
+
+/// The session is the folder around `agents/main/`, and the parent of what other agents there say.
+fn named(path: &Path) -> Named {
+    let mut named = by_folders(path);
+    match around(path, "agents") {
+        Some((session, Some("main"))) => named.session = session.map(Into::into),
+        Some((session, Some(_))) => named.parent = session.map(Into::into),
+        _ => {}
+    }
+    named
+}
 
 fn is_old(record: &Value) -> bool {
     has_all(fields_of(record, "message"), &["payload", "type"]) && record.get("timestamp").is_some()

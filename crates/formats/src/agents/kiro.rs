@@ -2,7 +2,12 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("kiro", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("kiro", "Kiro CLI", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[
+        Folder(Root::Moved(&["KIRO_HOME"], ".kiro"), "sessions"),
+        Folder(Root::Data, "kiro-cli/data.sqlite3"),
+    ])
+    .without("sessions of the IDE, Amazon Q");
 
 /// Returns the role of a line.
 fn role_of(record: &Value) -> Option<&'static str> {

@@ -2,7 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("letta", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("letta", "Letta Code", Kind::Sessions, &Plain(recognises, decode))
+    .also("`transcript.jsonl`")
+    .without("agent files (`.af`)");
 
 fn recognises(row: &Value, _path: Option<&Path>) -> bool {
     let kind = str_of(row.get("kind"));

@@ -2,7 +2,23 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("opencode", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new(
+    "opencode",
+    "opencode, Kilo, MiMoCode, ZCode",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.at(&[
+    Folder(Root::Share, "opencode/*.db"),
+    Folder(Root::Share, "opencode/storage/session"),
+    Folder(Root::Named("OPENCODE_DB"), ""),
+    Folder(Root::Share, "kilo/*.db"),
+    Folder(Root::Named("KILO_DB"), ""),
+    Folder(Root::Share, "mimocode/*.db"),
+    Folder(Root::Home, ".zcode/cli/db/*.db"),
+])
+.also("`opencode export`")
+.without("a file for each part, as before 2026");
 
 fn recognises(session: &Value, _path: Option<&Path>) -> bool {
     let messages = list_at(session, "messages");

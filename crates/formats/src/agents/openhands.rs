@@ -3,7 +3,20 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("openhands", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new(
+    "openhands",
+    "OpenHands",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.at(&[
+    Folder(
+        Root::Moved(&["OPENHANDS_CONVERSATIONS_DIR"], ".openhands/conversations"),
+        "",
+    ),
+    Folder(Root::Named("OPENHANDS_PERSISTENCE_DIR"), "conversations"),
+])
+.also("events of its server and SDK, `output.jsonl` of its evaluations");
 
 /// Arguments of version 0 that say how the program carries a call out.
 #[rustfmt::skip]

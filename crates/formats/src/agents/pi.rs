@@ -4,7 +4,17 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("pi", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("pi", "Pi, OpenClaw", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[
+        Folder(Root::Moved(&["PI_CODING_AGENT_DIR"], ".pi/agent"), "sessions"),
+        Folder(Root::Named("PI_CODING_AGENT_SESSION_DIR"), ""),
+        Folder(
+            Root::Moved(&["OPENCLAW_STATE_DIR"], ".openclaw"),
+            "agents/*/sessions",
+        ),
+    ])
+    .also("Session Trace Simple Format")
+    .without("abandoned branches");
 
 /// Types of entries.
 #[rustfmt::skip]

@@ -58,12 +58,16 @@ pub struct Platform {
 }
 
 /// Runs of LangSmith.
-pub static LANGSMITH: Format = format_of(&Platform {
-    name: "langsmith",
-    marks: &["run_type", "id", "inputs"],
-    types: &[],
-    lists: &["runs"],
-});
+pub static LANGSMITH: Format = format_of(
+    "LangSmith",
+    &Platform {
+        name: "langsmith",
+        marks: &["run_type", "id", "inputs"],
+        types: &[],
+        lists: &["runs"],
+    },
+)
+.also("runs");
 
 const LANGFUSE_SPANS: Platform = Platform {
     name: "langfuse",
@@ -84,53 +88,74 @@ const LANGFUSE_SPANS: Platform = Platform {
 };
 
 /// Traces and observations of Langfuse.
-pub static LANGFUSE: Format = format_of(&LANGFUSE_SPANS);
+pub static LANGFUSE: Format = format_of("Langfuse", &LANGFUSE_SPANS).also("traces and observations");
 
 /// Spans of Phoenix.
-pub static PHOENIX: Format = format_of(&Platform {
-    name: "phoenix",
-    marks: &["context.trace_id|context/trace_id", "status_code", "start_time"],
-    types: &[],
-    lists: &["data"],
-});
+pub static PHOENIX: Format = format_of(
+    "Phoenix",
+    &Platform {
+        name: "phoenix",
+        marks: &["context.trace_id|context/trace_id", "status_code", "start_time"],
+        types: &[],
+        lists: &["data"],
+    },
+)
+.also("spans");
 
 /// Traces of MLflow.
-pub static MLFLOW: Format = format_of(&Platform {
-    name: "mlflow",
-    marks: &["attributes", "name"],
-    types: &[],
-    lists: &["data/spans"],
-});
+pub static MLFLOW: Format = format_of(
+    "MLflow",
+    &Platform {
+        name: "mlflow",
+        marks: &["attributes", "name"],
+        types: &[],
+        lists: &["data/spans"],
+    },
+)
+.also("traces in JSON");
 
 /// Calls of Weave.
-pub static WEAVE: Format = format_of(&Platform {
-    name: "weave",
-    marks: &["op_name", "trace_id", "inputs"],
-    types: &[],
-    lists: &[],
-});
+pub static WEAVE: Format = format_of(
+    "Weave",
+    &Platform {
+        name: "weave",
+        marks: &["op_name", "trace_id", "inputs"],
+        types: &[],
+        lists: &[],
+    },
+)
+.also("exported calls")
+.without("functions that are neither models nor tools");
 
 /// Spans of Braintrust.
-pub static BRAINTRUST: Format = format_of(&Platform {
-    name: "braintrust",
-    marks: &["span_id", "root_span_id", "span_attributes"],
-    types: &[],
-    lists: &[],
-});
+pub static BRAINTRUST: Format = format_of(
+    "Braintrust",
+    &Platform {
+        name: "braintrust",
+        marks: &["span_id", "root_span_id", "span_attributes"],
+        types: &[],
+        lists: &[],
+    },
+)
+.also("spans of logs and experiments");
 
 /// Rows of Logfire.
-pub static LOGFIRE: Format = format_of(&Platform {
-    name: "logfire",
-    marks: &["trace_id", "span_id", "span_name", "start_timestamp"],
-    types: &[],
-    lists: &[],
-});
+pub static LOGFIRE: Format = format_of(
+    "Logfire",
+    &Platform {
+        name: "logfire",
+        marks: &["trace_id", "span_id", "span_name", "start_timestamp"],
+        types: &[],
+        lists: &[],
+    },
+)
+.also("rows of `records`");
 
 /// Fields of `metadata.imported`, by the span around all others.
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
-const fn format_of(platform: &'static Platform) -> Format {
-    Format::new(platform.name, Kind::Spans, platform)
+const fn format_of(of: &'static str, platform: &'static Platform) -> Format {
+    Format::new(platform.name, of, Kind::Spans, platform)
 }
 
 impl Adapter for Platform {

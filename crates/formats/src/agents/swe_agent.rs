@@ -6,7 +6,13 @@ use ::regex::Regex;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("swe-agent", Kind::Rows, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new(
+    "swe-agent",
+    "SWE-agent, mini-SWE-agent",
+    Kind::Rows,
+    &Plain(recognises, decode),
+)
+.also("`.traj` files");
 
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =

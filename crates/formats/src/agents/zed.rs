@@ -2,7 +2,13 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("zed", Kind::Sessions, &Plain(recognises, decode));
+pub static FORMAT: Format = Format::new("zed", "Zed", Kind::Sessions, &Plain(recognises, decode))
+    .at(&[
+        Folder(Root::Data, "zed/threads/threads.db"),
+        Folder(Root::Data, "Zed/threads/threads.db"),
+        Folder(Root::Home, ".var/app/dev.zed.Zed/data/zed/threads/threads.db"),
+    ])
+    .without("text threads, contents of mentions");
 
 fn is_message(message: &Value) -> bool {
     let names = ["User", "Agent", "segments"];
@@ -25,9 +31,7 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let (user, agent) = (fields_of(message, "User"), fields_of(message, "Agent"));
         say.begin_record(user.get("id"), None);
         let contents = [user, agent].into_iter();
-        let parts = contents
-            .flat_map(|said| list_at(said, "content"))
-            .map(part_of);
+        let parts = contents.flat_map(|said| list_at(said, "content")).map(part_of);
         let segments = list_at(message, "segments")
             .iter()
             .map(|segment| Part::named(str_of(segment.get("type")).unwrap_or_default(), segment));

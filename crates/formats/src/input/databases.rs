@@ -78,21 +78,24 @@ pub static DATABASES: &[Database] = &[
                 FROM messages m WHERE m.session_id = s.id))
             FROM sessions s, (SELECT NULL AS session_type, NULL AS parent_session_id) WHERE s.id = ?1",
     },
-    // Hermes. Older databases lack some columns.
+    // Hermes. Older databases lack some columns. A session that goes on with a compacted one, or branches from one, has a parent too.
     Database {
         agent: "hermes",
         mark: ("messages", "tool_name"),
         tables: &["sessions", "messages"],
         sessions: "SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY started_at, id",
         session: "
-            SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at),
+            SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at,
+                'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id AND NOT EXISTS (
+                    SELECT 1 FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)
+                    AND end_reason IN ('compression', 'branched') AND ended_at <= s.started_at))),
                 'messages', (SELECT json_group_array(json_object('id', m.id, 'role', role, 'content', content, 'tool_call_id', tool_call_id,
                     'tool_calls', tool_calls, 'reasoning', reasoning, 'timestamp', timestamp,
                     'reasoning_content', (SELECT reasoning_content FROM messages WHERE id = m.id),
                     'active', (SELECT active FROM messages WHERE id = m.id),
                     'compacted', (SELECT compacted FROM messages WHERE id = m.id)) ORDER BY m.id)
                 FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active, NULL AS compacted) WHERE m.session_id = s.id))
-            FROM sessions s WHERE s.id = ?1",
+            FROM sessions s, (SELECT NULL AS parent_session_id, NULL AS end_reason, NULL AS ended_at) WHERE s.id = ?1",
     },
     // Crush. Several messages share a second, and their rows are in order.
     Database {

@@ -12,8 +12,8 @@ use knowledgepulse_json::{Text, Value, parse};
 use serde_json::{Deserializer, Value as Json};
 
 use crate::{
-    DEFAULT_LIMIT, FormatName, Known, date,
-    reader::{Content, Item, OfNoFormat, Settings, TraceReader, Unbuilt},
+    DEFAULT_LIMIT, FormatName, Known, Place, date,
+    reader::{Content, Item, OfNoFormat, Run, Settings, TraceReader},
     records::{Record, Records},
 };
 
@@ -73,8 +73,8 @@ fn read_text(settings: Settings, bytes: &[u8], size: usize) -> Vec<Item> {
     built(items).collect()
 }
 
-fn built(items: Vec<Unbuilt>) -> impl Iterator<Item = Item> {
-    items.into_iter().flat_map(Unbuilt::build)
+fn built(items: Vec<Run>) -> impl Iterator<Item = Item> {
+    items.into_iter().flat_map(Run::build)
 }
 
 fn folder() -> PathBuf {
@@ -99,9 +99,10 @@ fn read_values(settings: Settings, input: &Value) -> Vec<Item> {
     let mut items = Vec::new();
     for (at, value) in values.iter().enumerate() {
         items.extend(reader.read(Record {
-            line: None,
-            index: input.as_array().map(|_| at as u64),
-            size: 0,
+            place: Place {
+                index: input.as_array().map(|_| at as u64),
+                ..Place::default()
+            },
             content: Ok((value.clone(), None)),
         }));
     }
@@ -112,9 +113,9 @@ fn read_values(settings: Settings, input: &Value) -> Vec<Item> {
 /// Returns a result as the spec writes it. A recording without a time has that of the call, which is `now` there.
 fn written(item: Item, expected: &Value) -> String {
     let number = |number: Option<u64>| number.map_or("null".into(), |number| number.to_string());
-    let (line, index) = (number(item.line), number(item.index));
+    let (line, index) = (number(item.place.line), number(item.place.index));
     let wrong = |reason: &Text| {
-        let place = match (item.line, item.index) {
+        let place = match (item.place.line, item.place.index) {
             (None, _) => String::new(),
             (Some(line), None) => format!("line {line}: "),
             (Some(line), Some(index)) => format!("line {line}[{index}]: "),
@@ -196,8 +197,8 @@ fn sizes_of_traces_are_those_of_their_records() {
         let mut records = Records::default();
         records.push(&bytes).unwrap();
         records.finish().unwrap();
-        let read_size: u64 = records.map(|record| record.size).sum();
-        let size: u64 = read(&file, &bytes).iter().map(|item| item.size).sum();
+        let read_size: u64 = records.map(|record| record.place.size).sum();
+        let size: u64 = read(&file, &bytes).iter().map(|item| item.place.size).sum();
         assert!(
             size.abs_diff(read_size) <= read_size / 20,
             "{name}: {size} of {read_size}"

@@ -14,8 +14,12 @@ fn found(text: &str, size: usize, limit: u64) -> Vec<String> {
 }
 
 fn line_of(record: Record) -> String {
-    let line = record.line.unwrap_or_default();
-    let index = record.index.map(|index| format!("[{index}]")).unwrap_or_default();
+    let line = record.place.line.unwrap_or_default();
+    let index = record
+        .place
+        .index
+        .map(|index| format!("[{index}]"))
+        .unwrap_or_default();
     let content = record.content.map(|(value, _)| value.to_json());
     format!(
         "{line}{index} {}",

@@ -9,9 +9,9 @@ use knowledgepulse_json::{Text, Value, parse};
 use rusqlite::Connection;
 
 use crate::{
+    FormatName, Place,
     input::{lines_of_file, reader_of},
-    places::SOURCES,
-    reader::{Content, Settings, TraceReader, format_of},
+    reader::{Content, Settings, TraceReader},
     records::{Record, Records},
     values::{list_of, number_of, str_of},
 };
@@ -194,9 +194,10 @@ fn changed_sessions_are_read_without_a_panic() {
                         .flat_map(|value| {
                             let content = Ok((value, None));
                             reader.read(Record {
-                                line: None,
-                                index: None,
-                                size: 1,
+                                place: Place {
+                                    size: 1,
+                                    ..Place::default()
+                                },
                                 content,
                             })
                         })
@@ -240,9 +241,8 @@ fn format_of_leaves_records_that_look_like_those_of_agents_to_others() {
         r#"{"type":"message","role":"user","text":"Hi"}"#,
         r#"{"type":"tool_result","session_id":"a","tool_call":5}"#,
     ] {
-        let format = format_of(&parse(json.as_bytes()).unwrap());
-        let is_of_agent =
-            format.is_some_and(|format| SOURCES[..22].iter().any(|source| source.format == format));
+        let format = FormatName::of(&parse(json.as_bytes()).unwrap(), None);
+        let is_of_agent = format.is_some_and(FormatName::is_of_sessions);
         assert!(!is_of_agent, "{json} is of {format:?}");
     }
 }
@@ -254,6 +254,10 @@ fn format_of_leaves_parts_of_agents_to_no_format() {
         r#"{"type":"tool_call","toolCallId":"c1","toolName":"Shell","parameters":{"command":"ls"}}"#,
         r#"{"type":"message","id":"a","text":"Hi"}"#,
     ] {
-        assert_eq!(format_of(&parse(json.as_bytes()).unwrap()), None, "{json}");
+        assert_eq!(
+            FormatName::of(&parse(json.as_bytes()).unwrap(), None),
+            None,
+            "{json}"
+        );
     }
 }

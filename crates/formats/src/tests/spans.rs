@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     Place,
-    reader::{Content, Settings, TraceReader, Unbuilt},
+    reader::{Content, Run, Settings, TraceReader},
     records::Record,
     values::{list_of, str_of},
 };
@@ -28,16 +28,13 @@ fn read(records: &[Json]) -> Vec<Content> {
     let mut reader = TraceReader::new(Settings::default());
     let mut items = Vec::new();
     for record in records {
-        let Place { line, index, size } = Place::default();
         items.extend(reader.read(Record {
-            line,
-            index,
-            size,
+            place: Place::default(),
             content: Ok((parse_str(&record.to_string()).unwrap(), None)),
         }));
     }
     items.extend(reader.end());
-    let items = items.into_iter().flat_map(Unbuilt::build);
+    let items = items.into_iter().flat_map(Run::build);
     items.map(|item| item.content).collect()
 }
 

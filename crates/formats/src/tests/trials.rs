@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::{
     Known,
-    reader::{Content, Settings, TraceReader, Unbuilt},
+    reader::{Content, Run, Settings, TraceReader},
     records::Records,
 };
 
@@ -39,7 +39,7 @@ fn traces_of(file: PathBuf) -> Vec<Result<(Value, Known), String>> {
         ..Settings::default()
     });
     let items = records.flat_map(|record| reader.read(record));
-    let results = items.flat_map(Unbuilt::build).map(|item| match item.content {
+    let results = items.flat_map(Run::build).map(|item| match item.content {
         Content::Converted(trace, known) => Ok((trace, known)),
         Content::Wrong(reason) => Err(reason.to_string()),
         other => panic!("{other:?}"),
