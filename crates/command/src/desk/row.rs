@@ -1,6 +1,6 @@
 //! A line of the list: `SessionRow` of report/data.d.ts, without what depends on other sessions.
 
-use knowledgepulse_formats::FormatName;
+use knowledgepulse_formats::{FormatName, trace::known_of};
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_share::Shown;
 use knowledgepulse_trace::facts::{FactKind, facts_of};
@@ -55,6 +55,11 @@ pub(super) fn of(shown: &Shown, format: FormatName, size: usize) -> Object {
     row.insert("secrets", secrets_of(&shown.redactions).into_value());
     row.insert("personal", personal_of(&shown.redactions).into_value());
     row.insert("places", shown.review.len().into_value());
+    let success = shown.trace.at(&["metadata", "success"]).and_then(Value::as_bool);
+    row.insert(
+        "success",
+        success.filter(|_| known_of(&shown.trace).success).into_value(),
+    );
     row
 }
 
@@ -76,6 +81,7 @@ pub(super) fn of_nothing() -> Object {
         ("secrets", 0_u64.into_value()),
         ("personal", 0_u64.into_value()),
         ("places", 0_u64.into_value()),
+        ("success", Value::Null),
     ];
     nothing
         .into_iter()

@@ -33,7 +33,7 @@ fn trace() -> String {
         r#"{"type":"observation","content":"Dear Mr. Jones, go on"}"#.to_owned(),
     ];
     format!(
-        r#"{{"@type":"ReasoningTrace","id":"kp:trace:a","metadata":{{"created_at":"2026-09-01T05:26:00.000Z","imported":{{"format":"claude-code","cwd":"/home/maja/code/shop"}}}},"task":{{"objective":"Ask bob@example.com\nfor it"}},"steps":[{}],"outcome":{{"result_summary":"refused {KEY}"}}}}"#,
+        r#"{{"@type":"ReasoningTrace","id":"kp:trace:a","metadata":{{"created_at":"2026-09-01T05:26:00.000Z","imported":{{"format":"claude-code","known":{{"success":false}},"cwd":"/home/maja/code/shop"}}}},"task":{{"objective":"Ask bob@example.com\nfor it"}},"steps":[{}],"outcome":{{"result_summary":"refused {KEY}"}}}}"#,
         steps.join(",")
     )
 }
@@ -66,6 +66,11 @@ fn described_is_clean_and_counts_each_finding_once() {
         [field("calls"), field("failedCalls"), field("turns")],
         ["1", "1", "2"]
     );
+    assert_eq!(field("success"), "null");
+    let told = trace().replace(r#""known":{"success":false}"#, r#""known":{"success":true}"#);
+    let told = told.replace(r#""metadata":{"#, r#""metadata":{"success":true,"#);
+    let (row, _) = described(&session(&told), cleaner(), true).unwrap();
+    assert_eq!(row.get("success"), Some(&true.into()));
 }
 
 #[test]
