@@ -78,7 +78,7 @@ impl NativeCommand {
     }
 
     /// Ends the run early and finishes open work. Returns whether this is the first call. After the second, the process must
-    /// end at once, and everything that the run would leave behind is removed.
+    /// end at once.
     #[napi(catch_unwind)]
     pub fn interrupt(&self) -> bool {
         self.stop.interrupt(&self.messages)

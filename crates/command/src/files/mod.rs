@@ -1,9 +1,7 @@
 //! Files that a run writes, which file a name means, and what ends a run early.
 
 pub(crate) mod file_identity;
-pub(crate) mod leftovers;
 pub(crate) mod output_file;
 pub(crate) mod outputs;
 pub mod stop;
-pub(crate) mod temporary;
 pub(crate) mod waiting;

@@ -9,12 +9,20 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
+use knowledgepulse_os::temporary::TemporaryFile;
+
 use crate::{
     error::{Failure, Result, reason_of},
-    files::{file_identity::target_of, temporary::TemporaryFile, waiting::Waiting},
+    files::{
+        file_identity::{directory_of, target_of},
+        waiting::Waiting,
+    },
 };
 
 const BUFFER_SIZE: usize = 64 * 1024;
+
+/// The beginning of the names of temporary files.
+const PREFIX: &str = ".kp-score-";
 
 type Buffered = BufWriter<Waiting<Arc<File>>>;
 
@@ -82,7 +90,7 @@ impl OutputFile {
                 // Where the old file may not be written to, it may not be replaced either.
                 OpenOptions::new().write(true).open(&path)?;
             }
-            let temporary = TemporaryFile::beside(&path, existing.as_ref())?;
+            let temporary = TemporaryFile::create(directory_of(&path), PREFIX, existing.as_ref())?;
             let file = Arc::clone(temporary.file());
             replacement = Some(Replacement { temporary, path });
             file

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use crate::{files::leftovers::remove_leftovers, show::messages::Messages};
+use crate::show::messages::Messages;
 
 /// Ends a run before it has read everything. Traces in flight are still scored and written.
 #[derive(Debug, Clone, Default)]
@@ -18,12 +18,11 @@ struct State {
 }
 
 impl Stop {
-    /// Ends the run as a signal does. Returns whether this is the first time: at the second, the process must end at once, and all that
-    /// the run would leave behind is removed.
+    /// Ends the run as a signal does. Returns whether this is the first time: at the second, the process must end at once. The next run that
+    /// writes into the same directory removes the temporary files that it leaves.
     pub fn interrupt(&self, messages: &Messages) -> bool {
         if self.0.is_interrupted.swap(true, Ordering::SeqCst) {
             messages.stop_progress();
-            remove_leftovers();
             return false;
         }
         self.end_reading();
