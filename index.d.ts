@@ -506,15 +506,22 @@ export interface Manifest {
     /** The file in the folder, and its line if it has several sessions. */
     file: string;
     line?: number;
-    subagents: string[];
     /** The SHA-256 of its file or line, in hexadecimal. */
     sha256: string;
+    /** Its sub-agents, each a row of its own. */
+    subagents: Array<{
+      file: string;
+      line?: number;
+      sha256: string;
+      sessionId: string;
+      qualityScore?: number;
+    }>;
     /** From 1, in the order in which sessions were added; why; and how many others it stands for. */
     rank: number;
     reason: string;
     standsFor: number;
     id: string | null;
-    /** The `session_id` of its row, and the log's own name for it. */
+    /** The `session_id` of its row, of a unit the `id`; and the log's own name for it. */
     sessionId: string;
     session: string | null;
     agent: FormatName;
@@ -522,9 +529,13 @@ export interface Manifest {
     /** The name of the folder that it worked in. */
     project: string | null;
     createdAt: string | null;
+    /** When it ended, where its file is shared as it is. */
+    endedAt: string | null;
     objective: string;
+    /** What the user writes, as ISO 639-1 has it, if the words tell it. */
+    language: string | null;
     steps: number;
-    /** Turns of the user; tokens, a quarter of the bytes; calls of tools. */
+    /** Turns of the user; tokens, a quarter of the bytes, with sub-agents; calls of tools. */
     turns: number;
     tokens: number;
     calls: number;
@@ -551,11 +562,12 @@ export interface Manifest {
 /**
  * Adds traces, or the sessions in files, cleaned to a folder that others load. A session that it has is added again only if it has grown.
  *
- * @param tracesOrFiles - traces, copied before the call returns, and paths of files in UTF-8
+ * @param tracesOrFiles - traces, copied before the call returns, and paths of files, compressed ones, databases and folders; null stands for
+ * the sessions of this machine
  * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`, `ERR_INVALID_TRACE`; `ERR_IO` if the system refuses a path; as a rejection
  */
 export function share(
-  tracesOrFiles: ReadonlyArray<ScorableTrace | string>,
+  tracesOrFiles: ReadonlyArray<ScorableTrace | string> | null,
   folder: string,
   options?: ShareOptions,
 ): Promise<Manifest>;

@@ -2,6 +2,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const zlib = require('node:zlib');
 
 const { share } = require('..');
 const { revoked } = require('./support/hostile.js');
@@ -83,6 +84,19 @@ test.each([[undefined], [{}], [{ clean: {} }]])(
   },
 );
 
+test('share takes compressed files and folders', async () => {
+  const logs = path.join(directory, 'logs');
+  fs.mkdirSync(logs);
+  fs.writeFileSync(path.join(logs, 'session.jsonl'), session);
+  const compressed = path.join(directory, 'session.jsonl.gz');
+  fs.writeFileSync(
+    compressed,
+    zlib.gzipSync(session.replace('s1', 's2').replace('Write to bob@a.org', 'Draw a map')),
+  );
+  const { sessions } = await share([logs, compressed], newFolder());
+  expect(sessions.map((line) => line.session)).toEqual(['s1', 's2']);
+});
+
 test('share takes the options of clean', async () => {
   const folder = newFolder();
   const { sessions } = await share([file], folder, {
@@ -126,9 +140,9 @@ test('share adds to a folder in its form, each session once, and keeps the files
 });
 
 test.each([
-  ['no list', trace, {}, TypeError, 'ERR_INVALID_INPUT', /must be an array of traces or paths, got object/],
+  ['no list', trace, {}, TypeError, 'ERR_INVALID_INPUT', /array of traces or paths, or null, got object/],
   ['a revoked list', revoked([]), {}, TypeError, 'ERR_INVALID_INPUT', /must be an array/],
-  ['a number', [trace, 7], {}, TypeError, 'ERR_INVALID_INPUT', /^traces\[1\] must be a trace or the path/],
+  ['a number', [trace, 7], {}, TypeError, 'ERR_INVALID_INPUT', /^traces\[1\] must be a trace or a path/],
   ['an empty list', [], {}, Error, 'ERR_INVALID_INPUT', /^there is nothing to share$/],
   [
     'no trace',

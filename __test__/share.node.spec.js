@@ -8,6 +8,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { kpScore, linesOf } = require('./support/kp-score.js');
+const { root } = require('./support/paths.js');
 const { python, testWithPackages } = require('./support/python.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
@@ -34,13 +35,40 @@ beforeAll(() => {
         : session;
     fs.writeFileSync(path.join(logs, `${agent}.jsonl`), told);
   }
+  const subagents = path.join(logs, 'claude-code', 'subagents');
+  fs.mkdirSync(subagents, { recursive: true });
+  fs.writeFileSync(path.join(subagents, 'agent-a1.jsonl'), subagent());
 });
 
-/** Shares all sessions; returns the folder and its manifest. */
+/** A sub-agent of the session of Claude Code, about something else. */
+function subagent() {
+  const session = fs.readFileSync(path.join(__dirname, 'formats', SESSIONS['claude-code']), 'utf8');
+  const { sessionId } = JSON.parse(linesOf(session)[0]);
+  const say = (role, uuid, parentUuid, content) => ({
+    ...{ type: role, isSidechain: true, agentId: 'a1', sessionId, uuid, parentUuid },
+    ...{ timestamp: '2025-09-29T17:09:00.000Z', message: { role, content } },
+  });
+  const call = { type: 'tool_use', id: 'toolu_a1', name: 'Glob', input: { pattern: '*.css' } };
+  const result = { type: 'tool_result', tool_use_id: 'toolu_a1', content: 'ruby.css' };
+  const records = [
+    say('user', 'a1-1', null, 'Find all style sheets'),
+    say('assistant', 'a1-2', 'a1-1', [call]),
+    say('user', 'a1-3', 'a1-2', [result]),
+    say('assistant', 'a1-4', 'a1-3', [{ type: 'text', text: 'There is one: ruby.css' }]),
+  ];
+  return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+}
+
+/** The rows that a manifest names: of each session, and of its sub-agents. */
+const rowsOf = (manifest) => manifest.flatMap((line) => [line, ...line.subagents]);
+
+/** Shares two sessions and then all others into the same folder; returns it, and its manifest. */
 async function shareAs(form, ...args) {
   const folder = path.join(directory, `${form}${args.length}`);
-  const ended = await kpScore(['share', '100', logs, '-o', folder, '--as', form, '--yes', ...args]);
-  expect(ended).toMatchObject({ code: 0 });
+  for (const count of ['2', '100']) {
+    const ended = await kpScore(['share', count, logs, '-o', folder, '--as', form, '--yes', ...args]);
+    expect(ended).toMatchObject({ code: 0 });
+  }
   const manifest = linesOf(fs.readFileSync(path.join(folder, 'manifest.jsonl'), 'utf8')).map((line) =>
     JSON.parse(line),
   );
@@ -53,8 +81,8 @@ const testReaders = testWithPackages('datasets', 'teich', 'openai', 'atif', 'pyd
 describe('share', () => {
   const FORMS = { native: [], messages: [], atif: [], knowledgepulse: ['--success', 'yes'] };
   const manifests = {};
-  /** The rows that readers in Python make of the folder of each form. */
-  let rows;
+  /** The rows that readers in Python make of the folder of each form, and the fields of its card. */
+  let found;
   beforeAll(async () => {
     if (testReaders !== test) return;
     const script = [path.join(__dirname, 'support', 'read-shared.py')];
@@ -63,28 +91,42 @@ describe('share', () => {
       manifests[form] = manifest;
       script.push(`${form}=${folder}`);
     }
-    rows = JSON.parse(execFileSync(python, script, { encoding: 'utf8', maxBuffer: 1e8 }));
+    found = JSON.parse(execFileSync(python, script, { encoding: 'utf8', maxBuffer: 1e8 }));
   });
 
-  testReaders.each(Object.keys(FORMS))('share as %s gives each session a row, by its readers', (form) => {
-    expect(new Set(manifests[form].map(({ agent }) => agent))).toEqual(new Set(Object.keys(SESSIONS)));
-    expect(rows[form]).toHaveLength(manifests[form].length);
+  testReaders.each(Object.keys(FORMS))(
+    'share as %s gives readers a row for each line and sub-agent',
+    (form) => {
+      expect(new Set(manifests[form].map(({ agent }) => agent))).toEqual(new Set(Object.keys(SESSIONS)));
+      const expected = rowsOf(manifests[form]);
+      // The recorded session of one more agent has a sub-agent.
+      expect(expected).toHaveLength(manifests[form].length + 2);
+      const ids = (list, name) => list.map((row) => row[name]).sort();
+      const name = form === 'knowledgepulse' ? 'id' : 'session_id';
+      expect(ids(found[form].rows, name)).toEqual(ids(expected, 'session_id'));
+    },
+  );
+
+  testReaders.each(Object.keys(FORMS))('the card of share as %s is one for huggingface_hub', (form) => {
+    expect(found[form].card).toMatchObject({
+      license: 'unknown',
+      pretty_name: expect.stringMatching(/^Sessions of /),
+      size_categories: ['n<1K'],
+      task_categories: ['text-generation'],
+      tags: expect.arrayContaining(['agent', 'tool-use']),
+      configs: [{ config_name: 'default' }, { config_name: 'manifest' }],
+    });
   });
 
   testReaders('share as native gives datasets every message, without secrets', () => {
     const harnesses = { 'claude-code': 'claude_code', 'qwen-code': 'pi' };
     for (const { agent, file } of manifests.native) {
-      const row = rows.native.find(({ file_path }) => file_path.endsWith(file));
+      const row = found.native.rows.find(({ file_path }) => file_path.endsWith(file));
       expect(row).toMatchObject({ harness: harnesses[agent] ?? agent });
       const roles = row.messages.map(({ role }) => role);
       expect(roles).toEqual(expect.arrayContaining(['user', 'assistant', 'tool']));
       expect(JSON.stringify(row)).not.toMatch(/home\/dev/);
     }
-  });
-
-  testReaders.each(['native', 'messages', 'atif'])('a row of %s has the session_id of its line', (form) => {
-    const ids = (list) => list.map(({ session_id }) => session_id).sort();
-    expect(ids(rows[form])).toEqual(ids(manifests[form]));
   });
 
   testTemplates('chat templates of TRL render share as messages, but for three', async () => {
@@ -102,12 +144,27 @@ describe('share', () => {
   });
 
   testReaders('share as messages lists the tools that each session calls, once each', () => {
-    for (const { messages, tools } of rows.messages) {
+    const sessions = new Set(manifests.messages.map((line) => line.session_id));
+    const rows = found.messages.rows.filter((row) => sessions.has(row.session_id));
+    for (const { messages, tools } of rows) {
       const called = messages.flatMap(({ tool_calls }) => tool_calls ?? []).map((call) => call.function.name);
       expect(called).not.toEqual([]);
       expect(tools.map((tool) => tool.function.name).sort()).toEqual([...new Set(called)].sort());
     }
   });
+});
+
+test('share of the API takes null for the sessions of this machine', () => {
+  const home = path.join(directory, 'home');
+  const project = path.join(home, '.claude', 'projects', '-work-shop');
+  fs.mkdirSync(path.dirname(project), { recursive: true });
+  fs.cpSync(logs, project, { recursive: true });
+  const script = `require(${JSON.stringify(root)}).share(null, process.argv[1])
+    .then(({ sessions }) => console.log(JSON.stringify(sessions.map(({ agent }) => agent))))`;
+  const env = { PATH: process.env.PATH, HOME: home, USERPROFILE: home };
+  const options = { encoding: 'utf8', env, cwd: directory };
+  const printed = execFileSync(process.execPath, ['-e', script, path.join(directory, 'machine')], options);
+  expect(JSON.parse(printed)).toEqual(['claude-code']);
 });
 
 testWithPackages('atif')('the models of atif validate the trajectory of the recordings', () => {

@@ -1,6 +1,6 @@
 'use strict';
 
-// Shares traces and files of sessions into a folder.
+// Shares traces, files and folders of sessions, or those of this machine, into a folder.
 
 const path = require('node:path');
 
@@ -20,6 +20,9 @@ const OPTIONS = {
   clean: readCleaning,
 };
 
+/** @type {{ shared: NativeShared[] | null, filledIn: number }} */
+const THIS_MACHINE = { shared: null, filledIn: 0 };
+
 /** @type {typeof import('../index.js').share} */
 async function share(tracesOrFiles, folder, options) {
   // Without a form the addon takes that of the folder.
@@ -28,18 +31,7 @@ async function share(tracesOrFiles, folder, options) {
     const found = folder === '' ? 'an empty string' : describe(folder);
     throw invalidInput(`folder must be the path of a folder, got ${found}`);
   }
-  if (!isArray(tracesOrFiles)) {
-    const message = `what is shared must be an array of traces or paths, got ${describe(tracesOrFiles)}`;
-    throw invalidInput(message);
-  }
-  const length = readLength(tracesOrFiles, 'traces', 'ERR_INVALID_INPUT');
-  let filledIn = 0;
-  const shared = Array.from({ length }, (_, index) => {
-    const place = `traces[${index}]`;
-    const value = readFrom(tracesOrFiles, index, place, 'ERR_INVALID_INPUT');
-    if (isFilledIn(value)) filledIn++;
-    return sharedFrom(value, place);
-  });
+  const { shared, filledIn } = tracesOrFiles === null ? THIS_MACHINE : listFrom(tracesOrFiles);
   // Resolved now, because the working directory may change before it is used.
   const target = path.resolve(folder);
   const json = await withCall(signal, (call) =>
@@ -52,14 +44,38 @@ async function share(tracesOrFiles, folder, options) {
 }
 
 /**
- * Returns a line of a manifest with the names of JavaScript.
+ * Returns what is shared of a list, and how many of its traces have an outcome that readers fill in.
+ *
+ * @param {unknown} list
+ */
+function listFrom(list) {
+  if (!isArray(list)) {
+    throw invalidInput(`what is shared must be an array of traces or paths, or null, got ${describe(list)}`);
+  }
+  const length = readLength(list, 'traces', 'ERR_INVALID_INPUT');
+  let filledIn = 0;
+  const shared = Array.from({ length }, (_, index) => {
+    const place = `traces[${index}]`;
+    const value = readFrom(list, index, place, 'ERR_INVALID_INPUT');
+    if (isFilledIn(value)) filledIn++;
+    return sharedFrom(value, place);
+  });
+  return { shared, filledIn };
+}
+
+/**
+ * Returns a line of a manifest with the names of JavaScript, and those of its sub-agents.
  *
  * @param {Record<string, unknown>} line
+ * @returns {Record<string, unknown>}
  */
 function inCamelCase(line) {
   const named = (/** @type {string} */ name) =>
     name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
-  return Object.fromEntries(Object.entries(line).map(([name, value]) => [named(name), value]));
+  const valued = (/** @type {string} */ name, /** @type {any} */ value) =>
+    name === 'subagents' ? value.map(inCamelCase) : value;
+  const fields = Object.entries(line).map(([name, value]) => [named(name), valued(name, value)]);
+  return Object.fromEntries(fields);
 }
 
 /**
@@ -70,7 +86,7 @@ function inCamelCase(line) {
 function sharedFrom(value, place) {
   if (typeof value === 'string') return { file: path.resolve(value) };
   if (value === null || typeof value !== 'object' || isArray(value)) {
-    throw invalidInput(`${place} must be a trace or the path of a file, got ${describe(value)}`);
+    throw invalidInput(`${place} must be a trace or a path, got ${describe(value)}`);
   }
   return { trace: writeJson(value, place, 'ERR_INVALID_TRACE') };
 }

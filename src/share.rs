@@ -5,16 +5,19 @@ use std::{path::Path, sync::Arc};
 use napi::bindgen_prelude::{AsyncTask, Uint8Array};
 use napi_derive::napi;
 
-use knowledgepulse_command::desk::described;
+use knowledgepulse_command::{
+    desk::described,
+    named::{Named, NamedError, Wrong, sessions_of},
+};
 use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
 use knowledgepulse_json::{Value, object};
 use knowledgepulse_share::{
-    Files, Folder, FolderError, Form, Manifest, Quality, Session, SessionFile, Set, Settings, ShareError,
+    Files, Folder, FolderError, Form, Log, Manifest, Quality, Session, Set, Settings, ShareError,
     TOLD_CONFIDENCE, Zip, share,
-    sources::{Shared, SourceError, sessions_of, valid},
 };
+use knowledgepulse_trace::json::{self, Texts};
 
 use crate::{
     background::{self, Background},
@@ -23,17 +26,18 @@ use crate::{
     engine::ENGINE,
 };
 
-/// A trace in JSON, or the path of a file.
+/// A trace in JSON, or the path of a file or a folder.
 #[napi(object, object_to_js = false)]
 pub struct NativeShared {
     pub trace: Option<String>,
     pub file: Option<String>,
 }
 
-/// Shares traces and files into a folder, away from the event loop. Resolves to the manifest in JSON.
+/// Shares traces and files into a folder, away from the event loop; the sessions of this machine without a list. Resolves to the manifest
+/// in JSON.
 #[napi(js_name = "share", catch_unwind, ts_return_type = "Promise<string>")]
 pub fn share_into(
-    shared: Vec<NativeShared>,
+    shared: Option<Vec<NativeShared>>,
     folder: String,
     form: String,
     cleaning: NativeCleanSettings,
@@ -43,15 +47,20 @@ pub fn share_into(
     background::run(move || {
         call.check()?;
         let mut target = Folder::create(Path::new(&folder)).map_err(of_folder)?;
-        let given = shared
-            .into_iter()
-            .map(shared_from)
-            .collect::<error::Result<_>>()?;
-        let sessions = sessions_of(given).map_err(of_source)?;
+        let named = shared.map(|shared| shared.into_iter().map(named_from).collect());
+        let (sessions, wrong) = sessions_of(named.transpose()?).map_err(of_named)?;
         let chosen = "Named by a program".into();
         let (set, form) = target.set(Form::from_name(&form)).map_err(of_folder)?;
         let sessions = set.new_among(sessions);
-        let manifest = share_by(&cleaning, set, &sessions, form, chosen, &mut target, &call)?;
+        let manifest = share_by(
+            &cleaning,
+            set,
+            (&sessions, wrong),
+            form,
+            chosen,
+            &mut target,
+            &call,
+        )?;
         // From here on it is too late to cancel.
         if !call.complete() {
             return Err(Error::Aborted);
@@ -104,7 +113,7 @@ pub fn share_as_zip(
         let manifest = share_by(
             &cleaning,
             Set::default(),
-            &sessions,
+            (&sessions, Wrong::new()),
             Form::from_name(&form).unwrap_or_default(),
             chosen,
             &mut zip,
@@ -133,9 +142,9 @@ pub fn show_session(
         let cleaner = cleaning
             .map(|cleaning| cleaning.cleaner("options.clean"))
             .transpose()?;
-        let shown = described(&session, cleaner, identifiers);
+        let shown = described(&session.log, cleaner, identifiers);
         let (row, conversation) =
-            shown.map_err(|reason| Error::Input(format!("{}: {reason}", session.name)))?;
+            shown.map_err(|reason| Error::Input(format!("{}: {reason}", session.log.name)))?;
         Ok(object([("row", row.into()), ("conversation", conversation)]).to_json())
     })
 }
@@ -143,18 +152,21 @@ pub fn show_session(
 fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::Result<Session<'static>> {
     let trace = parsed(&given.trace)?;
     let at = given.text.map(|at| at as usize);
-    let file = at.and_then(|at| texts.get(at).cloned()).map(|text| SessionFile {
-        // Files of several folders may have the same name.
-        name: format!("{}/{}", at.unwrap_or_default(), given.name),
-        read: Box::new(move || Ok(text.to_string())),
-    });
-    Ok(Session {
+    let text = at.and_then(|at| texts.get(at).cloned());
+    let log = Log {
         name: given.name,
-        files: file.into_iter().collect(),
+        text: text.map(|text| Box::new(move || Ok(text.to_string())) as _),
         line: given.line.map(|line| line as u64),
         format: FormatName::from_name(&given.format).unwrap_or(FormatName::Trace),
-        trace: Box::new(move || valid(&trace)),
+        trace: Box::new(move || {
+            json::read(&trace, Texts::None).map_err(std::io::Error::other)?;
+            Ok(trace.clone())
+        }),
         outcome: given.success.map(|success| (success, TOLD_CONFIDENCE)),
+    };
+    Ok(Session {
+        log,
+        subagents: Vec::new(),
         rank,
         reason: given.reason,
         stands_for: given.stands_for as u64,
@@ -165,7 +177,7 @@ fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::R
 fn share_by(
     cleaning: &NativeCleanSettings,
     set: Set,
-    sessions: &[Session],
+    (sessions, wrong): (&[Session], Wrong),
     form: Form,
     chosen: String,
     files: &mut dyn Files,
@@ -180,18 +192,19 @@ fn share_by(
         chosen,
         program: format!("@knowledgepulse/native {}", env!("CARGO_PKG_VERSION")),
     };
-    let manifest =
+    let mut manifest =
         share(set, &[], sessions, &settings, files, &|_| !call.is_cancelled()).map_err(of_share)?;
+    manifest.left_out.extend(wrong);
     if manifest.lines().is_empty() {
         return Err(Error::Input(nothing_in(&manifest)));
     }
     Ok(manifest)
 }
 
-fn shared_from(NativeShared { trace, file }: NativeShared) -> error::Result<Shared> {
+fn named_from(NativeShared { trace, file }: NativeShared) -> error::Result<Named> {
     match trace {
-        Some(json) => parsed(&json).map(Shared::Trace),
-        None => Ok(Shared::File(file.unwrap_or_default())),
+        Some(json) => parsed(&json).map(Named::Trace),
+        None => Ok(Named::Path(file.unwrap_or_default())),
     }
 }
 
@@ -213,9 +226,9 @@ fn to_json(manifest: &Manifest) -> String {
     result.to_json()
 }
 
-fn of_source(error: SourceError) -> Error {
+fn of_named(error: NamedError) -> Error {
     match error {
-        SourceError::Read(path, source) => Error::Io {
+        NamedError::Read(path, source) => Error::Io {
             path: path.into(),
             action: "read",
             source,

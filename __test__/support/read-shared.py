@@ -1,4 +1,4 @@
-"""Loads shared folders as others do, and prints the rows of each form: read-shared.py FORM=FOLDER..."""
+"""Loads shared folders as others do, and prints the rows and the card's fields of each: read-shared.py FORM=FOLDER..."""
 
 import json
 import os
@@ -103,8 +103,15 @@ def knowledgepulse(loaded, folder):
     return [{"id": row["id"]} for row in loaded]
 
 
+def card(folder):
+    from huggingface_hub import DatasetCard
+
+    return DatasetCard.load(folder / "README.md").data.to_dict()
+
+
 found = {}
 for argument in sys.argv[1:]:
     form, folder = argument.split("=", 1)
-    found[form] = globals()[form](rows(folder), Path(folder))
+    loaded = globals()[form](rows(folder), Path(folder))
+    found[form] = {"rows": loaded, "card": card(Path(folder))}
 print(json.dumps(found))

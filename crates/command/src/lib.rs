@@ -9,6 +9,7 @@ pub mod error;
 mod files;
 mod find;
 pub mod host;
+pub mod named;
 mod read;
 mod score;
 mod show;

@@ -29,38 +29,40 @@ fn shared(logs: &Path, folder: &Path) {
     assert!(share(logs, folder).status().unwrap().success());
 }
 
-/// Writes sessions of Claude Code, each about something of its own.
-fn write_sessions(logs: &Path, numbers: std::ops::Range<u32>) {
+/// Writes a session of Claude Code with words for each of 12 turns.
+fn write_session(logs: &Path, number: u32, words: impl Fn(u32) -> String) {
+    let record = |turn: u32| {
+        let role = if turn.is_multiple_of(2) {
+            "user"
+        } else {
+            "assistant"
+        };
+        let parent = if turn == 0 {
+            "null".to_owned()
+        } else {
+            format!("\"u{}\"", turn - 1)
+        };
+        let (minute, words) = (number % 60, words(turn));
+        format!(
+            r#"{{"type":"{role}","sessionId":"s{number}","uuid":"u{turn}","parentUuid":{parent},"timestamp":"2026-10-01T09:{minute:02}:{turn:02}.000Z","message":{{"role":"{role}","content":"{words}"}}}}"#,
+        ) + "\n"
+    };
+    let text: String = (0..12).map(record).collect();
     fs::create_dir_all(logs).unwrap();
+    fs::write(logs.join(format!("s{number}.jsonl")), text).unwrap();
+}
+
+fn word(number: u32) -> String {
+    format!("w{:x} ", number.wrapping_mul(7919) % 999_983)
+}
+
+/// Writes sessions, each about something of its own.
+fn write_sessions(logs: &Path, numbers: std::ops::Range<u32>) {
     for number in numbers {
-        let words = |turn: u32| -> String {
-            (0..30)
-                .map(|word| {
-                    format!(
-                        "w{:x} ",
-                        (number * 7919 + turn * 104_729 + word * 1_299_709) % 999_983
-                    )
-                })
-                .collect()
-        };
-        let record = |turn: u32| {
-            let role = if turn.is_multiple_of(2) {
-                "user"
-            } else {
-                "assistant"
-            };
-            let parent = if turn == 0 {
-                "null".to_owned()
-            } else {
-                format!("\"u{}\"", turn - 1)
-            };
-            format!(
-                r#"{{"type":"{role}","sessionId":"s{number}","uuid":"u{turn}","parentUuid":{parent},"timestamp":"2026-10-01T09:{number:02}:{turn:02}.000Z","message":{{"role":"{role}","content":"{}"}}}}"#,
-                words(turn)
-            ) + "\n"
-        };
-        let text: String = (0..12).map(record).collect();
-        fs::write(logs.join(format!("s{number}.jsonl")), text).unwrap();
+        write_session(logs, number, |turn| {
+            let words = (0..30).map(|at| word(number * 10_007 + turn * 104_729 + at * 1_299_709));
+            words.collect()
+        });
     }
 }
 
@@ -176,4 +178,37 @@ fn share_adds_to_what_was_published_and_a_kill_leaves_a_set() {
             assert!(!killed.join(".kp-score").exists());
         }
     }
+}
+
+#[test]
+fn share_stops_where_the_rest_are_runs_of_the_same_tasks() {
+    const TASKS: u32 = 18;
+    const RUNS: u32 = 20;
+    let around = tempfile::tempdir().unwrap();
+    let [logs, folder] = ["logs", "shared"].map(|name| around.path().join(name));
+    for number in 0..TASKS * RUNS {
+        // Nine of ten words are those of the task.
+        write_session(&logs, number, |turn| {
+            let of_task = (0..27).map(|at| word((number % TASKS) * 1009 + turn * 31 + at));
+            let own = (0..3).map(|at| word(1_000_003 + number * 211 + turn * 17 + at));
+            of_task.chain(own).collect()
+        });
+    }
+    let share = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kp-score"));
+        command
+            .args(["share", "50", "--yes", "-o"])
+            .arg(&folder)
+            .arg(&logs);
+        String::from_utf8(command.output().unwrap().stderr).unwrap()
+    };
+    let told = share();
+    let count = named(&files_of_set(&folder)).len();
+    assert!((15..=20).contains(&count), "{count}: {told}");
+    let others = TASKS * RUNS - u32::try_from(count).unwrap();
+    let reason = format!("{count} of 50: the other {others} are like these");
+    assert!(told.contains(&reason), "{told}");
+    // The next time none of them comes.
+    let told = share();
+    assert_eq!(named(&files_of_set(&folder)).len(), count, "{told}");
 }

@@ -8,7 +8,11 @@ use std::{
 
 use knowledgepulse_json::Value;
 
-use crate::{CARD, Form, MANIFEST, Settings, set::files_of};
+use crate::{
+    CARD, Form, MANIFEST, Manifest, Settings,
+    danger::by_danger,
+    set::{count_of, rows_of},
+};
 
 const BEGIN: &str = "<!-- kp-score: begin. What is between these marks is written anew with each share. -->";
 const END: &str = "<!-- kp-score: end -->";
@@ -76,10 +80,34 @@ fn columns(form: Form) -> &'static [[&'static str; 3]] {
     }
 }
 
-/// Returns the card of a set with these lines of a manifest. `before` is the text of the card that is there; where sessions were shared
-/// before and it has no block, somebody has taken that out.
-pub(crate) fn card(before: &str, was_shared: bool, lines: &[Value], settings: &Settings) -> String {
-    let block = format!("{BEGIN}\n\n{}\n{END}", block(lines, settings));
+/// The card that is there.
+pub(crate) struct Before<'b> {
+    /// Its text.
+    pub card: &'b str,
+    /// Whether sessions were shared before: somebody has taken our block out of a card without it.
+    pub was_shared: bool,
+    /// Whether its sample stays.
+    pub keeps_sample: bool,
+}
+
+/// Returns the card of a set with this manifest.
+pub(crate) fn card(before: &Before, manifest: &Manifest, settings: &Settings) -> String {
+    let Before {
+        card: before,
+        was_shared,
+        keeps_sample,
+    } = *before;
+    let lines = &manifest.lines()[..];
+    let chosen = match &*settings.chosen {
+        "" => between(before, CHOSEN, ". `").unwrap_or("Sessions that were named"),
+        chosen => chosen,
+    };
+    let sample = between(before, SAMPLE, COLUMNS).filter(|_| keeps_sample);
+    let sample = sample
+        .map(str::to_owned)
+        .or_else(|| manifest.sample().map(quoted));
+    let block = block(lines, chosen, sample.as_deref(), settings);
+    let block = format!("{BEGIN}\n\n{block}\n{END}");
     let fields = fields(lines.len(), settings.form);
     let before = before.replace("\r\n", "\n");
     let (top, body) = match before
@@ -101,7 +129,8 @@ pub(crate) fn card(before: &str, was_shared: bool, lines: &[Value], settings: &S
         _ if was_shared => body,
         _ => format!("{}\n\n{block}\n", body.trim_end()),
     };
-    format!("---\n{}---\n\n{body}", with_fields(&top, &fields))
+    let languages = languages(&top, lines);
+    format!("---\n{}---\n\n{body}", with_fields(&top, &(languages + &fields)))
 }
 
 /// Returns the top of a card with our fields; those of others stay as they are.
@@ -146,6 +175,24 @@ fn fields(count: usize, form: Form) -> String {
     )
 }
 
+/// Returns the field with the languages of a tenth of the sessions or more, unless the card has one.
+fn languages(top: &str, lines: &[Value]) -> String {
+    if top.lines().any(|line| line.starts_with("language:")) {
+        return String::new();
+    }
+    let mut counts = counts(lines, "language");
+    counts.remove(UNKNOWN);
+    let all: u64 = counts.values().sum();
+    counts.retain(|_, count| *count * 10 >= all);
+    let codes = counts.keys().map(|code| format!("- {code}\n"));
+    let codes: String = codes.collect();
+    if codes.is_empty() {
+        codes
+    } else {
+        format!("language:\n{codes}")
+    }
+}
+
 /// Returns the fields that are the user's once they are written.
 fn first_fields(lines: &[Value], form: Form) -> String {
     let agents: Vec<_> = counts(lines, "agent").into_keys().collect();
@@ -175,12 +222,15 @@ fn first_body(lines: &[Value], block: &str) -> String {
     )
 }
 
+/// What is counted where a field has no text.
+const UNKNOWN: &str = "unknown";
+
 /// Returns how many lines have each text in a field.
 fn counts<'v>(lines: &'v [Value], field: &str) -> BTreeMap<&'v str, u64> {
     let mut counts = BTreeMap::new();
     for line in lines {
         let text = line.get(field).and_then(Value::as_str);
-        *counts.entry(text.unwrap_or("unknown")).or_default() += 1;
+        *counts.entry(text.unwrap_or(UNKNOWN)).or_default() += 1;
     }
     counts
 }
@@ -201,9 +251,9 @@ fn table(head: [&str; 2], rows: impl IntoIterator<Item = (String, String)>) -> S
     )
 }
 
-fn block(lines: &[Value], settings: &Settings) -> String {
+fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Settings) -> String {
     let form = settings.form;
-    let (count, rows) = (lines.len(), lines.iter().flat_map(files_of).count());
+    let (count, rows) = (lines.len(), lines.iter().flat_map(rows_of).count());
     let mut dates: Vec<_> = lines
         .iter()
         .filter_map(|line| line.get("created_at")?.as_str()?.get(..10))
@@ -239,10 +289,11 @@ fn block(lines: &[Value], settings: &Settings) -> String {
         ("sessions of", "agent"),
         ("model", "model"),
         ("project", "project"),
+        ("users write", "language"),
     ] {
         let texts = counts(lines, field)
             .into_iter()
-            .filter(|(text, _)| *text != "unknown");
+            .filter(|(text, _)| *text != UNKNOWN);
         facts.extend(texts.map(|(text, count)| (format!("{title} {text}"), count.to_string())));
     }
     for (title, field) in [
@@ -260,10 +311,13 @@ fn block(lines: &[Value], settings: &Settings) -> String {
     facts.push(("succeeded".into(), succeeded.count().to_string()));
     say(format_args!("{}", table(["", "count"], facts)));
     say(format_args!(
-        "## How they were chosen\n\n{}. `{MANIFEST}` has a line for each: its rank, the reason, how many sessions it stands for, these \
-         figures, what was replaced, and the places to review. Its `session_id` is that of the row.\n\n## Columns\n\n",
-        settings.chosen
+        "{CHOSEN}{chosen}. `{MANIFEST}` has a line for each: its rank, the reason, how many sessions it stands for, these \
+         figures, what was replaced, and the places to review. Its `session_id` is that of the row.\n\n"
     ));
+    if let Some(sample) = sample {
+        say(format_args!("{SAMPLE}{sample}"));
+    }
+    say(format_args!("{COLUMNS}"));
     let meanings = columns(form)
         .iter()
         .map(|[name, _, meaning]| (format!("`{}`", name.trim_matches('\'')), (*meaning).to_owned()));
@@ -283,18 +337,18 @@ fn block(lines: &[Value], settings: &Settings) -> String {
         "## How they were cleaned\n\n{} replaced {what} by markers such as {markers}.\n\n",
         settings.program
     ));
-    let mut kinds: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let redactions = lines
         .iter()
         .filter_map(|line| line.get("redactions")?.as_object());
     for (kind, count) in redactions.flatten() {
-        *kinds.entry(kind).or_default() += count.as_number().unwrap_or_default();
+        *kinds.entry(kind.to_string()).or_default() += count_of(count);
     }
     if !kinds.is_empty() {
-        let kinds = kinds
+        let kinds = by_danger(&kinds)
             .into_iter()
-            .map(|(kind, count)| (kind.to_owned(), count.to_string()));
-        say(format_args!("{}", table(["kind", "replaced"], kinds)));
+            .map(|(count, kind)| (kind, count.to_string()));
+        say(format_args!("{}", table(["", "replaced"], kinds)));
     }
     let places: usize = lines
         .iter()
@@ -316,6 +370,34 @@ fn block(lines: &[Value], settings: &Settings) -> String {
          Made with [kp-score](https://github.com/openknowledgepulse/native).\n"
     ));
     block
+}
+
+/// Sections of the block that stay where a run has nothing else for them.
+const CHOSEN: &str = "## How they were chosen\n\n";
+const SAMPLE: &str = "## A sample\n\n";
+const COLUMNS: &str = "## Columns\n\n";
+
+/// Returns what is between two texts.
+fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
+    let (_, rest) = text.split_once(begin)?;
+    rest.split_once(end).map(|(between, _)| between)
+}
+
+/// Returns words of the user and of the agent as quotations.
+fn quoted(words: &[String; 2]) -> String {
+    let [user, agent] = words
+        .each_ref()
+        .map(|text| format!("> {}\n", escaped(text).replace('\n', "\n> ")));
+    format!("The user:\n\n{user}\nThe agent:\n\n{agent}\n")
+}
+
+/// Returns a text that is no markup.
+fn escaped(text: &str) -> String {
+    let escape = |letter: char| {
+        let is_markup = "\\`*_{}[]<>#|~".contains(letter);
+        is_markup.then_some('\\').into_iter().chain([letter])
+    };
+    text.chars().flat_map(escape).collect()
 }
 
 fn what(form: Form) -> &'static str {

@@ -4,8 +4,10 @@
 
 mod card;
 mod cleaned;
+mod danger;
 mod forms;
 mod free_names;
+pub mod logs;
 mod manifest;
 mod native;
 mod ordered;
@@ -14,7 +16,6 @@ mod quality;
 mod session;
 mod set;
 mod shown;
-pub mod sources;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,18 +29,20 @@ use knowledgepulse_json::{Value, parse_str};
 use sha2::{Digest, Sha256};
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
+pub use danger::{by_danger, is_secret};
 pub use forms::turns::{Answer, Call, Said, Turn, turns_of};
 pub use free_names::FreeNames;
-pub use manifest::{Entry, Manifest, Place};
+pub use manifest::{Entry, Manifest, ReviewPlace, Row};
 pub use ordered::in_order;
 pub use out::{Files, Folder, FolderError, Zip};
 pub use quality::{FOUND_FROM, Quality};
 pub use set::{Published, Set};
 pub use shown::{Shown, shown};
 
+use card::Before;
 use manifest::number_of;
-use session::Ready;
-use set::{REMOVED, files_of};
+use session::{Document, Ready};
+use set::{REMOVED, files_of, line_of, rows_of};
 
 /// The name of the manifest in the folder.
 pub const MANIFEST: &str = "manifest.jsonl";
@@ -76,30 +79,30 @@ impl Form {
 }
 
 /// Reads a part of a session when it is needed.
-pub type Reading<'s, T> = Box<dyn Fn() -> io::Result<T> + Send + Sync + 's>;
+pub type Lazy<'s, T> = Box<dyn Fn() -> io::Result<T> + Send + Sync + 's>;
 
-/// A file of a session.
-pub struct SessionFile<'s> {
-    /// Its path, or another name that no other file has.
-    pub name: String,
-    /// Reads its text, decompressed.
-    pub read: Reading<'s, String>,
-}
-
-/// A session that is shared.
-pub struct Session<'s> {
+/// What an agent has left of a session, or of a sub-agent of one.
+pub struct Log<'s> {
     /// The path of the file that it is in, or another name.
     pub name: String,
-    /// Where each session has a file: its file, and then those of its sub-agents. Without them it is shared by its trace.
-    pub files: Vec<SessionFile<'s>>,
+    /// Reads its file, decompressed; `None` where the file has other runs too, or is a database: it is shared by its trace then.
+    pub text: Option<Lazy<'s, String>>,
     /// Its line, where a file has several sessions.
     pub line: Option<u64>,
     /// Its format.
     pub format: FormatName,
     /// Reads its trace.
-    pub trace: Reading<'s, Value>,
+    pub trace: Lazy<'s, Value>,
     /// Whether it succeeded and how sure that is, as the user told; `None` where only the trace tells.
     pub outcome: Option<(bool, f64)>,
+}
+
+/// A session that is shared.
+pub struct Session<'s> {
+    /// Its own log.
+    pub log: Log<'s>,
+    /// Those of its sub-agents, which come with it.
+    pub subagents: Vec<Log<'s>>,
     /// Its rank among the chosen, from 1.
     pub rank: u64,
     /// Why it was chosen.
@@ -154,19 +157,17 @@ pub fn share(
     go_on: &dyn Fn(usize) -> bool,
 ) -> Result<Manifest, ShareError> {
     removed.iter().for_each(|at| set.note_removed(*at));
-    let of_subagents = sessions.iter().flat_map(|session| session.files.iter().skip(1));
     let mut writer = Writer {
         settings,
         files,
         names: FreeNames::default(),
-        written: HashMap::new(),
-        of_subagents: of_subagents.map(|file| file.name.as_str()).collect(),
         lines: 0,
+        has_removed: !removed.is_empty(),
         manifest: Manifest::default(),
     };
     let replaced: HashSet<usize> = sessions.iter().filter_map(|session| session.replaces).collect();
     let edited = writer.keep(&set, removed, &replaced)?;
-    let (mut waiting, mut done) = (Vec::new(), 0);
+    let mut done = 0;
     let prepare = |session: &Session| match session.replaces {
         Some(at) if edited.contains(&at) => {
             Err("it was edited in the folder, so what it has grown to does not replace it".into())
@@ -178,35 +179,27 @@ pub fn share(
             return Err(ShareError::Interrupted);
         }
         done += 1;
-        let file = session.files.first().map_or("", |file| file.name.as_str());
         match ready {
-            Ok(ready) if ready.is_native && writer.of_subagents.contains(file) => {
-                waiting.push((session, ready));
-            }
             Ok(ready) => writer.add(&set, session, ready)?,
-            Err(reason) => writer.manifest.left_out.push((session.name.clone(), reason)),
+            Err(reason) => writer.manifest.left_out.push((session.log.name.clone(), reason)),
         }
         Ok(())
     })?;
-    // The session of a sub-agent that was chosen too may come later.
-    for (session, ready) in waiting {
-        writer.add(&set, session, ready)?;
-    }
     writer.finish(&set)
 }
 
-struct Writer<'w, 's> {
+struct Writer<'w> {
     settings: &'w Settings<'w>,
     files: &'w mut dyn Files,
     names: FreeNames,
-    /// By the name of a session's file, that of the file in the folder.
-    written: HashMap<&'s str, String>,
-    of_subagents: HashSet<&'s str>,
+    /// How many lines the file that has all sessions has so far.
     lines: u64,
+    /// Whether sessions are taken out.
+    has_removed: bool,
     manifest: Manifest,
 }
 
-impl<'s> Writer<'_, 's> {
+impl Writer<'_> {
     fn create(&mut self, name: &str) -> Result<(), ShareError> {
         self.files
             .create(name)
@@ -224,6 +217,42 @@ impl<'s> Writer<'_, 's> {
         self.write(name, text)
     }
 
+    /// Returns the text of a file that was there before; `None` if it is gone.
+    fn text(&self, name: &str) -> Result<Option<String>, ShareError> {
+        let mut text = Vec::new();
+        match self
+            .files
+            .open(name)
+            .and_then(|mut file| file.read_to_end(&mut text))
+        {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(ShareError::Write(name.to_owned(), error)),
+            Ok(_) => Ok(Some(String::from_utf8_lossy(&text).into_owned())),
+        }
+    }
+
+    /// Passes on the lines of a file that was there before, with their numbers from 1.
+    fn each_line(
+        &mut self,
+        name: &str,
+        mut take: impl FnMut(&mut Self, u64, &str) -> Result<(), ShareError>,
+    ) -> Result<(), ShareError> {
+        let failed = |error| ShareError::Write(name.to_owned(), error);
+        let mut reader = match self.files.open(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            reader => reader.map_err(failed)?,
+        };
+        let mut text = String::new();
+        for number in 1.. {
+            text.clear();
+            if reader.read_line(&mut text).map_err(failed)? == 0 {
+                break;
+            }
+            take(self, number, &text)?;
+        }
+        Ok(())
+    }
+
     /// Keeps what the set has, but for the lines that are removed or replaced. Returns those that are not replaced, because somebody has
     /// edited their sessions.
     fn keep(
@@ -232,143 +261,138 @@ impl<'s> Writer<'_, 's> {
         removed: &[usize],
         replaced: &HashSet<usize>,
     ) -> Result<HashSet<usize>, ShareError> {
-        let mut edited = HashSet::new();
         let mut kept = set.lines().to_vec();
-        if let Some(file) = self.settings.form.file() {
-            self.create(file)?;
-            self.copy(file, &mut kept, removed, replaced, &mut edited)?;
-        } else {
-            for &at in replaced {
-                let Some(file) = files_of(&kept[at]).next() else {
-                    continue;
-                };
-                let mut bytes = Vec::new();
-                let read = self
-                    .files
-                    .open(file)
-                    .and_then(|mut file| file.read_to_end(&mut bytes));
-                // One that is gone is written anew.
-                if read.is_ok() && !is_as_written(&kept[at], &bytes) {
-                    edited.insert(at);
-                }
+        let edited = self.edited(&kept, replaced)?;
+        let gone: HashSet<usize> = replaced.difference(&edited).chain(removed).copied().collect();
+        match self.settings.form.file() {
+            Some(file) => self.copy(file, &mut kept, &gone)?,
+            None => {
+                let files = gone.iter().flat_map(|at| files_of(&kept[*at]));
+                files.for_each(|file| self.files.remove(file));
             }
-            let gone = removed.iter().chain(replaced.difference(&edited));
-            gone.flat_map(|at| files_of(&kept[*at]))
-                .for_each(|file| self.files.remove(file));
         }
-        let is_kept = |at: &usize| !removed.contains(at) && (!replaced.contains(at) || edited.contains(at));
-        let kept = kept.into_iter().enumerate().filter(|(at, _)| is_kept(at));
+        let kept = kept.into_iter().enumerate().filter(|(at, _)| !gone.contains(at));
         self.manifest.kept = kept.map(|(_, line)| line).collect();
         Ok(edited)
     }
 
-    /// Copies the lines of a file that stay, and numbers them anew in the manifest. Lines that the manifest does not name are somebody's.
-    fn copy(
-        &mut self,
-        file: &str,
-        kept: &mut [Value],
-        removed: &[usize],
-        replaced: &HashSet<usize>,
-        edited: &mut HashSet<usize>,
-    ) -> Result<(), ShareError> {
-        let failed = |error| ShareError::Write(file.to_owned(), error);
-        let mut reader = match self.files.open(file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            reader => reader.map_err(failed)?,
+    /// Returns which of the lines have rows that somebody has edited.
+    fn edited(&mut self, lines: &[Value], replaced: &HashSet<usize>) -> Result<HashSet<usize>, ShareError> {
+        let rows = || {
+            replaced
+                .iter()
+                .flat_map(|at| rows_of(&lines[*at]).map(move |row| (*at, row)))
         };
-        let number = |line: &Value| {
-            line.get("line")
-                .and_then(Value::as_number)
-                .map(|number| number as u64)
-        };
-        let places: HashMap<u64, usize> = (0..)
-            .zip(kept.iter())
-            .filter_map(|(at, line)| Some((number(line)?, at)))
-            .collect();
-        let mut text = String::new();
-        for old in 1.. {
-            text.clear();
-            if reader.read_line(&mut text).map_err(failed)? == 0 {
-                break;
+        let mut edited = HashSet::new();
+        if let Some(file) = self.settings.form.file() {
+            let by_line: HashMap<u64, _> = rows().filter_map(|row| Some((line_of(row.1)?, row))).collect();
+            if !by_line.is_empty() {
+                self.each_line(file, |_, number, text| {
+                    if let Some((at, row)) = by_line.get(&number)
+                        && !is_as_written(row, text)
+                    {
+                        edited.insert(*at);
+                    }
+                    Ok(())
+                })?;
             }
-            if let Some(at) = places.get(&old) {
-                let is_replaced = replaced.contains(at);
-                let is_edited = is_replaced && !is_as_written(&kept[*at], text.as_bytes());
-                if is_edited {
-                    edited.insert(*at);
-                }
-                if removed.contains(at) || (is_replaced && !is_edited) {
-                    continue;
-                }
-                if let Value::Object(line) = &mut kept[*at] {
-                    line.insert("line", number_of(self.lines + 1));
-                }
-            }
-            self.write(file, &text)?;
-            if !text.ends_with('\n') {
-                self.write(file, "\n")?;
-            }
-            self.lines += 1;
+            return Ok(edited);
         }
+        for (at, row) in rows() {
+            // One that is gone is written anew.
+            let text = row
+                .get("file")
+                .and_then(Value::as_str)
+                .map(|file| self.text(file));
+            if let Some(text) = text.transpose()?.flatten()
+                && !is_as_written(row, &text)
+            {
+                edited.insert(at);
+            }
+        }
+        Ok(edited)
+    }
+
+    /// Copies the lines of a file that stay, and numbers them anew in the manifest. Lines that the manifest does not name are somebody's.
+    fn copy(&mut self, file: &str, kept: &mut [Value], gone: &HashSet<usize>) -> Result<(), ShareError> {
+        let left_out: HashSet<u64> = gone
+            .iter()
+            .flat_map(|at| rows_of(&kept[*at]).filter_map(line_of))
+            .collect();
+        let mut numbers = HashMap::new();
+        self.create(file)?;
+        self.each_line(file, |writer, number, text| {
+            if left_out.contains(&number) {
+                return Ok(());
+            }
+            writer.write(file, text)?;
+            if !text.ends_with('\n') {
+                writer.write(file, "\n")?;
+            }
+            writer.lines += 1;
+            numbers.insert(number, writer.lines);
+            Ok(())
+        })?;
+        kept.iter_mut().for_each(|line| renumber(line, &numbers));
         Ok(())
     }
 
-    fn add(&mut self, set: &Set, session: &'s Session, ready: Ready) -> Result<(), ShareError> {
+    /// Writes a session, and then its sub-agents.
+    fn add(&mut self, set: &Set, session: &Session, ready: Ready) -> Result<(), ShareError> {
         let Ready {
-            stem,
-            is_native,
-            mut documents,
             mut entry,
+            documents,
+            left_out,
         } = ready;
-        let first = session.files.first().map(|file| file.name.as_str());
-        // A file has one session, but for Hermes.
-        let first = first.filter(|_| is_native && session.format != FormatName::Hermes);
-        if let Some(written) = first.and_then(|first| self.written.get(first)) {
-            entry.files = vec![written.clone()];
-            entry.redactions.clear();
-            entry.review.clear();
-        } else if let Some(file) = self.settings.form.file() {
-            entry.files = vec![file.to_owned()];
-            for (_, text) in &mut documents {
-                if self.settings.form == Form::Knowledgepulse {
-                    entry.quality_score = self.score(&session.name, text)?;
-                }
-                entry.sha256 = digest_of(text.as_bytes());
-                self.write(file, text)?;
-                self.lines += 1;
-            }
-            entry.line = Some(self.lines);
-            entry.review.iter_mut().for_each(|place| place.line = self.lines);
+        self.manifest.left_out.extend(left_out);
+        let ending = if self.settings.form == Form::Atif {
+            "json"
         } else {
-            let is_atif = self.settings.form == Form::Atif;
-            let ending = if is_atif { "json" } else { "jsonl" };
-            let before = session.replaces.and_then(|at| files_of(&set.lines()[at]).next());
-            let before = before.and_then(|file| file.strip_suffix(ending)?.strip_suffix('.'));
-            let stem = before.map_or_else(
-                || self.free_name(&format!("sessions/{stem}"), ending),
-                str::to_owned,
-            );
-            for (at, (name, text)) in documents.iter().enumerate() {
-                let file = match at {
-                    0 => format!("{stem}.{ending}"),
-                    _ => self.free_name(&format!("{stem}/subagents/{name}"), ending) + "." + ending,
+            "jsonl"
+        };
+        let before = session.replaces.and_then(|at| files_of(&set.lines()[at]).next());
+        let stem_before = |file: &str| Some(file.strip_suffix(ending)?.strip_suffix('.')?.to_owned());
+        let mut of_session = before.and_then(stem_before);
+        for Document {
+            stem,
+            mut text,
+            session_id,
+            ..
+        } in documents
+        {
+            let quality_score = match self.settings.form {
+                Form::Knowledgepulse => Some(self.score(&session.log.name, &mut text)?),
+                _ => None,
+            };
+            let (file, line) = if let Some(file) = self.settings.form.file() {
+                self.write(file, &text)?;
+                self.lines += 1;
+                (file.to_owned(), Some(self.lines))
+            } else {
+                let stem = match &of_session {
+                    Some(stem) if entry.rows.is_empty() => stem.clone(),
+                    Some(of) => self.free_name(&format!("{of}/subagents/{stem}"), ending),
+                    None => self.free_name(&format!("sessions/{stem}"), ending),
                 };
-                self.put(&file, text)?;
-                if at == 0 {
-                    entry.sha256 = digest_of(text.as_bytes());
-                }
-                if is_native && let Some(original) = session.files.get(at) {
-                    self.written.insert(&original.name, file.clone());
-                }
-                entry.files.push(file);
-            }
+                let file = format!("{stem}.{ending}");
+                of_session.get_or_insert(stem);
+                self.put(&file, &text)?;
+                (file, None)
+            };
+            entry.rows.push(Row {
+                file,
+                line,
+                sha256: digest_of(&text),
+                session_id,
+                quality_score,
+            });
         }
         self.manifest.entries.push(entry);
         Ok(())
     }
 
     /// Writes the score of a unit into its line, unless it brings one, and returns it.
-    fn score(&self, name: &str, line: &mut String) -> Result<Option<f64>, ShareError> {
+    fn score(&self, name: &str, line: &mut String) -> Result<f64, ShareError> {
         let failed = |error| ShareError::Score(name.to_owned(), error);
         let mut unit = parse_str(line).map_err(|error| failed(io::Error::other(error)))?;
         let given = unit.at(&["metadata", "quality_score"]).and_then(Value::as_number);
@@ -381,7 +405,7 @@ impl<'s> Writer<'_, 's> {
             metadata.insert("quality_score", score);
         }
         *line = unit.to_json() + "\n";
-        Ok(Some(score))
+        Ok(score)
     }
 
     /// Returns a path that no other file has, without its ending.
@@ -398,16 +422,17 @@ impl<'s> Writer<'_, 's> {
     }
 
     fn finish(mut self, set: &Set) -> Result<Manifest, ShareError> {
-        let failed = |error| ShareError::Write(CARD.to_owned(), error);
-        let mut before = String::new();
-        match self.files.open(CARD) {
-            Ok(mut card) => card.read_to_string(&mut before).map(drop).map_err(failed)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-        }
+        let before = self.text(CARD)?.unwrap_or_default();
         self.manifest.entries.sort_by_key(|entry| entry.rank);
         let lines = self.manifest.lines();
-        let card = card::card(&before, !set.lines().is_empty(), &lines, self.settings);
+        let was_shared = !set.lines().is_empty();
+        let before = Before {
+            card: &before,
+            was_shared,
+            // It may be of a session that goes.
+            keeps_sample: !self.has_removed,
+        };
+        let card = card::card(&before, &self.manifest, self.settings);
         let json = |lines: &[Value]| lines.iter().map(|line| line.to_json() + "\n").collect::<String>();
         if !set.removed().is_empty() {
             self.put(REMOVED, &json(set.removed()))?;
@@ -418,13 +443,28 @@ impl<'s> Writer<'_, 's> {
     }
 }
 
-/// Returns whether a session is as it was written, by the digest in its line of the manifest.
-fn is_as_written(line: &Value, bytes: &[u8]) -> bool {
-    line.get("sha256").and_then(Value::as_str) == Some(&digest_of(bytes))
+/// Gives what a line of the manifest says of lines in the file with all sessions their new numbers.
+fn renumber(line: &mut Value, numbers: &HashMap<u64, u64>) {
+    if let Some(number) = line_of(line).and_then(|number| numbers.get(&number))
+        && let Value::Object(fields) = &mut *line
+    {
+        fields.insert("line", number_of(*number));
+    }
+    for list in ["subagents", "review"] {
+        let Value::Object(fields) = &mut *line else { return };
+        if let Some(Value::Array(rows)) = fields.get_mut(list) {
+            rows.iter_mut().for_each(|row| renumber(row, numbers));
+        }
+    }
 }
 
-fn digest_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
+/// Returns whether a row is as it was written, by the digest in the manifest.
+fn is_as_written(row: &Value, text: &str) -> bool {
+    row.get("sha256").and_then(Value::as_str) == Some(&digest_of(text))
+}
+
+fn digest_of(text: &str) -> String {
+    Sha256::digest(text)
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()

@@ -9,9 +9,9 @@ use crate::set::rank_of;
 
 /// A place that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The position of its file among those of its session.
-    pub file: usize,
+pub struct ReviewPlace {
+    /// The position of its row among those of its session.
+    pub row: usize,
     /// The line, from 1.
     pub line: u64,
     /// Its field in the line, and the clean text around it. The manifest has the field alone: what a person removes from a session
@@ -25,20 +25,49 @@ const MOST_WORDS: usize = 6;
 const MOST_WORD: usize = 20;
 const SHORT_ID: usize = 8;
 
+/// What the folder has of a session, or of a sub-agent: a file, or a line of one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Row {
+    /// The file in the folder.
+    pub file: String,
+    /// Its line, where a file has all sessions.
+    pub line: Option<u64>,
+    /// The SHA-256 of the file or the line, in hexadecimal: what somebody has edited is not replaced.
+    pub sha256: String,
+    /// The `session_id` that the row has for those who load it; of a unit its `id`.
+    pub session_id: Value,
+    /// The score of a unit, 0 to 1.
+    pub quality_score: Option<f64>,
+}
+
+impl Row {
+    fn fields(&self) -> Object {
+        let mut fields = Object::new();
+        fields.insert("file", self.file.as_str());
+        if let Some(line) = self.line {
+            fields.insert("line", number_of(line));
+        }
+        fields.insert("sha256", self.sha256.as_str());
+        fields.insert("session_id", self.session_id.clone());
+        if let Some(score) = self.quality_score {
+            fields.insert("quality_score", score);
+        }
+        fields
+    }
+}
+
 /// What is shared of a session, and why.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entry {
     /// Its rank among the chosen, from 1.
     pub rank: u64,
-    /// Its files in the folder: the session, then its sub-agents.
-    pub files: Vec<String>,
-    /// The SHA-256 of its file or its line, in hexadecimal: a session that somebody has edited is not replaced.
-    pub sha256: String,
-    /// Its line, where a file has all sessions.
-    pub line: Option<u64>,
+    /// The session, and then its sub-agents.
+    pub rows: Vec<Row>,
     /// Its clean `id`, `agent`, `created_at`, the beginning of its `objective`, and facts such as its number of `steps`. The manifest has no
     /// objective with a place to review.
-    pub about: Value,
+    pub about: Object,
+    /// The first clean words of the user and of the agent, for the card.
+    pub sample: [String; 2],
     /// Why it was chosen.
     pub reason: String,
     /// How many sessions it stands for.
@@ -47,14 +76,12 @@ pub struct Entry {
     pub outcome: Option<(bool, f64)>,
     /// Who told that: the user, or the log.
     pub outcome_from: Option<&'static str>,
-    /// How many tokens its files have: a quarter of their bytes.
+    /// How many tokens its rows have: a quarter of their bytes.
     pub tokens: u64,
-    /// The score of its unit.
-    pub quality_score: Option<f64>,
-    /// How often each kind was redacted.
+    /// How often each kind was redacted, in its sub-agents too.
     pub redactions: BTreeMap<String, u64>,
     /// The places to review.
-    pub review: Vec<Place>,
+    pub review: Vec<ReviewPlace>,
     /// How many lines were left out: those that are no JSON objects, and pieces of messages.
     pub lines_left_out: u64,
 }
@@ -75,54 +102,49 @@ pub(crate) fn number_of(count: u64) -> Value {
     (count as f64).into()
 }
 
+/// Returns a text of what the manifest says of a session; an empty one if it says nothing.
+fn text<'o>(about: &'o Object, name: &str) -> &'o str {
+    about.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the beginning of an objective; nothing if there is a place to review in it.
+fn objective_of(about: &Object) -> &str {
+    let objective = text(about, "objective");
+    let is_clean = places_in_text(objective).next().is_none();
+    if is_clean { objective } else { "" }
+}
+
+/// Returns a name for a file, without an ending: when the session began, the first words of its objective, and the beginning of its id.
+pub(crate) fn stem_of(about: &Object) -> String {
+    let date = text(about, "created_at").get(..DATE).unwrap_or("session");
+    let objective = objective_of(about).to_lowercase();
+    // Without markers of what was redacted.
+    let plain = objective
+        .split('[')
+        .map(|part| part.split_once(']').map_or(part, |(_, after)| after));
+    let plain = plain.collect::<Vec<_>>().join(" ");
+    let words = plain
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let words = words
+        .take(MOST_WORDS)
+        .map(|word| &word[..word.floor_char_boundary(MOST_WORD)]);
+    let id = text(about, "id").trim_start_matches("kp:trace:");
+    let id = id.chars().filter(char::is_ascii_alphanumeric).take(SHORT_ID);
+    let id: String = id.collect();
+    let parts = std::iter::once(date).chain(words).chain([id.as_str()]);
+    parts
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("-")
+}
+
 impl Entry {
-    /// Returns the name of a file of the session in the folder.
-    fn file(&self, at: usize) -> &str {
-        self.files.get(at).map_or("", String::as_str)
-    }
-
-    /// Returns the beginning of its objective; nothing if there is a place to review in it.
-    fn objective(&self) -> &str {
-        let objective = self
-            .about
-            .get("objective")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let is_clean = places_in_text(objective).next().is_none();
-        if is_clean { objective } else { "" }
-    }
-
-    /// Returns a name for its file, without an ending: when it began, the first words of its objective, and the beginning of its id.
-    pub(crate) fn stem(&self) -> String {
-        let text = |name| self.about.get(name).and_then(Value::as_str).unwrap_or_default();
-        let date = text("created_at").get(..DATE).unwrap_or_default();
-        let objective = self.objective().to_lowercase();
-        // Without markers of what was redacted.
-        let plain = objective
-            .split('[')
-            .map(|part| part.split_once(']').map_or(part, |(_, after)| after));
-        let plain = plain.collect::<Vec<_>>().join(" ");
-        let words = plain
-            .split(|letter: char| !letter.is_alphanumeric())
-            .filter(|word| !word.is_empty());
-        let id = text("session_id")
-            .chars()
-            .filter(|letter| letter.is_ascii_alphanumeric())
-            .take(SHORT_ID);
-        let id: String = id.collect();
-        let parts = std::iter::once(date).chain(words.take(MOST_WORDS)).map(|part| {
-            let end = part.floor_char_boundary(MOST_WORD);
-            &part[..end]
-        });
-        let parts: Vec<_> = parts
-            .chain([id.as_str()])
-            .filter(|part| !part.is_empty())
-            .collect();
-        if parts.is_empty() {
-            "session".into()
-        } else {
-            parts.join("-")
-        }
+    /// Returns the row of a place.
+    fn row_of(&self, place: &ReviewPlace) -> (&str, u64) {
+        let row = self.rows.get(place.row);
+        let file = row.map_or("", |row| row.file.as_str());
+        (file, row.and_then(|row| row.line).unwrap_or(place.line))
     }
 
     /// Returns the line of the manifest.
@@ -130,16 +152,11 @@ impl Entry {
     pub fn to_value(&self) -> Value {
         let mut fields = Object::new();
         fields.insert("rank", number_of(self.rank));
-        fields.insert("file", self.file(0));
-        if let Some(line) = self.line {
-            fields.insert("line", number_of(line));
-        }
-        let subagents = self.files.iter().skip(1).map(|file| file.as_str().into());
-        fields.insert("sha256", self.sha256.as_str());
-        fields.insert("subagents", subagents.collect::<Vec<Value>>());
-        let about = self.about.as_object().into_iter().flatten();
-        fields.extend(about.map(|(name, value)| (name.clone(), value.clone())));
-        fields.insert("objective", self.objective());
+        let mut rows = self.rows.iter().map(Row::fields);
+        fields.extend(rows.next().unwrap_or_default());
+        fields.insert("subagents", rows.map(Value::from).collect::<Vec<_>>());
+        fields.extend(self.about.clone());
+        fields.insert("objective", objective_of(&self.about));
         fields.insert("tokens", number_of(self.tokens));
         fields.insert("reason", self.reason.as_str());
         fields.insert("stands_for", number_of(self.stands_for));
@@ -147,17 +164,15 @@ impl Entry {
         fields.insert("success", success.map_or(Value::Null, Value::from));
         fields.insert("confidence", confidence.map_or(Value::Null, Value::from));
         fields.insert("outcome_from", self.outcome_from.map_or(Value::Null, Value::from));
-        if let Some(score) = self.quality_score {
-            fields.insert("quality_score", score);
-        }
         let redactions = self.redactions.iter();
         let redactions = redactions.map(|(kind, count)| (kind.as_str().into(), number_of(*count)));
         fields.insert("redactions", redactions.collect::<Object>());
         fields.insert("lines_left_out", number_of(self.lines_left_out));
         let review = self.review.iter().map(|place| {
+            let (file, line) = self.row_of(place);
             object([
-                ("file", self.file(place.file).into()),
-                ("line", number_of(place.line)),
+                ("file", file.into()),
+                ("line", number_of(line)),
                 ("field", place.place.path.as_str().into()),
             ])
         });
@@ -176,6 +191,15 @@ impl Manifest {
         lines
     }
 
+    /// Returns the words of the first new session in which nobody has to look at anything.
+    pub(crate) fn sample(&self) -> Option<&[String; 2]> {
+        let is_clear = |text: &String| !text.is_empty() && places_in_text(text).next().is_none();
+        let mut clear = self.entries.iter().filter(|entry| entry.review.is_empty());
+        clear
+            .find(|entry| entry.sample.iter().all(is_clear))
+            .map(|entry| &entry.sample)
+    }
+
     /// Returns how often each kind was redacted in the sessions that are new.
     #[must_use]
     pub fn redactions(&self) -> BTreeMap<String, u64> {
@@ -190,9 +214,9 @@ impl Manifest {
     pub fn review(&self) -> impl Iterator<Item = (String, &str)> {
         self.entries.iter().flat_map(|entry| {
             entry.review.iter().map(|place| {
-                let file = entry.file(place.file);
+                let (file, line) = entry.row_of(place);
                 let PlaceToReview { path, text, .. } = &place.place;
-                (format!("{file}:{} {path}", place.line), text.as_str())
+                (format!("{file}:{line} {path}"), text.as_str())
             })
         })
     }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_formats::{DEFAULT_LIMIT, FormatName};
-use knowledgepulse_json::{Value, parse_str, without_lone_surrogates};
+use knowledgepulse_formats::{DEFAULT_LIMIT, FormatName, date};
+use knowledgepulse_json::{Text, Value, parse_str, without_lone_surrogates};
 
 /// Returns the lines of a session file: of a JSON object its text, with the end of the line, and its value, and `None` of any other line.
 /// Blank lines are no lines. Of a file of several sessions of Hermes, only the one on this line.
@@ -24,38 +24,72 @@ pub(crate) fn records_of(
     })
 }
 
-/// Returns whether `datasets` recognises the records as a session of this format.
-pub(crate) fn is_loadable(format: FormatName, mut records: impl Iterator<Item = Value>) -> bool {
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).is_some();
-    let is_type = |value: &Value, types: &[&str]| {
-        let kind = value.get("type").and_then(Value::as_str);
-        kind.is_some_and(|kind| types.contains(&kind))
-    };
-    if format == FormatName::ClaudeCode {
-        return records.any(|value| {
-            let has_session = text(&value, "sessionId") || text(&value, "session_id");
-            is_type(&value, &["user", "assistant"]) && value.get("message").is_some() && has_session
-        });
+/// What the records of a file say of it.
+pub(crate) struct Shape {
+    format: FormatName,
+    count: u64,
+    /// Whether `datasets` takes the file for a session of the format.
+    is_recognised: bool,
+    /// Of Claude Code, the session that the records name, and whether they name others.
+    session: Option<Text>,
+    has_others: bool,
+    /// The last time that a record has.
+    time: Option<Text>,
+}
+
+impl Shape {
+    pub(crate) fn new(format: FormatName) -> Self {
+        Self {
+            format,
+            count: 0,
+            is_recognised: false,
+            session: None,
+            has_others: false,
+            time: None,
+        }
     }
-    let Some(first) = records.next() else {
-        return false;
-    };
-    match format {
-        FormatName::Codex => {
-            let types = ["session_meta", "turn_context", "response_item", "event_msg"];
-            is_type(&first, &types) && first.get("payload").is_some()
+
+    /// Takes the next record.
+    pub(crate) fn see(&mut self, record: &Value) {
+        let text = |name: &str| record.get(name).and_then(Value::as_text);
+        let is_type = |types: &[&str]| text("type").is_some_and(|kind| types.contains(&kind.as_str()));
+        self.count += 1;
+        self.time = text("timestamp").cloned().or(self.time.take());
+        if self.format == FormatName::ClaudeCode {
+            let Some(session) = text("sessionId").or(text("session_id")) else {
+                return;
+            };
+            self.is_recognised |= is_type(&["user", "assistant"]) && record.get("message").is_some();
+            self.has_others |= self.session.get_or_insert_with(|| session.clone()) != session;
+        } else if self.count == 1 {
+            self.is_recognised = match self.format {
+                FormatName::Codex => {
+                    let types = ["session_meta", "turn_context", "response_item", "event_msg"];
+                    is_type(&types) && record.get("payload").is_some()
+                }
+                FormatName::Pi => is_type(&["session"]),
+                FormatName::Droid => {
+                    let has_version = record.get("version").is_some_and(|version| !version.is_null());
+                    is_type(&["session_start"]) && text("cwd").is_some() && has_version
+                }
+                FormatName::Hermes => {
+                    let time = record.get("started_at").and_then(Value::as_number);
+                    time.is_some() && record.get("messages").and_then(Value::as_array).is_some()
+                }
+                _ => false,
+            };
         }
-        FormatName::Pi => is_type(&first, &["session"]),
-        FormatName::Droid => {
-            let has_version = first.get("version").is_some_and(|version| !version.is_null());
-            is_type(&first, &["session_start"]) && text(&first, "cwd") && has_version
-        }
-        FormatName::Hermes => {
-            let time = first.get("started_at").and_then(Value::as_number);
-            let messages = first.get("messages").and_then(Value::as_array);
-            records.next().is_none() && time.is_some() && messages.is_some()
-        }
-        _ => false,
+    }
+
+    /// Returns whether the file can be shared as it is: `datasets` recognises it, and it has one session.
+    pub(crate) fn is_loadable(&self) -> bool {
+        self.is_recognised && !self.has_others && (self.format != FormatName::Hermes || self.count == 1)
+    }
+
+    /// Returns when the session ended, in ISO 8601; null if that is not known.
+    pub(crate) fn ended_at(&self) -> Value {
+        let time = self.time.as_deref().and_then(date::parse);
+        time.map_or(Value::Null, |time| date::to_iso(time).into())
     }
 }
 

@@ -1,20 +1,28 @@
 //! One session: read, cleaned, and in the format that it is shared in.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
 
 use knowledgepulse_clean::{Cleaner, Finding, Identities, places_in_json};
 use knowledgepulse_formats::{
     FormatName,
     trace::{DEFAULT_CONFIDENCE, known_of},
 };
-use knowledgepulse_json::{Text, Value, object, parse_str};
+use knowledgepulse_json::{Object, Value, parse_str};
 
 use crate::{
-    Form, Session, SessionFile, Settings,
-    cleaned::{clean_json_text, clean_plain_text},
-    forms::{atif, facts::facts_of, messages, simple, unit::unit_of},
-    manifest::{Entry, Place},
-    native::{DOCUMENT, for_python, is_loadable, is_piece, leave_out_documents, records_of, session_id_of},
+    Form, Log, Session, Settings,
+    cleaned::clean_json_text,
+    forms::{
+        atif,
+        facts::{SAMPLE, facts_of},
+        messages, session_of, simple,
+        unit::unit_of,
+    },
+    manifest::{Entry, ReviewPlace, stem_of},
+    native::{DOCUMENT, Shape, for_python, is_piece, leave_out_documents, records_of, session_id_of},
 };
 
 /// The formats that `datasets` loads as they are.
@@ -29,115 +37,188 @@ const NATIVE: [FormatName; 5] = [
 /// The most characters of an objective in the manifest.
 const MOST_OBJECTIVE: usize = 200;
 
+/// The most characters of each side in the sample of the card.
+const MOST_SAMPLE: usize = 300;
+
 /// How many bytes count as a token.
 const BYTES_PER_TOKEN: u64 = 4;
 
-/// The most bytes of the name of a file.
-const MOST_NAME: usize = 100;
-
 /// A session that can be written.
 pub(crate) struct Ready {
-    /// The name of its file, without its ending.
-    pub stem: String,
-    /// Whether it is in its own format.
-    pub is_native: bool,
-    /// The names and clean texts of its files, the session first.
-    pub documents: Vec<(String, String)>,
-    /// Its line of the manifest, which does not name the files yet.
+    /// Its line of the manifest, which has no rows yet.
     pub entry: Entry,
+    /// The session, and then its sub-agents.
+    pub documents: Vec<Document>,
+    /// The sub-agents that are left out, each with the reason.
+    pub left_out: Vec<(String, Refusal)>,
 }
 
-/// Why a session is left out.
+/// A clean log: a file, or a line of one.
+pub(crate) struct Document {
+    /// The name of its file, without its ending.
+    pub stem: String,
+    pub text: String,
+    /// The `session_id` that its row has; of a unit its `id`.
+    pub session_id: Value,
+    /// Whether it is in its own format: all that its file has.
+    is_whole_file: bool,
+}
+
+/// Why a log is left out.
 type Refusal = String;
+
+/// A log that was read.
+struct ReadLog<'l> {
+    log: &'l Log<'l>,
+    trace: Value,
+    /// The text of its file, if it may be shared as it is.
+    text: Option<String>,
+    shape: Shape,
+    outcome: Option<(bool, f64)>,
+}
 
 struct Cleaning {
     cleaner: Cleaner,
     redactions: BTreeMap<String, u64>,
-    review: Vec<Place>,
+    review: Vec<ReviewPlace>,
+    lines_left_out: u64,
 }
 
-/// Reads and cleans a session.
+/// Reads and cleans a session with its sub-agents.
 ///
 /// # Errors
 /// Why it is left out.
 pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, Refusal> {
-    let trace = (session.trace)().map_err(|error| format!("it cannot be read: {error}"))?;
-    let outcome = session.outcome.or_else(|| outcome_of(&trace));
-    if settings.form == Form::Knowledgepulse && outcome.is_none() {
-        return Err("its outcome is not known".into());
+    let (mut names, mut identities) = (HashSet::new(), Identities::default());
+    let how = (settings.form, settings.identifiers);
+    let mut read = |log| ReadLog::read(log, how, &mut names, &mut identities);
+    let mut logs = vec![read(&session.log)?];
+    let mut left_out = Vec::new();
+    for log in &session.subagents {
+        match read(log) {
+            Ok(read) => logs.push(read),
+            Err(reason) => left_out.push((log.name.clone(), reason)),
+        }
     }
-    let texts = texts_of(session)?;
-    let identities = identities_of(session, &trace, &texts, settings.identifiers);
-    let subagents = session.files.iter().skip(1);
-    let subagents: Vec<_> = subagents
-        .map(|file| stem_of(&file.name, &identities, settings))
-        .collect();
     let mut cleaning = Cleaning {
         cleaner: (settings.cleaner)(),
         redactions: BTreeMap::new(),
         review: Vec::new(),
+        lines_left_out: 0,
     };
+    identities.finish();
     cleaning.cleaner.set_identities(identities);
-    let mut entry = Entry {
+    let mut about = Object::new();
+    let mut documents = Vec::with_capacity(logs.len());
+    let mut whole_files = HashSet::new();
+    let (told, outcome) = (session.log.outcome, logs[0].outcome);
+    for (at, read) in logs.into_iter().enumerate() {
+        let (name, format) = (&read.log.name, read.log.format);
+        // A file that is shared whole has all its logs.
+        if read.text.is_none() && whole_files.contains(name) {
+            continue;
+        }
+        let places = cleaning.review.len();
+        match cleaning.document(read, settings.form, documents.len()) {
+            Ok((document, found)) => {
+                if document.is_whole_file && format != FormatName::Hermes {
+                    whole_files.insert(name);
+                }
+                documents.push(document);
+                if at == 0 {
+                    about = found;
+                }
+            }
+            Err(reason) if at > 0 => {
+                cleaning.review.truncate(places);
+                left_out.push((name.clone(), reason));
+            }
+            Err(reason) => return Err(reason),
+        }
+    }
+    let sample = about.remove(SAMPLE).unwrap_or_default();
+    let bytes: usize = documents.iter().map(|document| document.text.len()).sum();
+    let entry = Entry {
         rank: session.rank,
         reason: session.reason.clone(),
         stands_for: session.stands_for,
         outcome,
-        outcome_from: outcome.map(|_| if session.outcome.is_some() { "user" } else { "log" }),
-        about: cleaning.about(&trace, session.format)?,
+        outcome_from: outcome.map(|_| if told.is_some() { "user" } else { "log" }),
+        about,
+        sample: [0, 1].map(|at| {
+            let text = sample.as_array().and_then(|texts| texts.get(at)?.as_str());
+            text.unwrap_or_default().chars().take(MOST_SAMPLE).collect()
+        }),
+        tokens: bytes as u64 / BYTES_PER_TOKEN,
+        redactions: cleaning.redactions,
+        review: cleaning.review,
+        lines_left_out: cleaning.lines_left_out,
         ..Entry::default()
     };
-    let stem = entry.stem();
-    let native = match settings.form {
-        Form::Native => cleaning.native(session, &texts)?,
-        _ => None,
-    };
-    drop(texts);
-    let is_native = native.is_some();
-    let documents = match native {
-        Some((documents, others)) => {
-            entry.lines_left_out = others;
-            let names = std::iter::once(stem.clone()).chain(subagents);
-            names.zip(documents).collect()
-        }
-        None => vec![(stem.clone(), cleaning.written(trace, settings.form, outcome)?)],
-    };
-    entry.review = cleaning.review;
-    if is_native
-        && let (Some((_, document)), Value::Object(about)) = (documents.first(), &mut entry.about)
-        && let Some(id) = session_id_of(document)
-    {
-        about.insert("session_id", id);
-    }
-    entry.redactions = cleaning.redactions;
-    let bytes: usize = documents.iter().map(|(_, text)| text.len()).sum();
-    entry.tokens = bytes as u64 / BYTES_PER_TOKEN;
     Ok(Ready {
-        stem,
-        is_native,
-        documents,
         entry,
+        documents,
+        left_out,
     })
 }
 
-/// Learns the identities of a session from its name, its files and its trace; none unless `identifiers` are replaced.
-pub(crate) fn identities_of(
-    session: &Session,
-    trace: &Value,
-    texts: &[String],
-    identifiers: bool,
-) -> Identities {
-    let mut identities = Identities::default();
-    if identifiers {
-        identities.learn_text(&session.name);
-        for text in texts {
-            let records = records_of(text, session.format, session.line).flatten();
-            records.for_each(|(_, value)| identities.learn_json(&value));
+impl<'l> ReadLog<'l> {
+    /// Reads a log, and learns who and where worked in it. The text of a file that holds several logs is read for the first of them: `names`
+    /// are those of the files that were read.
+    fn read(
+        log: &'l Log,
+        (form, identifiers): (Form, bool),
+        names: &mut HashSet<&'l str>,
+        identities: &mut Identities,
+    ) -> Result<Self, Refusal> {
+        let failed = |error| format!("it cannot be read: {error}");
+        let trace = (log.trace)().map_err(failed)?;
+        let outcome = log.outcome.or_else(|| outcome_of(&trace));
+        if form == Form::Knowledgepulse && outcome.is_none() {
+            return Err("its outcome is not known".into());
         }
-        identities.learn_json(trace);
-        identities.finish();
+        let is_needed = identifiers || form == Form::Native;
+        let text = log.text.as_ref().filter(|_| {
+            is_needed
+                && NATIVE.contains(&log.format)
+                && (names.insert(&log.name) || log.format == FormatName::Hermes)
+        });
+        let text = text.map(|read| read()).transpose().map_err(failed)?;
+        let mut shape = Shape::new(log.format);
+        if identifiers {
+            identities.learn_text(&log.name);
+            // The file has all that its traces have.
+            if !names.contains(log.name.as_str()) {
+                identities.learn_json(&trace);
+            }
+        }
+        let records = text
+            .iter()
+            .flat_map(|text| records_of(text, log.format, log.line));
+        for (_, value) in records.flatten() {
+            shape.see(&value);
+            if identifiers {
+                identities.learn_json(&value);
+            }
+        }
+        Ok(Self {
+            log,
+            trace,
+            text: text.filter(|_| form == Form::Native),
+            shape,
+            outcome,
+        })
     }
-    identities
+}
+
+/// Reads the trace of a log, and learns who and where worked in it, if `identifiers` are replaced.
+pub(crate) fn trace_of(log: &Log, identifiers: bool) -> Result<(Value, Identities), Refusal> {
+    let mut identities = Identities::default();
+    // No file is shared.
+    let how = (Form::Messages, identifiers);
+    let read = ReadLog::read(log, how, &mut HashSet::new(), &mut identities)?;
+    identities.finish();
+    Ok((read.trace, identities))
 }
 
 /// Returns how a session ended, if its trace tells that.
@@ -148,68 +229,24 @@ fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
     Some((success, confidence.unwrap_or(DEFAULT_CONFIDENCE)))
 }
 
-/// Reads the files of a session in its own format. Other formats are shared by their traces.
-pub(crate) fn texts_of(session: &Session) -> Result<Vec<String>, Refusal> {
-    let files = session.files.iter().filter(|_| NATIVE.contains(&session.format));
-    let read = |file: &SessionFile| (file.read)().map_err(|error| format!("it cannot be read: {error}"));
-    files.map(read).collect()
-}
-
-/// Returns a name for a file in the folder, without what is redacted and without its ending.
-fn stem_of(name: &str, identities: &Identities, settings: &Settings) -> String {
-    let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    let mut stem = name;
-    while let Some((before, ending)) = stem.rsplit_once('.')
-        && !before.is_empty()
-        && ["jsonl", "json", "gz", "zst", "db", "md"].contains(&ending)
-    {
-        stem = before;
-    }
-    let stem = identities.clean_name(stem);
-    let clean = clean_plain_text(&mut (settings.cleaner)(), &stem).text;
-    let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let parts = clean
-        .split(|letter| !is_of_name(letter))
-        .map(|part| part.trim_matches('-'));
-    let parts = parts.filter(|part| !part.is_empty());
-    let mut name = parts.collect::<Vec<_>>().join("-");
-    name.truncate(name.floor_char_boundary(MOST_NAME));
-    let name = name.trim_matches(['-', '.']);
-    let first = name.split('.').next().unwrap_or_default().to_lowercase();
-    match name {
-        "" => "session".into(),
-        _ if is_device(&first) => format!("session-{name}"),
-        _ => name.to_owned(),
-    }
-}
-
-/// Returns whether Windows takes a name in small letters for a device, whatever its ending.
-fn is_device(name: &str) -> bool {
-    let numbered = ["com", "lpt"].iter().find_map(|device| name.strip_prefix(device));
-    let is_number = |rest: &str| rest.chars().count() == 1 && rest.starts_with(|c: char| c.is_numeric());
-    ["con", "prn", "aux", "nul", "conin$", "conout$"].contains(&name) || numbered.is_some_and(is_number)
-}
-
 impl Cleaning {
-    /// Returns what the manifest says of a session.
-    fn about(&mut self, trace: &Value, format: FormatName) -> Result<Value, Refusal> {
-        let field = |path: &[&str]| trace.at(path).cloned().unwrap_or_default();
-        let mut about = object([
-            ("id", field(&["id"])),
-            ("agent", format.name().into()),
-            ("created_at", field(&["metadata", "created_at"])),
-            ("objective", field(&["task", "objective"])),
-        ]);
-        if let Value::Object(about) = &mut about {
-            about.extend(facts_of(trace));
-        }
-        let (mut about, _) = self.clean(&about)?;
-        if let Value::Object(fields) = &mut about {
-            let objective = fields.get("objective").and_then(Value::as_text);
-            let objective = objective.map(Text::as_str).unwrap_or_default();
-            let short: String = objective.chars().take(MOST_OBJECTIVE).collect();
-            fields.insert("objective", short);
-        }
+    /// Returns what the manifest says of a log.
+    fn about(&mut self, read: &ReadLog) -> Result<Object, Refusal> {
+        let field = |path: &[&str]| read.trace.at(path).cloned().unwrap_or_default();
+        let mut about = Object::new();
+        about.insert("id", field(&["id"]));
+        about.insert("agent", read.log.format.name());
+        about.insert("created_at", field(&["metadata", "created_at"]));
+        about.insert("ended_at", read.shape.ended_at());
+        about.insert("objective", field(&["task", "objective"]));
+        about.extend(facts_of(&read.trace));
+        let (about, _) = self.clean(&about.into())?;
+        let Value::Object(mut about) = about else {
+            return Ok(Object::new());
+        };
+        let objective = about.get("objective").and_then(Value::as_str).unwrap_or_default();
+        let short: String = objective.chars().take(MOST_OBJECTIVE).collect();
+        about.insert("objective", short);
         Ok(about)
     }
 
@@ -220,67 +257,76 @@ impl Cleaning {
         Ok((clean.map_err(|error| error.to_string())?, found))
     }
 
-    fn count(&mut self, kind: String) {
-        *self.redactions.entry(kind).or_default() += 1;
+    fn count(&mut self, found: impl IntoIterator<Item = Finding>) {
+        for finding in found {
+            *self.redactions.entry(finding.name).or_default() += 1;
+        }
     }
 
-    /// Returns the clean texts of a session's own files, and how many of its lines are left out: those that are no JSON objects, and pieces
-    /// of messages that follow whole. `None` if `datasets` does not load it.
+    /// Returns a log as it is shared, and what the manifest says of it.
+    fn document(&mut self, read: ReadLog, form: Form, row: usize) -> Result<(Document, Object), Refusal> {
+        let about = self.about(&read)?;
+        let native = read.text.filter(|_| read.shape.is_loadable());
+        let is_whole_file = native.is_some();
+        let (text, session_id) = if let Some(text) = native {
+            let text = self.native(read.log, &text, row)?;
+            let session_id = session_id_of(&text).unwrap_or_default();
+            (text, session_id)
+        } else {
+            self.written(read.trace, form, read.outcome, row)?
+        };
+        let document = Document {
+            stem: stem_of(&about),
+            text,
+            session_id,
+            is_whole_file,
+        };
+        Ok((document, about))
+    }
+
+    /// Returns the clean text of a file. Lines that are no JSON objects, and pieces of messages that follow whole, are left out.
     ///
     /// # Errors
     /// If a record is nested too deeply to be cleaned.
-    fn native(&mut self, session: &Session, texts: &[String]) -> Result<Option<(Vec<String>, u64)>, Refusal> {
-        let (mut documents, mut others) = (Vec::new(), 0);
-        for (at, text) in texts.iter().enumerate() {
-            let line = session.line.filter(|_| at == 0);
-            let records = || records_of(text, session.format, line);
-            if at == 0 && !is_loadable(session.format, records().flatten().map(|(_, value)| value)) {
-                return Ok(None);
+    fn native(&mut self, log: &Log, text: &str, row: usize) -> Result<String, Refusal> {
+        let mut document = String::with_capacity(text.len());
+        let mut line = 0;
+        for record in records_of(text, log.format, log.line) {
+            let Some((text, mut value)) = record.filter(|(_, value)| !is_piece(value)) else {
+                self.lines_left_out += 1;
+                continue;
+            };
+            let mut text = Cow::Borrowed(text);
+            let count = leave_out_documents(&mut value, false);
+            if count > 0 {
+                text = Cow::Owned(value.to_json() + "\n");
+                *self.redactions.entry(DOCUMENT.into()).or_default() += count;
             }
-            let mut document = String::with_capacity(text.len());
-            let mut line = 0;
-            for record in records() {
-                let Some((text, mut value)) = record.filter(|(_, value)| !is_piece(value)) else {
-                    others += 1;
-                    continue;
-                };
-                let mut text = Cow::Borrowed(text);
-                let count = leave_out_documents(&mut value, false);
-                if count > 0 {
-                    text = Cow::Owned(value.to_json() + "\n");
-                    *self.redactions.entry(DOCUMENT.into()).or_default() += count;
-                }
-                let clean =
-                    clean_json_text(&mut self.cleaner, &text, &value).map_err(|error| error.to_string())?;
-                line += 1;
-                let to_look_at = |place| Place {
-                    file: at,
-                    line,
-                    place,
-                };
-                self.review.extend(clean.review.into_iter().map(to_look_at));
-                for (_, finding) in clean.found {
-                    self.count(finding.name);
-                }
-                document.push_str(&for_python(&clean.text));
-            }
-            documents.push(document);
+            let clean =
+                clean_json_text(&mut self.cleaner, &text, &value).map_err(|error| error.to_string())?;
+            line += 1;
+            let places = clean.review.into_iter();
+            self.review
+                .extend(places.map(|place| ReviewPlace { row, line, place }));
+            self.count(clean.found.into_iter().map(|(_, finding)| finding));
+            document.push_str(&for_python(&clean.text));
         }
-        Ok((!documents.is_empty()).then_some((documents, others)))
+        Ok(document)
     }
 
-    /// Returns a trace in the format that it is shared in.
+    /// Returns a trace in the format that it is shared in, and the `session_id` of its row.
     fn written(
         &mut self,
         mut trace: Value,
         form: Form,
         outcome: Option<(bool, f64)>,
-    ) -> Result<String, Refusal> {
+        row: usize,
+    ) -> Result<(String, Value), Refusal> {
         if let Value::Object(trace) = &mut trace {
             trace.remove("knowledge_graph_delta");
         }
         let (trace, found) = self.clean(&trace)?;
-        found.into_iter().for_each(|finding| self.count(finding.name));
+        self.count(found);
         let text = match (form, outcome) {
             (Form::Native, _) => simple::write(&trace),
             (Form::Messages, _) => messages::write(&trace, outcome),
@@ -289,15 +335,16 @@ impl Cleaning {
             (Form::Knowledgepulse, None) => return Err("its outcome is not known".into()),
         };
         let text = for_python(&text).into_owned();
-        let values: Vec<Value> = match parse_str(&text) {
-            Ok(value) => vec![value],
-            Err(_) => text.lines().filter_map(|line| parse_str(line).ok()).collect(),
-        };
-        for (line, value) in (1..).zip(&values) {
-            let places = places_in_json(value).into_iter();
+        for (line, text) in (1..).zip(text.lines()) {
+            let value = parse_str(text).unwrap_or_default();
+            let places = places_in_json(&value).into_iter();
             self.review
-                .extend(places.map(|place| Place { file: 0, line, place }));
+                .extend(places.map(|place| ReviewPlace { row, line, place }));
         }
-        Ok(text)
+        let session_id = match form {
+            Form::Knowledgepulse => trace.get("id").cloned().unwrap_or_default(),
+            _ => session_of(&trace).into(),
+        };
+        Ok((text, session_id))
     }
 }

@@ -148,7 +148,7 @@ impl Set {
     pub fn new_among<'s>(&self, sessions: Vec<Session<'s>>) -> Vec<Session<'s>> {
         let mut last = self.last_rank();
         let place = |mut session: Session<'s>| {
-            let trace = (session.trace)().unwrap_or_default();
+            let trace = (session.log.trace)().unwrap_or_default();
             let steps = trace
                 .get("steps")
                 .and_then(Value::as_array)
@@ -203,17 +203,28 @@ impl Set {
     }
 }
 
+/// Returns the number of times that a value says; 0 if it is no number.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A count.
-pub(crate) fn rank_of(line: &Value) -> u64 {
-    line.get("rank").and_then(Value::as_number).unwrap_or_default() as u64
+pub(crate) fn count_of(value: &Value) -> u64 {
+    value.as_number().unwrap_or_default() as u64
 }
 
-/// Returns the files of a line of a manifest: that of the session, and then those of its sub-agents.
+pub(crate) fn rank_of(line: &Value) -> u64 {
+    line.get("rank").map_or(0, count_of)
+}
+
+/// Returns the rows of a line of a manifest: the session, and then its sub-agents.
+pub(crate) fn rows_of(line: &Value) -> impl Iterator<Item = &Value> {
+    let subagents = line.get("subagents").and_then(Value::as_array);
+    std::iter::once(line).chain(subagents.unwrap_or_default())
+}
+
+/// Returns the files of the rows of a line.
 pub(crate) fn files_of(line: &Value) -> impl Iterator<Item = &str> {
-    let subagents = line
-        .get("subagents")
-        .and_then(Value::as_array)
-        .unwrap_or_default();
-    let subagents = subagents.iter().filter_map(Value::as_str);
-    text(line, "file").into_iter().chain(subagents)
+    rows_of(line).filter_map(|row| text(row, "file"))
+}
+
+/// Returns the number of a row in the file that has all sessions.
+pub(crate) fn line_of(row: &Value) -> Option<u64> {
+    row.get("line").map(count_of)
 }

@@ -6,9 +6,9 @@ use knowledgepulse_clean::{Cleaner, PlaceToReview, places_in_json};
 use knowledgepulse_json::{Object, Value};
 
 use crate::{
-    Session,
-    forms::facts::facts_of,
-    session::{identities_of, texts_of},
+    Log,
+    forms::facts::{SAMPLE, facts_of},
+    session::trace_of,
 };
 
 /// A session that is shown.
@@ -24,16 +24,16 @@ pub struct Shown {
     pub review: Vec<PlaceToReview>,
 }
 
-/// Reads and cleans a session. `cleaner` is `None` for its original text, and `identifiers` as in [`crate::Settings`].
+/// Reads and cleans a log. `cleaner` is `None` for its original text, and `identifiers` as in [`crate::Settings`].
 ///
 /// # Errors
 /// Why it cannot be read or cleaned.
-pub fn shown(session: &Session, cleaner: Option<Cleaner>, identifiers: bool) -> Result<Shown, String> {
-    let mut trace = (session.trace)().map_err(|error| format!("it cannot be read: {error}"))?;
+pub fn shown(log: &Log, cleaner: Option<Cleaner>, identifiers: bool) -> Result<Shown, String> {
+    let (mut trace, identities) = trace_of(log, identifiers && cleaner.is_some())?;
     leave_out_repetitions(&mut trace);
     let mut redactions = BTreeMap::new();
     if let Some(mut cleaner) = cleaner {
-        cleaner.set_identities(identities_of(session, &trace, &texts_of(session)?, identifiers));
+        cleaner.set_identities(identities);
         let clean = cleaner.clean_json(&trace);
         for finding in cleaner.take_findings() {
             if !finding.path.starts_with(".metadata") {
@@ -44,8 +44,10 @@ pub fn shown(session: &Session, cleaner: Option<Cleaner>, identifiers: bool) -> 
     }
     let review = ["task", "steps"].into_iter().filter_map(|part| trace.get(part));
     let review = review.flat_map(places_in_json).collect();
+    let mut about = facts_of(&trace);
+    about.remove(SAMPLE);
     Ok(Shown {
-        about: facts_of(&trace),
+        about,
         trace,
         redactions,
         review,

@@ -20,9 +20,8 @@ use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOption
 use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_score::engine::Engine;
 use knowledgepulse_share::{
-    CARD, Files, Folder, FolderError, Form, MANIFEST, Manifest, Published, Quality, Session, SessionFile,
-    Set, Settings, ShareError, Zip, share,
-    sources::{self, Shared, SourceError},
+    CARD, Files, Folder, FolderError, Form, Log, MANIFEST, Manifest, Published, Quality, Session, Set,
+    Settings, ShareError, Zip, logs, share,
 };
 use rawzip::ZipArchive;
 
@@ -70,15 +69,15 @@ fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
     let session = |((format, line, trace), rank): ((FormatName, Option<u64>, Value), u64)| {
         let text = text.to_owned();
         Session {
-            name: name.into(),
-            files: vec![SessionFile {
+            log: Log {
                 name: name.into(),
-                read: Box::new(move || Ok(text.clone())),
-            }],
-            line,
-            format,
-            trace: Box::new(move || Ok(trace.clone())),
-            outcome: None,
+                text: Some(Box::new(move || Ok(text.clone()))),
+                line,
+                format,
+                trace: Box::new(move || Ok(trace.clone())),
+                outcome: None,
+            },
+            subagents: Vec::new(),
             rank,
             reason: "coverage".into(),
             stands_for: 3,
@@ -196,47 +195,46 @@ fn share_leaves_out_a_session_that_is_nested_too_deeply() {
 
 #[test]
 fn share_names_no_file_like_a_device_of_windows() {
-    for (name, file) in [
-        ("con.jsonl", "session-con"),
-        ("NUL.x.jsonl", "session-NUL.x"),
-        ("console.jsonl", "console"),
-    ] {
-        let mut sessions = sessions_of("s.jsonl", CLAUDE);
-        sessions[0].files.push(self::file(name, CLAUDE));
-        let (_, manifest) = shared_as(&sessions, Form::Native, ALL);
-        let subagent = &manifest.entries[0].files[1];
-        assert!(
-            subagent.ends_with(&format!("/subagents/{file}.jsonl")),
-            "{subagent}"
-        );
-    }
+    let trace = r#"{"@type":"ReasoningTrace","metadata":{"success":true},"task":{"objective":"con"},"steps":[{"type":"thought","content":"NUL"}],"outcome":{"confidence":0.5}}"#;
+    let (_, manifest) = shared("t.jsonl", trace);
+    assert_eq!(manifest.entries[0].rows[0].file, "sessions/session-con.jsonl");
 }
 
 #[cfg(unix)]
 #[test]
-fn subagents_are_regular_files_that_name_a_session() {
+fn add_subagents_adds_regular_files_that_name_a_session_in_its_folder_and_beside_it() {
     use std::os::unix::{fs::symlink, net::UnixListener};
     let home = tempfile::tempdir().unwrap();
     let path = |name: &str| home.path().join(name);
-    fs::write(path("s.jsonl"), CLAUDE).unwrap();
     fs::create_dir_all(path("s/subagents")).unwrap();
-    fs::write(path("private.jsonl"), CLAUDE).unwrap();
-    fs::write(path("s/subagents/agent-1.jsonl"), CLAUDE).unwrap();
+    let named = "{\"sessionId\":\"s\"}\n";
+    for name in [
+        "s.jsonl",
+        "private.jsonl",
+        "s/subagents/agent-1.jsonl",
+        "agent-6.jsonl",
+    ] {
+        fs::write(path(name), named).unwrap();
+    }
     fs::write(path("s/subagents/agent-2.jsonl"), "{\"private\":1}\n").unwrap();
+    fs::write(path("agent-7.jsonl"), "{\"sessionId\":\"other\"}\n").unwrap();
     symlink(path("private.jsonl"), path("s/subagents/agent-3.jsonl")).unwrap();
     symlink("/dev/zero", path("s/subagents/agent-4.jsonl")).unwrap();
     let _socket = UnixListener::bind(path("s/subagents/agent-5.jsonl")).unwrap();
-    let files_of = |name: &str| {
-        let source = path(name).display().to_string();
-        let sources = sources::Sources::of(std::slice::from_ref(&source), |path| fs::read_to_string(path));
-        let files = sources.session_of(&source, FormatName::ClaudeCode);
-        let name_of = |file: &SessionFile| Path::new(&file.name).file_name().unwrap().display().to_string();
-        files.iter().map(name_of).collect::<Vec<_>>()
+    let with_subagents = |name: &str| {
+        let mut files = vec![path(name).display().to_string()];
+        logs::add_subagents(&mut files);
+        let folder = format!("{}/", home.path().display());
+        files
+            .iter()
+            .map(|file| file.replace(&folder, ""))
+            .collect::<Vec<_>>()
     };
-    assert_eq!(files_of("s.jsonl"), ["s.jsonl", "agent-1.jsonl"]);
-    fs::write(path("t.jsonl"), CLAUDE).unwrap();
+    let expected = ["s.jsonl", "agent-6.jsonl", "s/subagents/agent-1.jsonl"];
+    assert_eq!(with_subagents("s.jsonl"), expected);
+    fs::write(path("t.jsonl"), named).unwrap();
     symlink(path("s"), path("t")).unwrap();
-    assert_eq!(files_of("t.jsonl"), ["t.jsonl"]);
+    assert_eq!(with_subagents("t.jsonl"), ["t.jsonl"]);
 }
 
 #[test]
@@ -348,42 +346,72 @@ fn share_converts_sessions_that_datasets_does_not_recognise() {
     assert!(converted.contains(r#""harness":"droid""#), "{converted}");
 }
 
-fn file<'s>(name: &str, text: &'s str) -> SessionFile<'s> {
-    SessionFile {
-        name: name.into(),
-        read: Box::new(|| Ok(text.into())),
+/// Returns a session of Claude Code with a sub-agent in a file of its own, and one in its own file.
+fn session_with_subagents() -> Vec<Session<'static>> {
+    let of_subagent = |id: &str| {
+        let fields = format!("\"isSidechain\":true,\"agentId\":\"{id}\",\"uuid\":\"{id}-");
+        CLAUDE
+            .replace("\"uuid\":\"", &fields)
+            .replace("\"parentUuid\":\"", &format!("\"parentUuid\":\"{id}-"))
+            .replace("Mail caf", &format!("Task {id}: mail caf"))
+    };
+    let text = CLAUDE.rsplit_once('\n').unwrap().0.to_owned() + "\n" + &of_subagent("within");
+    let mut sessions = sessions_of("s.jsonl", &text);
+    assert_eq!(sessions.len(), 2);
+    let within = sessions.pop().unwrap();
+    let mut beside = sessions_of("s/subagents/agent-beside.jsonl", &of_subagent("beside"));
+    sessions[0].subagents = vec![within.log, beside.pop().unwrap().log];
+    sessions
+}
+
+#[test]
+fn share_gives_each_subagent_a_row_that_the_manifest_names() {
+    for form in Form::ALL {
+        let mut sessions = session_with_subagents();
+        let session = &mut sessions[0];
+        let logs = std::iter::once(&mut session.log).chain(&mut session.subagents);
+        logs.for_each(|log| log.outcome = Some((true, 0.9)));
+        let (shelf, manifest) = shared_as(&sessions, *form, ALL);
+        assert_eq!(manifest.left_out, []);
+        let line = parse_str(shelf.files[MANIFEST].trim()).unwrap();
+        let rows: Vec<&Value> = std::iter::once(&line)
+            .chain(line.get("subagents").unwrap().as_array().unwrap())
+            .collect();
+        // In its own format the file has one of them.
+        assert_eq!(rows.len(), if *form == Form::Native { 2 } else { 3 }, "{form:?}");
+        for (at, row) in rows.iter().enumerate() {
+            let [file, id] = ["file", "session_id"].map(|name| row.get(name).unwrap().as_str().unwrap());
+            let text = &shelf.files[file];
+            let text = match row.get("line").and_then(Value::as_number) {
+                Some(line) => text.lines().nth(line as usize - 1).unwrap(),
+                None => {
+                    assert_eq!(at > 0, file.contains("/subagents/2026-10-01-task-"), "{file}");
+                    text
+                }
+            };
+            assert!(text.contains(&format!("\"{id}\"")), "{form:?} {id}: {text}");
+            let is_of_subagent = text.contains("Task ");
+            assert!(is_of_subagent == (at > 0) || *form == Form::Native, "{text}");
+        }
+        let count = format!("1 session, {} with sub-agents, each a row", rows.len());
+        assert!(shelf.files[CARD].contains(&count), "{}", shelf.files[CARD]);
     }
 }
 
 #[test]
-fn share_writes_subagents_into_the_folder_of_their_session_and_once() {
-    let subagent = CLAUDE.replace("\"uuid\"", "\"isSidechain\":true,\"agentId\":\"x\",\"uuid\"");
-    // The sub-agent was chosen before its session.
-    let mut sessions = sessions_of("s/subagents/agent-zorblax.jsonl", &subagent);
-    assert_eq!(sessions.len(), 1);
-    let mut main = sessions_of("s.jsonl", CLAUDE);
-    main[0]
-        .files
-        .push(file("s/subagents/agent-zorblax.jsonl", &subagent));
-    main[0].rank = 2;
-    sessions.append(&mut main);
+fn share_converts_a_file_with_several_sessions() {
+    let other = CLAUDE
+        .replace("5b1f6e0a", "6c206f1b")
+        .replace("\"uuid\":\"", "\"uuid\":\"b")
+        .replace("\"parentUuid\":\"", "\"parentUuid\":\"b");
+    let text = CLAUDE.rsplit_once('\n').unwrap().0.to_owned() + "\n" + &other;
+    let mut sessions = sessions_of("s.jsonl", &text);
+    assert_eq!(sessions.len(), 2);
+    sessions.truncate(1);
     let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
-    let names: Vec<_> = shelf
-        .files
-        .keys()
-        .filter(|name| name.starts_with("sessions/"))
-        .collect();
-    let stem = names[0].trim_end_matches(".jsonl");
-    assert_eq!(
-        names,
-        [
-            &format!("{stem}.jsonl"),
-            &format!("{stem}/subagents/agent-user-1.jsonl")
-        ]
-    );
-    let files: Vec<_> = manifest.entries.iter().map(|entry| entry.files.clone()).collect();
-    assert_eq!(files[0], [names[1].clone()]);
-    assert_eq!(files[1], [names[0].clone(), names[1].clone()]);
+    // The other one was not chosen.
+    assert!(only(&shelf).starts_with(r#"{"type":"session","version":3,"#));
+    assert_eq!(manifest.entries[0].rows.len(), 1);
 }
 
 #[test]
@@ -391,7 +419,7 @@ fn share_names_files_by_date_objective_and_id_and_no_two_alike() {
     let mut sessions = sessions_of("a/events.jsonl", CLAUDE);
     sessions.append(&mut sessions_of("b/Events.jsonl", CLAUDE));
     let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
-    let names: Vec<_> = manifest.entries.iter().map(|entry| &entry.files[0]).collect();
+    let names: Vec<_> = manifest.entries.iter().map(|entry| &entry.rows[0].file).collect();
     let start = "sessions/2026-10-01-mail-café-to-1-50-";
     assert!(names[0].starts_with(start), "{names:?}");
     assert_eq!(*names[1], names[0].replace(".jsonl", "-2.jsonl"));
@@ -406,7 +434,7 @@ fn share_writes_units_of_known_outcome_only_and_counts_the_others() {
         manifest.left_out,
         [("a.jsonl".into(), "its outcome is not known".into())]
     );
-    sessions[0].outcome = Some((true, 0.9));
+    sessions[0].log.outcome = Some((true, 0.9));
     let (shelf, manifest) = shared_as(&sessions, Form::Knowledgepulse, ALL);
     assert_eq!(manifest.left_out, []);
     let unit = parse_str(shelf.files["units.jsonl"].trim()).unwrap();
@@ -459,7 +487,7 @@ fn share_scores_units_against_those_before_them_and_keeps_scores_that_traces_bri
     let in_manifest: Vec<_> = manifest
         .entries
         .iter()
-        .filter_map(|entry| entry.quality_score)
+        .filter_map(|entry| entry.rows[0].quality_score)
         .collect();
     assert_eq!(in_manifest, written);
 }
@@ -591,11 +619,11 @@ fn share_writes_every_recording_so_that_it_is_read_as_the_same_trace() {
         let mut count = 0;
         for (name, text) in recordings() {
             for session in sessions_of(&name, &text) {
-                let before = (session.trace)().unwrap();
+                let before = (session.log.trace)().unwrap();
                 // One of the recordings has calls, to which its results come later than other words.
                 let (shelf, manifest) = shared_as(&[session], form, nothing);
                 assert_eq!(manifest.left_out, []);
-                let file = &manifest.entries[0].files[0];
+                let file = &manifest.entries[0].rows[0].file;
                 let after = read(file, &shelf.files[file]);
                 let is_same = |(_, _, after): &(FormatName, Option<u64>, Value)| match form {
                     Form::Messages => told_by_turns(after) == told_by_turns(&before),
@@ -717,7 +745,7 @@ fn session(number: u32, turns: u32) -> Vec<Session<'static>> {
         &format!("s{number}.jsonl"),
         &(0..turns).map(turn).collect::<String>(),
     );
-    sessions[0].outcome = Some((true, 0.9));
+    sessions[0].log.outcome = Some((true, 0.9));
     sessions
 }
 
@@ -958,86 +986,12 @@ fn set_finds_sessions_by_the_log_and_by_the_trace() {
 }
 
 #[test]
-fn sessions_of_takes_traces_and_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("5b1f6e0a.jsonl");
-    fs::write(&path, CLAUDE).unwrap();
-    let file = path.display().to_string();
-    let trace = (sessions_of(&file, CLAUDE)[0].trace)().unwrap();
-    let invalid = parse_str(r#"{"task":{"objective":"o"},"steps":7}"#).unwrap();
-    let given = vec![Shared::File(file), Shared::Trace(trace), Shared::Trace(invalid)];
-    let sessions = sources::sessions_of(given).unwrap();
-    let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
-    assert_eq!(manifest.entries.len(), 2);
-    let reason = "it cannot be read: trace.steps must be an array, got number";
-    assert_eq!(manifest.left_out, [("trace-3".to_owned(), reason.to_owned())]);
-    assert!(shelf.files[&manifest.entries[0].files[0]].starts_with(r#"{"type":"summary""#));
-    let second = &manifest.entries[1].files[0];
-    assert!(shelf.files[second].starts_with(r#"{"type":"session""#));
-}
-
-#[test]
-fn sessions_of_refuses_files_without_a_session() {
-    let folder = tempfile::tempdir().unwrap();
-    let refusal = |name: &str, bytes: &[u8]| {
-        let path = folder.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        let file = Shared::File(path.display().to_string());
-        sources::sessions_of(vec![file]).err().unwrap()
-    };
-    assert!(matches!(
-        refusal("notes", b"Buy milk.\n"),
-        SourceError::NoSession(_)
-    ));
-    assert!(matches!(
-        refusal("gzip", b"\x1f\x8b\x08\xff"),
-        SourceError::NoText(_)
-    ));
-    let none = vec![Shared::File(folder.path().join("none").display().to_string())];
-    assert!(matches!(
-        sources::sessions_of(none).err().unwrap(),
-        SourceError::Read(_, error) if error.kind() == io::ErrorKind::NotFound
-    ));
-}
-
-#[test]
-fn session_of_finds_the_subagents_of_claude_code_in_its_folder_and_beside_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::create_dir_all(path("s1/subagents")).unwrap();
-    for name in [
-        "s1.jsonl",
-        "s1/subagents/agent-a.jsonl",
-        "agent-b.jsonl",
-        "agent-c.jsonl",
-        "s2.jsonl",
-    ] {
-        let session = if name == "agent-c.jsonl" { "s3" } else { "s1" };
-        fs::write(path(name), format!("{{\"sessionId\":\"{session}\"}}\n")).unwrap();
-    }
-    let inputs = ["s1.jsonl", "s2.jsonl"].map(|name| path(name).display().to_string());
-    let sources = sources::Sources::of(&inputs, |path| fs::read_to_string(path));
-    let names = |input: &str| {
-        let files = sources.session_of(input, FormatName::ClaudeCode).into_iter();
-        files
-            .map(|file| file.name.replace(&folder.path().display().to_string(), ""))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(
-        names(&inputs[0]),
-        ["/s1.jsonl", "/s1/subagents/agent-a.jsonl", "/agent-b.jsonl"]
-    );
-    assert_eq!(names(&inputs[1]), ["/s2.jsonl"]);
-}
-
-#[test]
-fn session_of_a_database_has_no_files_whatever_its_name_is() {
+fn text_of_a_database_is_nothing_whatever_its_name_is() {
     let folder = tempfile::tempdir().unwrap();
     let name = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let paths = [name("state.sqlite3"), name("kept.db")];
     fs::write(&paths[0], b"SQLite format 3\0and more").unwrap();
     fs::write(&paths[1], "{\"type\":\"session\"}\n").unwrap();
-    let sources = sources::Sources::of(&paths, |path| fs::read_to_string(path));
-    let files = paths.map(|path| sources.session_of(&path, FormatName::Pi).len());
-    assert_eq!(files, [0, 1]);
+    let files = logs::WholeFiles::of(&paths);
+    assert_eq!(paths.map(|path| files.text_of(&path).is_some()), [false, true]);
 }

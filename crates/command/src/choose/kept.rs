@@ -4,6 +4,7 @@
 use std::{
     fs::File,
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
+    sync::{Mutex, PoisonError},
 };
 
 use knowledgepulse_os::temporary;
@@ -12,7 +13,7 @@ use crate::error::{Failure, Result, reason_of};
 
 /// The texts, in the order in which they were added.
 pub(crate) struct Kept {
-    file: BufWriter<File>,
+    file: Mutex<BufWriter<File>>,
     /// Where each text begins, and where the next one will.
     starts: Vec<u64>,
 }
@@ -22,34 +23,31 @@ impl Kept {
     pub(crate) fn new() -> Result<Self> {
         let file = temporary::unnamed().map_err(|error| cannot_keep(&error))?;
         Ok(Self {
-            file: BufWriter::new(file),
+            file: Mutex::new(BufWriter::new(file)),
             starts: vec![0],
         })
     }
 
-    /// Adds a text.
-    pub(crate) fn add(&mut self, text: &str) -> Result<()> {
+    /// Adds a text, and returns its index.
+    pub(crate) fn add(&mut self, text: &str) -> Result<usize> {
         let start = self.starts.last().copied().unwrap_or_default();
         self.starts.push(start + text.len() as u64);
-        self.file
-            .write_all(text.as_bytes())
-            .map_err(|error| cannot_keep(&error))
+        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(text.as_bytes())
+            .map_err(|error| cannot_keep(&error))?;
+        Ok(self.starts.len() - 2)
     }
 
-    /// Returns how many texts there are.
-    pub(crate) fn len(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    /// Reads a text back by its index.
-    pub(crate) fn get(&mut self, index: usize) -> Result<String> {
+    /// Reads a text back by its index, on any thread.
+    pub(crate) fn get(&self, index: usize) -> Result<String> {
         let (start, end) = (self.starts[index], self.starts[index + 1]);
         self.read(start, end - start).map_err(|error| cannot_keep(&error))
     }
 
-    fn read(&mut self, start: u64, length: u64) -> io::Result<String> {
-        self.file.flush()?;
-        let mut file = self.file.get_ref();
+    fn read(&self, start: u64, length: u64) -> io::Result<String> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.flush()?;
+        let mut file = file.get_ref();
         file.seek(SeekFrom::Start(start))?;
         let mut text = String::new();
         file.take(length).read_to_string(&mut text)?;

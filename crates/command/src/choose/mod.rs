@@ -5,12 +5,7 @@ pub(crate) mod kept;
 pub(crate) mod known;
 pub(crate) mod labels;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::Path,
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
 
 use clap::Args;
 use knowledgepulse_error::Error;
@@ -45,7 +40,7 @@ use crate::{
     read::{Inputs, Seen, Sink, read},
     score::{
         Facts, Finished, Preparation, Prepared, Scoring, load_embedder,
-        scored::{Place, Scored},
+        scored::{Place, RunInfo, Scored},
     },
     show::{messages::Messages, metadata::set_metadata, summary::Summary, values::list},
 };
@@ -111,14 +106,14 @@ pub(crate) struct Beside {
     with_subagents: bool,
     /// Whether the set ends where the others are copies.
     only_new: bool,
-    /// By the lines of the folder's manifest, the sessions that have grown since, and the places of their JSON.
+    /// By the lines of the folder's manifest, the sessions that have grown since, and the places of their JSON among `texts`.
     pub grown: BTreeMap<usize, (Scored, usize)>,
-    pub grown_texts: Kept,
+    /// The sessions of sub-agents, in the same way.
+    pub subagents: Vec<(Scored, usize)>,
+    pub texts: Kept,
     /// How many sessions are in a set, and how many of the folder were removed.
     pub published: u64,
     pub removed: u64,
-    /// How many sessions of sub-agents are no candidates.
-    pub subagents: u64,
 }
 
 impl Beside {
@@ -129,10 +124,10 @@ impl Beside {
             with_subagents: false,
             only_new: false,
             grown: BTreeMap::new(),
-            grown_texts: Kept::new()?,
+            subagents: Vec::new(),
+            texts: Kept::new()?,
             published: 0,
             removed: 0,
-            subagents: 0,
         })
     }
 
@@ -157,7 +152,8 @@ impl Beside {
     /// Returns whether a trace is no candidate, and counts it.
     fn holds(&mut self, scored: &Scored, facts: &Facts, text: &str) -> Result<bool> {
         if self.with_subagents && facts.is_subagent {
-            self.subagents += 1;
+            let place = self.texts.add(text)?;
+            self.subagents.push((scored.clone(), place));
             return Ok(true);
         }
         let texts = [&scored.about.id, &facts.session, &facts.created_at];
@@ -170,8 +166,7 @@ impl Beside {
                 Some(Published::Grown(line)) if number == 0 && self.with_subagents => {
                     let longest = self.grown.get(&line).map_or(0, |(scored, _)| scored.about.steps);
                     if steps > longest {
-                        self.grown_texts.add(text)?;
-                        let place = self.grown_texts.len() - 1;
+                        let place = self.texts.add(text)?;
                         self.grown.insert(line, (scored.clone(), place));
                     }
                 }
@@ -257,6 +252,7 @@ pub(crate) fn choose(
             return Err(Failure::file(format!("{option}{first} has no trace")));
         }
     }
+    let has_known = choosing.known_len() > 0;
     let known = choosing.begin();
     let seen = read(inputs, prepare, &mut choosing, messages, stop)?;
     messages.stop_progress();
@@ -272,7 +268,12 @@ pub(crate) fn choose(
         stop,
     )?;
     if only_new && let Some(count) = choice.count {
-        end_at_copies(&mut selection, count.of(choosing.scored.len()), messages);
+        end_at_copies(
+            &mut selection,
+            has_known,
+            count.of(choosing.scored.len()),
+            messages,
+        );
     }
     Ok(Set {
         selection,
@@ -288,11 +289,16 @@ pub(crate) fn choose(
     })
 }
 
-/// Ends a set where its curve bends, but for traces that are unlike those before them, and says why it is smaller than was asked for.
-fn end_at_copies(selection: &mut Selection, asked: usize, messages: &Messages) {
+/// Ends a set where its curve bends, but for traces that are unlike those before them, and says why it is smaller than was asked for. Where
+/// others are known, the curve has bent among those.
+fn end_at_copies(selection: &mut Selection, has_known: bool, asked: usize, messages: &Messages) {
     let all = selection.chosen.len() + selection.left.len();
     let unfit = selection.left.iter().filter(|left| left.unfit.is_some()).count();
-    let knee = selection.knee().unwrap_or(usize::MAX);
+    let knee = if has_known {
+        0
+    } else {
+        selection.knee().unwrap_or(usize::MAX)
+    };
     let mut at = 0;
     selection.chosen.retain(|chosen| {
         at += 1;
@@ -453,7 +459,7 @@ impl Choosing<'_> {
         }
         self.summary.add(&scored);
         self.scored.push(scored);
-        self.kept.add(labelled.as_deref().unwrap_or(text))
+        self.kept.add(labelled.as_deref().unwrap_or(text)).map(drop)
     }
 
     /// Chooses, unless the run is interrupted meanwhile, and tells how.
@@ -469,10 +475,7 @@ impl Choosing<'_> {
         }
         if let Some(candidates) = &mut self.candidates {
             let runs = || self.scored.iter().map(|scored| &scored.about.run);
-            let parents = runs().filter(|run| run.parent.is_none() || run.session != run.parent);
-            let parents: HashMap<_, _> = parents
-                .filter_map(|run| Some((run.session.clone()?, run.parent.clone())))
-                .collect();
+            let parents = RunInfo::parents(runs());
             for (index, run) in runs().enumerate() {
                 if run.root(&parents).is_some() {
                     candidates.leave_out(index, Unfit::SubAgent);
@@ -522,7 +525,7 @@ impl Set {
     }
 
     /// Reads the JSON of a trace back, by its position in the input.
-    pub(crate) fn text(&mut self, index: usize) -> Result<String> {
+    pub(crate) fn text(&self, index: usize) -> Result<String> {
         self.kept.get(index)
     }
 

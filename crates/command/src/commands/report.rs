@@ -83,7 +83,7 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
         ));
     }
     let beside = (Beside::without_copies()?, Vec::new());
-    let mut set = choose(&inputs, &choice, beside, false, host, messages, stop)?;
+    let set = choose(&inputs, &choice, beside, false, host, messages, stop)?;
     if set.scored.is_empty() {
         return Err(Failure::file(format!(
             "there is no session, so {} was not written",
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
         identifiers: cleaning.identifiers,
         command: next_command(&input.paths, "shared"),
     };
-    desk::write_file(&page.out, &mut set, &inputs.sources, &options, messages, stop)?;
+    desk::write_file(&page.out, &set, &inputs.sources, &options, messages, stop)?;
     messages.note(format!(
         "wrote {} with {}{}",
         page.out,

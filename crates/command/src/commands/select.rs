@@ -91,7 +91,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     set.selection.chosen = chosen;
     if let Some(out) = results.outputs.report() {
         let options = PageOptions::clean(next_command(&input.paths, "shared"));
-        desk::write(&mut set, &inputs.sources, &options, out, messages, stop)?;
+        desk::write(&set, &inputs.sources, &options, out, messages, stop)?;
     }
     let lack = set.seen.why_incomplete(stop);
     let about = RunInfo {

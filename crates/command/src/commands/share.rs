@@ -5,17 +5,19 @@ use std::{
     fs,
     io::{self, IsTerminal},
     path::Path,
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use clap::Args;
+use knowledgepulse_clean::Cleaner;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_score::select::Selection;
 use knowledgepulse_share::{
-    self as share, Entry, FOUND_FROM, Folder, FolderError, Form, MANIFEST, Manifest, Quality, Session,
-    Settings, ShareError, TOLD_CONFIDENCE, share, sources::Sources,
+    self as share, Entry, FOUND_FROM, Folder, FolderError, Form, Log, MANIFEST, Manifest, Quality, Session,
+    Settings, ShareError, TOLD_CONFIDENCE,
+    logs::{WholeFiles, add_subagents, is_database},
+    share,
 };
 
 use super::{clean::CleaningArgs, sessions::next_command};
@@ -30,8 +32,8 @@ use crate::{
     files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
     find::sessions,
     host::Host,
-    read::{Inputs, text_of},
-    score::scored::Scored,
+    read::Inputs,
+    score::scored::{RunInfo, Scored},
     show::{
         messages::Messages,
         printable::{counted, fitted, pad_end, printable},
@@ -144,6 +146,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         ));
     }
     let of_folder = |error: FolderError| Failure::file(error.to_string());
+    let interrupted = || Failure::interrupted("interrupted: nothing was shared");
     let mut cleaner = args.cleaning.open()?;
     if let Some(decisions) = &decisions {
         decisions.strike(&mut cleaner);
@@ -151,136 +154,39 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let mut folder = Folder::create(Path::new(out)).map_err(of_folder)?;
     let (set, form) = folder.set(*form).map_err(of_folder)?;
     let removed = removed_of(&set, remove, out, messages)?;
-    let mut exit = Exit::Ok;
-    let mut chosen = None;
-    if args.choice.count.is_some() || decisions.is_some() {
-        let inputs = inputs_of(args, messages)?;
-        let mut choice = args.choice.clone();
-        if decisions.is_some() {
-            choice.count = None;
-        }
-        let beside = Beside::set(set.clone())?;
-        let published = files_of(&set, Path::new(out));
-        let published = published
-            .into_iter()
-            .filter(|file| Path::new(file).exists())
-            .collect();
-        let mut chosen_set = choose(&inputs, &choice, (beside, published), false, host, messages, stop)?;
-        if stop.is_interrupted() {
-            return Err(Failure::interrupted("interrupted: nothing was shared"));
-        }
-        if let Some(decisions) = &decisions {
-            decisions.apply(&mut chosen_set, messages);
-        }
-        if let Some(page) = &args.folder.report {
-            let options = PageOptions {
-                cleaner: Some(cleaner.clone()),
-                identifiers: args.cleaning.identifiers,
-                command: next_command(&args.input.paths, out),
-            };
-            desk::write_file(page, &mut chosen_set, &inputs.sources, &options, messages, stop)?;
-            messages.note(format!("wrote {page}"));
-        }
-        exit = match &chosen_set.seen {
-            seen if seen.unread > 0 => Exit::File,
-            seen if seen.bad > 0 => Exit::BadLines,
-            _ => Exit::Ok,
-        };
-        chosen = Some((inputs, chosen_set));
+    let choice = (args.choice.count.is_some() || decisions.is_some())
+        .then(|| Choice::of(args, (&set, &cleaner, decisions.as_ref()), host, messages, stop))
+        .transpose()?;
+    if stop.is_interrupted() {
+        return Err(interrupted());
     }
-    let (files, known, how, picked, grown);
-    let mut sessions = Vec::new();
-    let given = &args.input;
-    let given = given
-        .success
-        .map(|success| (success, given.confidence.unwrap_or(TOLD_CONFIDENCE)));
-    let memory;
-    match chosen {
-        None => {
-            memory = new_memory(args.choice.novelty);
-            how = String::new();
-        }
-        Some((inputs, set_chosen)) => {
-            let Set {
-                selection,
-                scored,
-                told,
-                known: known_memory,
-                kept,
-                beside,
-                ..
-            } = set_chosen;
-            tell_beside(&beside, messages);
-            memory = known_memory;
-            how = match decisions {
-                Some(_) => "Decided by a person".to_owned(),
-                None => chosen_how(&selection),
-            };
-            files = Sources::of(&inputs.sources, text_of);
-            picked = Mutex::new(kept);
-            grown = Mutex::new(beside.grown_texts);
-            known = (scored, told, beside.grown, selection.chosen);
-            let (scored, told, longer, chosen) = &known;
-            let session_of = |scored: &Scored, kept, index: usize, told: Option<(bool, f64)>| {
-                let (place, about) = (&scored.place, &scored.about);
-                Session {
-                    name: place.source.clone(),
-                    files: files.session_of(&place.source, about.format),
-                    line: Some(place.line),
-                    format: about.format,
-                    trace: Box::new(move || trace_at(kept, index)),
-                    outcome: told.or(given.filter(|_| about.format != FormatName::Trace)),
-                    rank: 0,
-                    reason: String::new(),
-                    stands_for: 0,
-                    replaces: None,
-                }
-            };
-            let lines = set.lines();
-            for (line, (scored, text)) in longer.iter().filter(|(line, _)| !removed.contains(line)) {
-                let number = |name: &str| {
-                    let number = lines[*line].get(name).and_then(Value::as_number);
-                    number.unwrap_or_default() as u64
-                };
-                let reason = lines[*line].get("reason").and_then(Value::as_str);
-                sessions.push(Session {
-                    rank: number("rank"),
-                    reason: reason.unwrap_or_default().to_owned(),
-                    stands_for: number("stands_for"),
-                    replaces: Some(*line),
-                    ..session_of(scored, &grown, *text, None)
-                });
-            }
-            for (rank, chosen) in (set.last_rank() + 1..).zip(chosen) {
-                sessions.push(Session {
-                    rank,
-                    reason: chosen.reason.name().to_owned(),
-                    stands_for: chosen.stands_for.len() as u64,
-                    ..session_of(&scored[chosen.index], &picked, chosen.index, told[chosen.index])
-                });
-            }
-        }
-    }
-    let quality = Quality::beside(host.engine(), memory);
+    let sessions = choice
+        .as_ref()
+        .map_or_else(Vec::new, |choice| choice.sessions(&set, &removed));
+    let exit = choice.as_ref().map_or(Exit::Ok, Choice::exit);
+    let known = choice.as_ref().map(|choice| choice.set.known.clone());
     let settings = Settings {
         form,
         cleaner: &|| cleaner.clone(),
         identifiers: args.cleaning.identifiers,
-        quality: &quality,
-        chosen: how,
+        quality: &Quality::beside(
+            host.engine(),
+            known.unwrap_or_else(|| new_memory(args.choice.novelty)),
+        ),
+        chosen: choice.as_ref().map_or_else(String::new, Choice::how),
         program: format!("kp-score {VERSION}"),
     };
     let there = set.lines().len();
     let go_on = |_| !stop.is_interrupted();
     let manifest =
         share(set, &removed, &sessions, &settings, &mut folder, &go_on).map_err(|error| match error {
-            ShareError::Interrupted => Failure::interrupted("interrupted: nothing was shared"),
+            ShareError::Interrupted => interrupted(),
             error => Failure::file(format!("{out}: {error}")),
         })?;
     tell_left_out(&manifest, messages);
     if manifest.entries.is_empty() && removed.is_empty() {
-        if there == 0 && (sessions.is_empty() || !manifest.left_out.is_empty()) && args.choice.known.is_none()
-        {
+        let has_nothing = there == 0 && (sessions.is_empty() || !manifest.left_out.is_empty());
+        if has_nothing && args.choice.known.is_none() {
             return Err(Failure::file(format!(
                 "there is nothing to share, so {out} was not written"
             )));
@@ -291,28 +197,13 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     show(&manifest, *review)?;
     tell_scores(&manifest, messages);
     tell_review(&manifest, *review, messages);
-    let grows = manifest
-        .entries
-        .len()
-        .saturating_sub(manifest.lines().len() + removed.len() - there);
-    let comes = manifest.entries.len() - grows;
-    let mut what = Vec::new();
-    for (count, words) in [
-        (there, "there"),
-        (comes, "to add"),
-        (grows, "grown"),
-        (removed.len(), "to remove"),
-    ] {
-        if count > 0 {
-            what.push(format!("{count} {words}"));
-        }
-    }
-    if !yes && !is_agreed(&what.join(", "), out, messages)? {
+    let what = changes(&manifest, there, removed.len());
+    if !yes && !is_agreed(&what, out, messages)? {
         messages.note("nothing was written");
         return Ok(Exit::Ok);
     }
     if stop.is_interrupted() {
-        return Err(Failure::interrupted("interrupted: nothing was shared"));
+        return Err(interrupted());
     }
     folder.finish().map_err(of_folder)?;
     let all = counted(manifest.lines().len() as u64, "session");
@@ -320,9 +211,183 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         0 => format!(
             "wrote {all} to {out}; look at them, and fill in the licence in its README.md, before you publish it"
         ),
-        _ => format!("{out} has {all} now ({}); look at what is new before you publish it", what.join(", ")),
+        _ => format!("{out} has {all} now ({what}); look at what is new before you publish it"),
     });
     Ok(exit)
+}
+
+/// Says what becomes of the set: how many sessions it has, and how many come, grow and go.
+fn changes(manifest: &Manifest, there: usize, removed: usize) -> String {
+    let (new, all) = (manifest.entries.len(), manifest.lines().len());
+    let grown = (new + there).saturating_sub(all + removed);
+    let counts = [
+        (there, "there"),
+        (new - grown, "to add"),
+        (grown, "grown"),
+        (removed, "to remove"),
+    ];
+    let told = counts.iter().filter(|(count, _)| *count > 0);
+    let told = told.map(|(count, words)| format!("{count} {words}"));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// The sessions that were chosen, and whence they are read.
+struct Choice {
+    set: Set,
+    files: WholeFiles,
+    /// The outcome that the user gives to all, and how sure it is.
+    given: Option<(bool, f64)>,
+    /// Whether a person has decided.
+    is_decided: bool,
+}
+
+impl Choice {
+    /// Reads the inputs, and chooses among what the set has not, or takes what a person has decided.
+    fn of(
+        args: &ShareArgs,
+        (set, cleaner, decisions): (&share::Set, &Cleaner, Option<&Decisions>),
+        host: &dyn Host,
+        messages: &Messages,
+        stop: &Stop,
+    ) -> Result<Self> {
+        let inputs = inputs_of(args, messages)?;
+        let mut published = files_of(set, Path::new(&args.folder.out));
+        published.retain(|file| Path::new(file).exists());
+        let beside = (Beside::set(set.clone())?, published);
+        let mut choice = args.choice.clone();
+        if decisions.is_some() {
+            choice.count = None;
+        }
+        let mut set = choose(&inputs, &choice, beside, false, host, messages, stop)?;
+        if !stop.is_interrupted() {
+            if let Some(decisions) = decisions {
+                decisions.apply(&mut set, messages);
+            }
+            tell_beside(&set.beside, messages);
+            if let Some(page) = &args.folder.report {
+                let options = PageOptions {
+                    cleaner: Some(cleaner.clone()),
+                    identifiers: args.cleaning.identifiers,
+                    command: next_command(&args.input.paths, &args.folder.out),
+                };
+                desk::write_file(page, &set, &inputs.sources, &options, messages, stop)?;
+                messages.note(format!("wrote {page}"));
+            }
+        }
+        let given = args.input.success;
+        let confidence = args.input.confidence.unwrap_or(TOLD_CONFIDENCE);
+        Ok(Self {
+            set,
+            files: WholeFiles::of(&inputs.sources),
+            given: given.map(|success| (success, confidence)),
+            is_decided: decisions.is_some(),
+        })
+    }
+
+    /// Returns the exit code of what was read.
+    fn exit(&self) -> Exit {
+        match &self.set.seen {
+            seen if seen.unread > 0 => Exit::File,
+            seen if seen.bad > 0 => Exit::BadLines,
+            _ => Exit::Ok,
+        }
+    }
+
+    /// Returns how the sessions were chosen, as a sentence of the card.
+    fn how(&self) -> String {
+        if self.is_decided {
+            return "Decided by a person".to_owned();
+        }
+        let Selection {
+            chosen,
+            left,
+            unknown,
+            ..
+        } = &self.set.selection;
+        let all = chosen.len() + left.len();
+        let outcomes = match *unknown {
+            0 => "; successes count more than failures".to_owned(),
+            unknown if unknown == all => {
+                "; no outcome was known, so nothing says that they succeeded".to_owned()
+            }
+            unknown => format!("; the outcomes of {unknown} were not known"),
+        };
+        format!("Of {all} sessions those that differ most from each other{outcomes}")
+    }
+
+    /// Returns the sessions that have grown, and then the chosen ones, with their sub-agents.
+    fn sessions(&self, set: &share::Set, removed: &[usize]) -> Vec<Session<'_>> {
+        let Beside {
+            grown,
+            subagents,
+            texts,
+            ..
+        } = &self.set.beside;
+        let (scored, told) = (&self.set.scored, &self.set.told);
+        let all = scored
+            .iter()
+            .chain(grown.values().chain(subagents).map(|(scored, _)| scored));
+        let parents = RunInfo::parents(all.map(|scored| &scored.about.run));
+        let mut of: HashMap<&Text, Vec<&(Scored, usize)>> = HashMap::new();
+        for subagent in subagents {
+            if let Some(session) = subagent.0.about.run.root(&parents) {
+                of.entry(session).or_default().push(subagent);
+            }
+        }
+        let subagents_of = |scored: &Scored| {
+            let session = scored.about.run.session.as_ref();
+            let subagents = session.and_then(|session| of.get(session)).into_iter().flatten();
+            subagents
+                .map(|(scored, text)| self.log(scored, texts, *text, None))
+                .collect()
+        };
+        let lines = set.lines();
+        let grown = grown.iter().filter(|(line, _)| !removed.contains(line));
+        let grown = grown.map(|(line, (scored, text))| {
+            let number = |name: &str| lines[*line].get(name).and_then(Value::as_number);
+            let number = |name: &str| number(name).unwrap_or_default() as u64;
+            let reason = lines[*line].get("reason").and_then(Value::as_str);
+            Session {
+                log: self.log(scored, texts, *text, None),
+                subagents: subagents_of(scored),
+                rank: number("rank"),
+                reason: reason.unwrap_or_default().to_owned(),
+                stands_for: number("stands_for"),
+                replaces: Some(*line),
+            }
+        });
+        let chosen = (set.last_rank() + 1..).zip(&self.set.selection.chosen);
+        let chosen = chosen.map(|(rank, chosen)| {
+            let scored = &scored[chosen.index];
+            Session {
+                log: self.log(scored, &self.set.kept, chosen.index, told[chosen.index]),
+                subagents: subagents_of(scored),
+                rank,
+                reason: chosen.reason.name().to_owned(),
+                stands_for: chosen.stands_for.len() as u64,
+                replaces: None,
+            }
+        });
+        grown.chain(chosen).collect()
+    }
+
+    /// Returns the log of a run whose JSON is kept, with the outcome that the labels tell.
+    fn log<'c>(&self, scored: &Scored, kept: &'c Kept, at: usize, told: Option<(bool, f64)>) -> Log<'c> {
+        let (source, format) = (&scored.place.source, scored.about.format);
+        Log {
+            name: source.clone(),
+            text: self.files.text_of(source),
+            line: Some(scored.place.line),
+            format,
+            trace: Box::new(move || {
+                let text = kept
+                    .get(at)
+                    .map_err(|failure| io::Error::other(failure.message))?;
+                parse_str(&text).map_err(io::Error::other)
+            }),
+            outcome: told.or(self.given.filter(|_| format != FormatName::Trace)),
+        }
+    }
 }
 
 /// Returns the lines of the set that are to go: those that `--remove` names, and those whose file somebody has deleted.
@@ -361,6 +426,7 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
     }
     let read = [&args.choice.labels, &args.choice.known];
     let mut inputs = input_of(args, messages)?.open(&[], &read, messages)?;
+    add_subagents(&mut inputs.sources);
     inputs.sources.retain(|source| !is_out(source));
     let is_of_machine = args.input.paths.is_empty();
     let settled = args
@@ -388,7 +454,7 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
 fn is_written_within(file: &Path, time: Duration) -> bool {
     let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
     let is_recent = modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|elapsed| elapsed < time));
-    is_recent && !Sources::is_database(file)
+    is_recent && !is_database(file)
 }
 
 /// Says how many sessions are no candidates, and why.
@@ -396,23 +462,15 @@ fn tell_beside(beside: &Beside, messages: &Messages) {
     for (count, why) in [
         (beside.published, "shared already"),
         (beside.removed, "removed from the folder before"),
-        (beside.subagents, "of sub-agents, which come with their sessions"),
+        (
+            beside.subagents.len() as u64,
+            "of sub-agents, which come with their sessions",
+        ),
     ] {
         if count > 0 {
             messages.note(format!("{}: {why}", counted(count, "session")));
         }
     }
-}
-
-/// Returns how sessions were chosen, as a sentence of the card.
-fn chosen_how(selection: &Selection) -> String {
-    let all = selection.chosen.len() + selection.left.len();
-    let outcomes = match selection.unknown {
-        0 => "; successes count more than failures".to_owned(),
-        unknown if unknown == all => "; no outcome was known, so nothing says that they succeeded".to_owned(),
-        unknown => format!("; the outcomes of {unknown} were not known"),
-    };
-    format!("Of {all} sessions those that differ most from each other{outcomes}")
 }
 
 /// Returns what is read: the sessions on this machine where no path is named.
@@ -427,15 +485,6 @@ fn input_of(args: &ShareArgs, messages: &Messages) -> Result<InputArgs> {
         ));
     }
     Ok(input)
-}
-
-fn trace_at(kept: &Mutex<Kept>, index: usize) -> io::Result<Value> {
-    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-    let text = kept
-        .get(index)
-        .map_err(|failure| io::Error::other(failure.message))?;
-    drop(kept);
-    parse_str(&text).map_err(io::Error::other)
 }
 
 /// Says how many sessions are left out, for each reason.
@@ -489,7 +538,8 @@ fn tell_scores(manifest: &Manifest, messages: &Messages) {
     let scores: Vec<_> = manifest
         .entries
         .iter()
-        .filter_map(|entry| entry.quality_score)
+        .flat_map(|entry| &entry.rows)
+        .filter_map(|row| row.quality_score)
         .collect();
     if let Some(best) = scores.iter().copied().reduce(f64::max) {
         let found = scores.iter().filter(|score| **score >= FOUND_FROM).count();

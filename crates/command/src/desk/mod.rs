@@ -8,7 +8,6 @@ mod row;
 use std::{
     collections::HashMap,
     io::{self, Read, Write},
-    sync::{Mutex, PoisonError},
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -16,7 +15,7 @@ use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use knowledgepulse_clean::{CleanOptions, Cleaner};
 use knowledgepulse_json::{Object, Text, Value, parse_str};
 use knowledgepulse_score::select::{Left, Selection, Standing};
-use knowledgepulse_share::{Session, in_order, shown, sources::Sources};
+use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown};
 
 use crate::{
     VERSION,
@@ -24,7 +23,6 @@ use crate::{
     error::{Failure, Result},
     files::{output_file::OutputFile, stop::Stop},
     json_object,
-    read::text_of,
     show::{
         messages::Messages,
         printable::counted,
@@ -77,7 +75,7 @@ impl PageOptions {
 /// Those of [`write`].
 pub(crate) fn write_file(
     file: &str,
-    set: &mut Set,
+    set: &Set,
     sources: &[String],
     options: &PageOptions,
     messages: &Messages,
@@ -94,16 +92,13 @@ pub(crate) fn write_file(
 /// # Errors
 /// Why it cannot be read or cleaned.
 pub fn described(
-    session: &Session,
+    log: &Log,
     cleaner: Option<Cleaner>,
     identifiers: bool,
 ) -> std::result::Result<(Object, Value), String> {
-    let shown = shown(session, cleaner, identifiers)?;
+    let shown = shown(log, cleaner, identifiers)?;
     let conversation = conversation::of(&shown);
-    Ok((
-        row::of(&shown, session.format, size_of(&conversation)),
-        conversation,
-    ))
+    Ok((row::of(&shown, log.format, size_of(&conversation)), conversation))
 }
 
 fn size_of(conversation: &Value) -> usize {
@@ -115,7 +110,7 @@ fn size_of(conversation: &Value) -> usize {
 /// # Errors
 /// If a text cannot be read back, or the page cannot be written.
 pub(crate) fn write(
-    set: &mut Set,
+    set: &Set,
     sources: &[String],
     options: &PageOptions,
     out: &mut OutputFile,
@@ -127,49 +122,38 @@ pub(crate) fn write(
     let places: HashMap<usize, usize> = order.iter().enumerate().map(|(at, index)| (*index, at)).collect();
     let standings = standings_of(&set.selection, &places);
     let parents = parents_of(set, &places);
-    let files = Sources::of(sources, text_of);
-    let (scored, kept) = (&set.scored, Mutex::new(&mut set.kept));
-    let sessions: Vec<_> = order
-        .iter()
-        .map(|&index| Session {
-            name: scored[index].place.source.clone(),
-            files: files.session_of(&scored[index].place.source, scored[index].about.format),
-            line: Some(scored[index].place.line),
-            format: scored[index].about.format,
-            trace: Box::new({
-                let kept = &kept;
-                move || {
-                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                    let text = kept
-                        .get(index)
-                        .map_err(|failure| io::Error::other(failure.message))?;
-                    drop(kept);
-                    parse_str(&text).map_err(io::Error::other)
-                }
-            }),
-            outcome: None,
-            rank: 0,
-            reason: String::new(),
-            stands_for: 0,
-            replaces: None,
-        })
-        .collect();
-    let describe = |session: &Session| {
-        let (row, conversation) = described(session, options.cleaner.clone(), options.identifiers)?;
+    let files = WholeFiles::of(sources);
+    let (scored, kept) = (&set.scored, &set.kept);
+    let log_of = |&index: &usize| Log {
+        name: scored[index].place.source.clone(),
+        text: files.text_of(&scored[index].place.source),
+        line: Some(scored[index].place.line),
+        format: scored[index].about.format,
+        trace: Box::new(move || {
+            let text = kept
+                .get(index)
+                .map_err(|failure| io::Error::other(failure.message))?;
+            parse_str(&text).map_err(io::Error::other)
+        }),
+        outcome: None,
+    };
+    let logs: Vec<_> = order.iter().map(log_of).collect();
+    let describe = |log: &Log| {
+        let (row, conversation) = described(log, options.cleaner.clone(), options.identifiers)?;
         Ok((row, compressed(&conversation.to_json())))
     };
     let (mut rows, mut conversations, mut unread) = (Vec::new(), Vec::new(), Vec::new());
     let mut bytes = 0;
     in_order(
-        &sessions,
+        &logs,
         describe,
-        |session, described: std::result::Result<_, String>| {
+        |log, described: std::result::Result<_, String>| {
             let at = rows.len();
             if stop.is_interrupted() {
                 return Err(Failure::interrupted("interrupted: the page was not written"));
             }
             let (mut row, text) = described.unwrap_or_else(|reason| {
-                unread.push((session.name.clone(), reason));
+                unread.push((log.name.clone(), reason));
                 (row::of_nothing(), String::new())
             });
             bytes += text.len();

@@ -3,20 +3,16 @@ use knowledgepulse_json::Value;
 
 use super::*;
 
-/// Returns the session of a trace.
-fn session(trace: &str) -> Session<'static> {
+/// Returns the log of a trace.
+fn session(trace: &str) -> Log<'static> {
     let trace = parse_str(trace).unwrap();
-    Session {
+    Log {
         name: "/home/maja/traces.jsonl".into(),
-        files: Vec::new(),
+        text: None,
         line: Some(1),
         format: FormatName::Trace,
         trace: Box::new(move || Ok(trace.clone())),
         outcome: None,
-        rank: 0,
-        reason: String::new(),
-        stands_for: 0,
-        replaces: None,
     }
 }
 

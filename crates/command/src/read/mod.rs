@@ -5,7 +5,6 @@ use std::{
     io::{self, Read},
     mem,
     ops::ControlFlow,
-    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{RecvTimeoutError, TryRecvError, sync_channel},
@@ -18,7 +17,7 @@ use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
     FormatName, Given, Known,
     copies::Copies,
-    encoding::{Decoder, Foreign},
+    encoding::Foreign,
     input::{
         compression::{Consumer, Input, read_text},
         lines_of_file,
@@ -442,39 +441,6 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
         self.flow = (self.take)(Event::Items(self.reading.prepared(items)));
         self.flow
     }
-}
-
-/// The most bytes of a session's file, decompressed: each core holds one in memory.
-const MOST_TEXT: usize = 256 * 1024 * 1024;
-
-/// Reads a file, decompressed, in UTF-8.
-pub(crate) fn text_of(path: &Path) -> io::Result<String> {
-    let (mut text, mut decoder) = (Vec::new(), Decoder::default());
-    let mut problem = None;
-    read_text(&mut Input::new(File::open(path)?), &mut |bytes| {
-        match decoder.push(bytes) {
-            Ok(more) => text.extend(more),
-            Err(foreign) => problem = Some(format!("it is {}", foreign.what)),
-        }
-        if text.len() > MOST_TEXT {
-            problem = Some(format!("it is longer than {} MB", MOST_TEXT / 1024 / 1024));
-        }
-        problem
-            .is_none()
-            .then_some(())
-            .map_or(ControlFlow::Break(()), ControlFlow::Continue)
-    })?;
-    match problem.map_or_else(
-        || decoder.finish().map_err(|foreign| foreign.what.to_owned()),
-        Err,
-    ) {
-        Ok(rest) => text.extend(rest),
-        Err(problem) => return Err(io::Error::other(problem)),
-    }
-    Ok(
-        String::from_utf8(text)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    )
 }
 
 fn place_of(source: &str, line: Option<u64>, index: Option<u64>) -> Place {

@@ -89,6 +89,14 @@ impl RunInfo {
         }
     }
 
+    /// Returns by the names of sessions who started them. Sub-agents that have the name of their session have none of their own.
+    pub(crate) fn parents<'r>(runs: impl Iterator<Item = &'r Self>) -> HashMap<Text, Option<Text>> {
+        let named = runs.filter(|run| run.parent.is_none() || run.session != run.parent);
+        named
+            .filter_map(|run| Some((run.session.clone()?, run.parent.clone())))
+            .collect()
+    }
+
     /// Returns where the session that a sub-agent belongs to is: among these, by their names.
     pub(crate) fn root<'r>(&'r self, parents: &'r HashMap<Text, Option<Text>>) -> Option<&'r Text> {
         let mut next = self.parent.as_ref()?;

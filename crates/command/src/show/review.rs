@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use knowledgepulse_clean::{Cleaner, PlaceToReview};
+use knowledgepulse_clean::PlaceToReview;
+use knowledgepulse_share::{by_danger, is_secret};
 
 use crate::show::{
     messages::Messages,
@@ -16,48 +17,11 @@ pub(crate) const NOT_DETECTED: &str =
 /// So many places are named.
 const MOST_NAMED: usize = 3;
 
-/// What identifiers are called, those first that tell most.
-const IDENTIFIERS: [(&str, &str, &str); 7] = [
-    ("email", "e-mail address", "e-mail addresses"),
-    ("phone", "telephone number", "telephone numbers"),
-    ("ip", "IP address", "IP addresses"),
-    ("user", "name", "names"),
-    ("host", "machine", "machines"),
-    ("filepath", "path", "paths"),
-    ("document", "document", "documents"),
-];
-
-/// Tells what was replaced, by danger: `4 secrets, 1 e-mail address, 60 paths`. What a user's rules found follows by their names.
+/// Tells what was replaced, by danger: `4 secrets, 1 e-mail address, 60 paths`.
 pub(crate) fn told(counts: &BTreeMap<String, u64>) -> String {
-    let secrets = secrets_of(counts);
-    let mut told: Vec<String> = (secrets > 0)
-        .then(|| counted(secrets, "secret"))
-        .into_iter()
-        .collect();
-    for (name, one, many) in IDENTIFIERS {
-        let count = counts.get(name).copied().unwrap_or_default();
-        if count > 0 {
-            told.push(format!(
-                "{} {}",
-                grouped(count),
-                if count == 1 { one } else { many }
-            ));
-        }
-    }
-    let is_other = |name: &&String| !is_secret(name) && IDENTIFIERS.iter().all(|(each, ..)| each != name);
-    told.extend(
-        counts
-            .keys()
-            .filter(is_other)
-            .map(|name| format!("{} {name}", grouped(counts[name]))),
-    );
-    told.join(", ")
-}
-
-/// Returns whether a kind is of secrets.
-fn is_secret(name: &str) -> bool {
-    let mut types = Cleaner::types().into_iter();
-    types.any(|(each, is_identifier)| each == name && !is_identifier)
+    let told = by_danger(counts).into_iter();
+    let told = told.map(|(count, name)| format!("{} {name}", grouped(count)));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// Counts the secrets that were replaced.

@@ -6,7 +6,7 @@ use knowledgepulse_trace::facts::Fact;
 
 use super::{
     messages::recorded_tools,
-    model_of, session_of, text_at,
+    model_of, text_at,
     turns::{Turn, turns_of},
 };
 use crate::manifest::number_of;
@@ -36,10 +36,10 @@ pub(crate) fn facts_of(trace: &Value) -> Object {
     };
     let imported = |name| text_at(trace, &["metadata", "imported", name]);
     let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
-    facts.insert("session_id", session_of(trace));
     facts.insert(SESSION, imported(SESSION).map_or(Value::Null, Value::from));
     facts.insert("model", model_of(trace).unwrap_or_default());
     facts.insert("project", project_of(trace).map_or(Value::Null, Value::from));
+    facts.insert("language", language_of(&turns).map_or(Value::Null, Value::from));
     facts.insert("steps", number_of(steps.len() as u64));
     facts.insert("user_turns", number_of(users));
     facts.insert("calls", number_of(calls));
@@ -55,5 +55,51 @@ pub(crate) fn facts_of(trace: &Value) -> Object {
         "inferred"
     };
     facts.insert("tools", if calls > 0 { tools.into() } else { Value::Null });
+    facts.insert(SAMPLE, sample_of(&turns).map_or(Value::Null, Value::from));
     facts
+}
+
+/// The language of a text is looked for in so many characters, and told of so many or more.
+const MOST_WORDS: usize = 4000;
+const LEAST_WORDS: usize = 40;
+
+/// The two letters of languages, each after the three that [`whatlang`] has for it. What is no prose is told to be Latin or Esperanto, so
+/// those are not here.
+const LANGUAGES: &str = "afr af aka ak amh am ara ar aze az bel be ben bn bul bg cat ca ces cs cmn zh cym cy dan da deu de ell el eng en \
+    est et fin fi fra fr guj gu heb he hin hi hrv hr hun hu hye hy ind id ita it jav jv jpn ja kan kn kat ka khm km kor ko lav lv lit lt \
+    mal ml mar mr mkd mk mya my nep ne nld nl nob nb ori or pan pa pes fa pol pl por pt ron ro rus ru sin si slk sk slv sl sna sn spa es \
+    srp sr swe sv tam ta tel te tgl tl tha th tuk tk tur tr ukr uk urd ur uzb uz vie vi yid yi zul zu";
+
+/// Returns the language that the user writes, as ISO 639-1 has it, if the words tell it.
+fn language_of(turns: &[Turn]) -> Option<&'static str> {
+    let texts = turns.iter().filter_map(|turn| match turn {
+        Turn::User(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let words: String = texts
+        .flat_map(|text| text.chars().chain([' ']))
+        .take(MOST_WORDS)
+        .collect();
+    if words.chars().filter(|letter| letter.is_alphabetic()).count() < LEAST_WORDS {
+        return None;
+    }
+    let found = whatlang::detect(&words).filter(whatlang::Info::is_reliable)?;
+    let mut codes = LANGUAGES.split_whitespace();
+    codes.find(|code| *code == found.lang().code())?;
+    codes.next()
+}
+
+/// The field with the first words of the user and of the agent, which only the card shows.
+pub(crate) const SAMPLE: &str = "sample";
+
+fn sample_of(turns: &[Turn]) -> Option<Vec<Value>> {
+    let user = turns.iter().find_map(|turn| match turn {
+        Turn::User(text) => Some(text),
+        _ => None,
+    });
+    let agent = turns.iter().find_map(|turn| match turn {
+        Turn::Agent(said) => Some(&said.text).filter(|text| !text.is_empty()),
+        _ => None,
+    });
+    Some(vec![user?.clone().into(), agent?.clone().into()])
 }

@@ -1,0 +1,276 @@
+//! Sessions that a program names, by traces and paths: they are shared without a choice before.
+
+use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
+
+use knowledgepulse_formats::{FormatName, run::head_of};
+use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_share::{
+    Log, Session,
+    logs::{WholeFiles, add_subagents},
+};
+use knowledgepulse_trace::json::{self, Texts};
+
+use crate::{
+    choose::kept::Kept,
+    error::Failure,
+    find::{expand, sessions},
+    read::Inputs,
+    score::scored::RunInfo,
+    show::messages::Messages,
+    traces::{TraceResult, Traces, TracesRequest},
+};
+
+/// What a program shares.
+pub enum Named {
+    /// A trace.
+    Trace(Value),
+    /// The path of a file or a folder.
+    Path(String),
+}
+
+/// Why nothing can be shared.
+#[derive(Debug, thiserror::Error)]
+pub enum NamedError {
+    /// The system refuses to read it.
+    #[error("cannot read {0}: {1}")]
+    Read(String, #[source] io::Error),
+    /// It has no session.
+    #[error("{0} has no session of a known format")]
+    NoSession(String),
+    /// It cannot be read to its end, for this reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<Failure> for NamedError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure.message)
+    }
+}
+
+/// What is no trace, by its place, and why.
+pub type Wrong = Vec<(String, String)>;
+
+/// Reads the sessions of traces and paths, or of this machine if there is no list, in the order in which they are named. Those of
+/// sub-agents come with their sessions.
+///
+/// # Errors
+/// If a path cannot be read, or has no session.
+pub fn sessions_of(
+    named: Option<Vec<Named>>,
+) -> std::result::Result<(Vec<Session<'static>>, Wrong), NamedError> {
+    let messages = Messages::silent();
+    let mut inputs = Inputs::default();
+    // By a file, the position of what names it.
+    let mut positions: HashMap<String, usize> = HashMap::new();
+    if named.is_none() {
+        inputs = sessions(&messages).0;
+    }
+    for (at, named) in named.iter().flatten().enumerate() {
+        let Named::Path(path) = named else { continue };
+        fs::metadata(path).map_err(|error| NamedError::Read(path.clone(), error))?;
+        let mut below = Inputs {
+            sources: vec![path.clone()],
+            ..Inputs::default()
+        };
+        expand(&mut below, &[], &messages)?;
+        for file in below.sources {
+            positions.entry(file.clone()).or_insert_with(|| {
+                inputs.sources.push(file);
+                at
+            });
+        }
+    }
+    add_subagents(&mut inputs.sources);
+    let files = WholeFiles::of(&inputs.sources);
+    let (mut runs, mut kept, mut wrong) = (Vec::new(), Kept::new()?, Wrong::new());
+    let traces = if inputs.sources.is_empty() {
+        None
+    } else {
+        let paths = inputs.sources;
+        Some(Traces::open(TracesRequest {
+            paths,
+            ..TracesRequest::default()
+        })?)
+    };
+    while let Some(Some(results)) = traces.as_ref().map(Traces::next).transpose()? {
+        for (place, result) in results {
+            match result {
+                TraceResult::Trace(read) => {
+                    let run = RunInfo::of(&parse_str(&read.json).unwrap_or_default());
+                    runs.push((place, read.format, run, kept.add(&read.json)?));
+                }
+                TraceResult::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
+                TraceResult::Unread(reason) => {
+                    let source = place.source;
+                    return Err(NamedError::Failed(format!("cannot read {source}: {reason}")));
+                }
+            }
+        }
+    }
+    let kept = Arc::new(kept);
+    let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
+    for (place, format, run, text) in runs {
+        let position = positions.get(&place.source).copied().unwrap_or(usize::MAX);
+        let kept = Arc::clone(&kept);
+        let log = Log {
+            text: files.text_of(&place.source),
+            name: place.source,
+            line: Some(place.line),
+            format,
+            trace: Box::new(move || {
+                let text = kept
+                    .get(text)
+                    .map_err(|failure| io::Error::other(failure.message))?;
+                valid(parse_str(&text).map_err(io::Error::other)?)
+            }),
+            outcome: None,
+        };
+        logs.push((position, run, log));
+    }
+    for (at, named) in named.into_iter().flatten().enumerate() {
+        match named {
+            Named::Trace(trace) => logs.push((at, RunInfo::of(&trace), of_trace(at + 1, trace))),
+            Named::Path(path) => {
+                let is_unknown = || head_of(Path::new(&path)).is_ok_and(|head| head.format.is_none());
+                if logs.iter().all(|(position, ..)| *position != at) && is_unknown() {
+                    return Err(NamedError::NoSession(path));
+                }
+            }
+        }
+    }
+    logs.sort_by_key(|(position, ..)| *position);
+    Ok((with_subagents(logs), wrong))
+}
+
+/// Returns a trace if the scorer would take it.
+fn valid(trace: Value) -> io::Result<Value> {
+    json::read(&trace, Texts::None).map_err(io::Error::other)?;
+    Ok(trace)
+}
+
+/// Returns the log of a trace. One that is not valid cannot be read, and is left out.
+fn of_trace(number: usize, trace: Value) -> Log<'static> {
+    Log {
+        name: format!("trace-{number}"),
+        text: None,
+        line: None,
+        format: FormatName::Trace,
+        trace: Box::new(move || valid(trace.clone())),
+        outcome: None,
+    }
+}
+
+/// Returns the sessions, ranked in the order of their logs, each with its sub-agents.
+fn with_subagents(logs: Vec<(usize, RunInfo, Log<'static>)>) -> Vec<Session<'static>> {
+    let parents = RunInfo::parents(logs.iter().map(|(_, run, _)| run));
+    let (mut sessions, mut subagents) = (Vec::new(), Vec::new());
+    let mut positions: HashMap<Text, usize> = HashMap::new();
+    for (_, run, log) in logs {
+        if let Some(session) = run.root(&parents) {
+            subagents.push((session.clone(), log));
+            continue;
+        }
+        if let Some(name) = run.session {
+            positions.entry(name).or_insert(sessions.len());
+        }
+        sessions.push(Session {
+            log,
+            subagents: Vec::new(),
+            rank: sessions.len() as u64 + 1,
+            reason: "given".into(),
+            stands_for: 0,
+            replaces: None,
+        });
+    }
+    for (session, log) in subagents {
+        if let Some(session) = positions.get(&session).and_then(|at| sessions.get_mut(*at)) {
+            session.subagents.push(log);
+        }
+    }
+    sessions
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    fn record(role: &str, fields: &str, words: &str) -> String {
+        format!(
+            r#"{{"type":"{role}","sessionId":"s1","uuid":"{words}",{fields}"message":{{"role":"{role}","content":"{words}"}}}}"#
+        ) + "\n"
+    }
+
+    fn path_in(folder: &Path, name: &str) -> String {
+        folder.join(name).display().to_string()
+    }
+
+    #[test]
+    fn sessions_of_takes_traces_compressed_files_and_folders_with_their_subagents() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path().join("projects");
+        fs::create_dir_all(home.join("s1/subagents")).unwrap();
+        let session = record("user", "", "a") + &record("assistant", "", "b");
+        fs::write(home.join("s1.jsonl"), &session).unwrap();
+        let sidechain = r#""isSidechain":true,"agentId":"x","#;
+        let subagent = record("user", sidechain, "c") + &record("assistant", sidechain, "d");
+        fs::write(home.join("s1/subagents/agent-x.jsonl"), subagent).unwrap();
+        fs::write(home.join("notes.txt"), "Buy milk.").unwrap();
+        let compressed = folder.path().join("other.jsonl.gz");
+        let mut gzip = GzEncoder::new(fs::File::create(&compressed).unwrap(), Compression::default());
+        gzip.write_all(session.replace("s1", "s2").replace('b', "e").as_bytes())
+            .unwrap();
+        gzip.finish().unwrap();
+        let invalid = parse_str(r#"{"task":{"objective":"o"},"steps":7}"#).unwrap();
+        let named = vec![
+            Named::Path(compressed.display().to_string()),
+            Named::Trace(invalid),
+            Named::Path(path_in(folder.path(), "projects")),
+        ];
+        let (sessions, wrong) = sessions_of(Some(named)).unwrap();
+        assert_eq!(wrong, []);
+        let names = |log: &Log| {
+            Path::new(&log.name)
+                .file_name()
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
+        let logs = sessions.iter().map(|session| (session.rank, names(&session.log)));
+        let expected = ["other.jsonl.gz", "trace-2", "s1.jsonl"].map(str::to_owned);
+        assert_eq!(logs.collect::<Vec<_>>(), (1..).zip(expected).collect::<Vec<_>>());
+        assert_eq!(names(&sessions[2].subagents[0]), "agent-x.jsonl");
+        assert!((sessions[1].log.trace)().is_err());
+        let text = sessions[0].log.text.as_ref().unwrap();
+        assert!(text().unwrap().contains(r#""sessionId":"s2""#));
+        // A session alone comes with them, too.
+        let named = vec![Named::Path(path_in(&home, "s1.jsonl"))];
+        assert_eq!(sessions_of(Some(named)).unwrap().0[0].subagents.len(), 1);
+    }
+
+    #[test]
+    fn sessions_of_refuses_what_it_cannot_read_and_what_has_no_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let refusal = |name: &str, bytes: Option<&[u8]>| {
+            let path = folder.path().join(name);
+            bytes.iter().for_each(|bytes| fs::write(&path, bytes).unwrap());
+            let named = Named::Path(path.display().to_string());
+            sessions_of(Some(vec![named])).err().unwrap()
+        };
+        assert!(matches!(
+            refusal("notes", Some(b"Buy milk.\n")),
+            NamedError::NoSession(_)
+        ));
+        assert!(matches!(
+            refusal("gzip", Some(b"\x1f\x8b\x08\xff")),
+            NamedError::Failed(_)
+        ));
+        let missing = refusal("none", None);
+        assert!(matches!(missing, NamedError::Read(_, error) if error.kind() == io::ErrorKind::NotFound));
+    }
+}

@@ -1,0 +1,44 @@
+//! What was replaced, in the order of its danger.
+
+use std::collections::BTreeMap;
+
+use knowledgepulse_clean::Cleaner;
+
+/// What identifiers are called, those first that tell most.
+const IDENTIFIERS: [(&str, &str, &str); 7] = [
+    ("email", "e-mail address", "e-mail addresses"),
+    ("phone", "telephone number", "telephone numbers"),
+    ("ip", "IP address", "IP addresses"),
+    ("user", "name", "names"),
+    ("host", "machine", "machines"),
+    ("filepath", "path", "paths"),
+    ("document", "document", "documents"),
+];
+
+/// Returns whether a kind is of secrets.
+#[must_use]
+pub fn is_secret(kind: &str) -> bool {
+    let mut types = Cleaner::types().into_iter();
+    types.any(|(each, is_identifier)| each == kind && !is_identifier)
+}
+
+/// Returns how much was replaced by what it is called: the secrets of all kinds, then the identifiers by what they tell, then what a user's
+/// rules found by their names. `counts` are by kind.
+#[must_use]
+pub fn by_danger(counts: &BTreeMap<String, u64>) -> Vec<(u64, String)> {
+    let count_of = |name: &str| counts.get(name).copied().unwrap_or_default();
+    let called = |count, one: &str, many: &str| (count, if count == 1 { one } else { many }.to_owned());
+    let secrets = counts
+        .iter()
+        .filter(|(name, _)| is_secret(name))
+        .map(|(_, count)| count)
+        .sum();
+    let identifiers = IDENTIFIERS
+        .iter()
+        .map(|(name, one, many)| called(count_of(name), one, many));
+    let is_other = |name: &&String| !is_secret(name) && IDENTIFIERS.iter().all(|(each, ..)| each != name);
+    let others = counts.keys().filter(is_other);
+    let others = others.map(|name| (counts[name], name.clone()));
+    let all = std::iter::once(called(secrets, "secret", "secrets")).chain(identifiers);
+    all.chain(others).filter(|(count, _)| *count > 0).collect()
+}

@@ -1,0 +1,164 @@
+//! Which files are shared as they are, and where agents keep those of sub-agents.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File, FileType},
+    io::{self, BufRead, BufReader, Read},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use knowledgepulse_formats::{
+    DEFAULT_LIMIT,
+    encoding::Decoder,
+    input::{
+        compression::{Input, read_text},
+        reader_of,
+    },
+    reader::MOST_FIRST_RECORDS,
+    run::runs,
+};
+use knowledgepulse_json::parse_str;
+
+use crate::Lazy;
+
+/// So many bytes tell whether a file is no text.
+const LONGEST_SIGN: u64 = 16;
+
+/// The most bytes of a file, decompressed: each core holds one in memory.
+const MOST_TEXT: usize = 256 * 1024 * 1024;
+
+/// Which of the inputs hold a run by themselves.
+pub struct WholeFiles(HashSet<String>);
+
+impl WholeFiles {
+    /// Looks at the inputs.
+    #[must_use]
+    pub fn of(inputs: &[String]) -> Self {
+        // Of the runs that a file names, whether it is the only file of the only one.
+        let mut named: HashMap<String, bool> = HashMap::new();
+        for run in runs(inputs) {
+            let is_alone = run.len() == 1;
+            for first in run.into_iter().take(1) {
+                named
+                    .entry(first)
+                    .and_modify(|is_first| *is_first = false)
+                    .or_insert(is_alone);
+            }
+        }
+        let is_whole = |file: &String| Path::new(file).is_file() && !is_database(Path::new(file));
+        let alone = named
+            .into_iter()
+            .filter(|(file, is_alone)| *is_alone && is_whole(file));
+        Self(alone.map(|(file, _)| file).collect())
+    }
+
+    /// Returns what reads the text of a file; `None` unless it holds a run by itself.
+    #[must_use]
+    pub fn text_of(&self, source: &str) -> Option<Lazy<'static, String>> {
+        let path = self.0.get(source).map(PathBuf::from)?;
+        Some(Box::new(move || text_of(&path)))
+    }
+}
+
+/// Reads a file, decompressed, in UTF-8.
+fn text_of(path: &Path) -> io::Result<String> {
+    let (mut text, mut decoder) = (Vec::new(), Decoder::default());
+    let mut problem = None;
+    read_text(&mut Input::new(File::open(path)?), &mut |bytes| {
+        match decoder.push(bytes) {
+            Ok(more) => text.extend(more),
+            Err(foreign) => problem = Some(format!("it is {}", foreign.what)),
+        }
+        if text.len() > MOST_TEXT {
+            problem = Some(format!("it is longer than {} MB", MOST_TEXT / 1024 / 1024));
+        }
+        match problem {
+            None => ControlFlow::Continue(()),
+            Some(_) => ControlFlow::Break(()),
+        }
+    })?;
+    if let Some(problem) = problem {
+        return Err(io::Error::other(problem));
+    }
+    text.extend(
+        decoder
+            .finish()
+            .map_err(|foreign| io::Error::other(foreign.what))?,
+    );
+    Ok(
+        String::from_utf8(text)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
+}
+
+/// Returns whether a reader makes lines of a file as a whole, as of a database.
+#[must_use]
+pub fn is_database(file: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(LONGEST_SIGN).read_to_end(&mut beginning));
+    read.is_ok() && reader_of(&beginning).is_some()
+}
+
+/// Adds the sessions of sub-agents that are in a folder of the name of their session, or beside it, as Claude Code keeps them.
+pub fn add_subagents(inputs: &mut Vec<String>) {
+    let mut known: HashSet<PathBuf> = inputs.iter().map(PathBuf::from).collect();
+    let folders: HashSet<PathBuf> = known
+        .iter()
+        .filter_map(|file| file.parent().map(Path::to_owned))
+        .collect();
+    let beside = folders.iter().flat_map(|folder| files_of(folder)).filter(|file| {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let is_of = |session: String| known.contains(&file.with_file_name(format!("{session}.jsonl")));
+        name.is_some_and(|name| name.starts_with("agent-")) && session_in(file).is_some_and(is_of)
+    });
+    let within = inputs.iter().flat_map(|file| {
+        let folder = Path::new(file).with_extension("");
+        let folders = [folder.clone(), folder.join("subagents")];
+        // A link may lead out of the agent's folder, and a file beside need not be a session.
+        let is_there = folders.iter().all(|folder| is(folder, FileType::is_dir));
+        let files = if is_there {
+            files_of(&folders[1])
+        } else {
+            Vec::new()
+        };
+        files.into_iter().filter(|file| session_in(file).is_some())
+    });
+    let mut subagents: Vec<PathBuf> = beside.chain(within).collect();
+    subagents.sort();
+    for file in subagents {
+        if let Some(name) = file.to_str().map(str::to_owned)
+            && known.insert(file)
+        {
+            inputs.push(name);
+        }
+    }
+}
+
+/// Returns whether a path itself, without following a link, is of a type.
+fn is(path: &Path, of_type: fn(&FileType) -> bool) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| of_type(&metadata.file_type()))
+}
+
+/// Returns the files of JSON Lines in a folder; no links, pipes or devices.
+fn files_of(folder: &Path) -> Vec<PathBuf> {
+    let is_here = folder.as_os_str().is_empty();
+    let entries = fs::read_dir(if is_here { Path::new(".") } else { folder });
+    let entries = entries.into_iter().flatten().flatten();
+    let is_lines = |path: &PathBuf| {
+        path.extension().is_some_and(|ending| ending == "jsonl") && is(path, FileType::is_file)
+    };
+    let files = entries.map(|entry| folder.join(entry.file_name()));
+    files.filter(is_lines).collect()
+}
+
+/// Returns the session that one of the first records of a file names.
+fn session_in(file: &Path) -> Option<String> {
+    let text = BufReader::new(File::open(file).ok()?.take(DEFAULT_LIMIT));
+    let lines = text.lines().take(MOST_FIRST_RECORDS).map_while(Result::ok);
+    let session_of = |line: String| {
+        let record = parse_str(line.trim()).ok()?;
+        record.get("sessionId")?.as_str().map(str::to_owned)
+    };
+    lines.filter_map(session_of).next()
+}
