@@ -101,11 +101,17 @@ test('clean obeys rules and allowed values, and numbers what it replaces', async
   expect(private_.redactions).toEqual([{ type: 'password', count: 1 }]);
 });
 
+const [NOTHING, ANYTHING] = ['[]', '[^]'];
+
 test.each([
   [/x[a-z&&b]+y/, 'xa&by'],
   [/x[+--]y/, 'x-y'],
   [/x[a~~]y/, 'x~y'],
   [/x[a[b]y/, 'x[y'],
+  [/x[a[]y/, 'x[y'],
+  [/x[a[^]y/, 'x^y'],
+  [new RegExp(`x${ANYTHING}y`), 'x\ny'],
+  [new RegExp(`(?:${NOTHING}|x)y`), 'xy'],
   [new RegExp(['x', '<', 'A', 'z', 'ay'].join('\\')), 'x<Azay'],
 ])('clean reads the expression %s as JavaScript does', async (expression, text) => {
   expect(text).toMatch(expression);

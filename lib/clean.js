@@ -64,15 +64,21 @@ function readRules(value, path) {
 
 /**
  * Returns the source of an expression without what Rust would read in another way: within brackets `&&`, `--`, `~~` and `[`, which are signs
- * in JavaScript, and everywhere `\A`, `\z`, `\a`, `\<` and `\>`, which are letters and signs.
+ * in JavaScript, and everywhere `\A`, `\z`, `\a`, `\<` and `\>`, which are letters and signs, `[]` (nothing) and `[^]` (anything).
  *
  * @param {RegExp} expression
  */
 function inRust({ source, flags }) {
   if (flags.includes('v')) return source;
   let isInBrackets = false;
-  return source.replace(/\\.|[[\]]|&&|--|~~/gs, (part) => {
+  return source.replace(/\\.|\[\^?\]|[[\]]|&&|--|~~/gs, (part) => {
     if (part.startsWith('\\')) return part.replace(/\\([Aza<>])/, '$1');
+    if (part.length > 1 && part.startsWith('[')) {
+      if (!isInBrackets) return part === '[]' ? '[^\\s\\S]' : '[\\s\\S]';
+      // A sign, and the end of the brackets.
+      isInBrackets = false;
+      return `\\${part}`;
+    }
     const isSign = isInBrackets && part !== ']';
     if (part === '[' || part === ']') isInBrackets = part === '[';
     return isSign ? part.replace(/.$/, '\\$&') : part;
