@@ -302,7 +302,8 @@ async function* bytesOf(chunks) {
  */
 function bytesIn(value) {
   const bytes = () => {
-    if (types.isUint8Array(value)) return value;
+    // Of a transferred buffer no array can be made.
+    if (types.isUint8Array(value)) return value.byteLength > 0 ? value : new Uint8Array(value.buffer, 0, 0);
     if (types.isAnyArrayBuffer(value)) return new Uint8Array(value);
     if (types.isDataView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
     return undefined;
