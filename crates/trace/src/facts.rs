@@ -270,14 +270,14 @@ static GOES_ON: LazyLock<Regex> = LazyLock::new(|| regex(r"running in (?:the )?b
 /// What tools print that found errors.
 static FAILED: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?m-u)\b[1-9][0-9]* (?i:failed|failing|failures?|errors?|problems?)\b|(?i:failures|errors|failed)[:=] ?[1-9]|\bFAILED\b|^(?:--- )?FAIL\b|^\s*error(?:\[|:)|: error(?: TS[0-9]+)?:|npm ERR!|ELIFECYCLE|\*\*\* [ -~]*Error [0-9]|^panic:|^Traceback \(most recent|(?i:failed to compile|command not found)",
+        r"(?m-u)\b[1-9][0-9]* (?i-u:failed|failing|failures?|errors?|problems?)\b|(?i-u:failures|errors|failed)[:=] ?[1-9]|\bFAILED\b|^(?:--- )?FAIL\b|^\s*error(?:\[|:)|: error(?: TS[0-9]+)?:|npm ERR!|ELIFECYCLE|\*\*\* [ -~]*Error [0-9]|^panic:|^Traceback \(most recent|(?i-u:failed to compile|command not found)",
     )
 });
 
 /// What tools print that found none.
 static PASSED: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?m-u)test result: ok|\b[1-9][0-9]* (?i:passed|passing|pass|tests? passed|succeeded)\b|^(?:ok|OK|PASS|PASSED)\b|\b0 (?:failed|failures|failing)\b|(?i:failures|failed|fail)[:=] ?0\b|BUILD SUCCESS|(?i:all (?:[0-9]+ )?tests passed)|✓|✔",
+        r"(?m-u)test result: ok|\b[1-9][0-9]* (?i-u:passed|passing|pass|tests? passed|succeeded)\b|^(?:ok|OK|PASS|PASSED)\b|\b0 (?:failed|failures|failing)\b|(?i-u:failures|failed|fail)[:=] ?0\b|BUILD SUCCESS|(?i-u:all (?:[0-9]+ )?tests passed)|✓|✔",
     )
 });
 
