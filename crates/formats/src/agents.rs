@@ -157,10 +157,12 @@ agents! {
 }
 
 impl FormatName {
-    /// Returns the format of a record by its contents and the path of its input: the first of [`FormatName::ALL`] that recognises it.
+    /// Returns the format of a record by its contents and the path of its input: a trace of this package, or else the first of
+    /// [`FormatName::ALL`] that recognises it.
     #[must_use]
     pub fn of(record: &Value, path: Option<&Path>) -> Option<Self> {
-        let mut formats = Self::ALL.iter().copied();
+        // Traces of this package say so in a field: no other format need be asked.
+        let mut formats = [Self::Trace].iter().chain(Self::ALL).copied();
         formats.find(|format| format.format().adapter.recognises(record, path))
     }
 
