@@ -422,6 +422,31 @@ export interface SessionsOptions {
   signal?: Signal | null;
 }
 
+/** What is observed in a session. It is no outcome: facts tell success little better than chance. */
+export interface Fact {
+  name:
+    | 'tests passed'
+    | 'tests failed'
+    | 'tests ran'
+    | 'build passed'
+    | 'build failed'
+    | 'lint passed'
+    | 'lint failed'
+    | 'committed'
+    | 'pushed'
+    | 'pull request'
+    | 'thanked'
+    | 'corrected'
+    | 'interrupted'
+    | 'gave up'
+    | 'late errors'
+    | 'answered';
+  /** The step where it is seen last, from 0. */
+  step: number;
+  /** How often: runs of tests, commits, errors. */
+  count: number;
+}
+
 /** A result of {@link sessions}: a session, or why a record in its file has none; reading goes on after that. */
 export type SessionResult =
   | {
@@ -432,6 +457,7 @@ export type SessionResult =
       project: string | null;
       /** When it began, in ISO 8601. */
       createdAt: string | null;
+      facts: Fact[];
       trace: ReasoningTrace;
       /** As that of {@link ReadResult}. */
       outcome: { success: boolean | null; confidence: number | null };
@@ -536,7 +562,7 @@ export interface Manifest {
     language: string | null;
     steps: number;
     /** Turns of the user; tokens, a quarter of the bytes, with sub-agents; calls of tools. */
-    turns: number;
+    userTurns: number;
     tokens: number;
     calls: number;
     failedCalls: number;
@@ -544,6 +570,7 @@ export interface Manifest {
     endsWithAnswer: boolean;
     /** Pictures that its trace lacks. */
     pictures: number;
+    facts: Fact[];
     /** Whether definitions of its tools were in the log. */
     tools: 'recorded' | 'inferred' | null;
     success: boolean | null;

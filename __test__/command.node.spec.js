@@ -205,22 +205,16 @@ describe('standard input', () => {
     expect(stdout).toContain('red');
   });
 
-  test.each(['--out', '--report'])(
-    'kp-score score %s refuses the file that is standard input',
-    async (option) => {
-      const file = write('stdin.jsonl', input);
-      const descriptor = fs.openSync(file);
-      const { status, stderr } = spawnSync(process.execPath, [command, 'score', option, file], {
-        ...{ stdio: [descriptor, 'ignore', 'pipe'], encoding: 'utf8' },
-      });
-      fs.closeSync(descriptor);
-      expect({ status, stderr }).toEqual({
-        status: 2,
-        stderr: expect.stringContaining('is read too: stdin'),
-      });
-      expect(fs.readFileSync(file, 'utf8')).toBe(input);
-    },
-  );
+  test('kp-score score --out refuses the file that is standard input', async () => {
+    const file = write('stdin.jsonl', input);
+    const descriptor = fs.openSync(file);
+    const { status, stderr } = spawnSync(process.execPath, [command, 'score', '--out', file], {
+      ...{ stdio: [descriptor, 'ignore', 'pipe'], encoding: 'utf8' },
+    });
+    fs.closeSync(descriptor);
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('is read too: stdin') });
+    expect(fs.readFileSync(file, 'utf8')).toBe(input);
+  });
 });
 
 test('kp-score prints the summary on standard error, on standard output where nothing else is, and not with --quiet', async () => {
@@ -251,7 +245,11 @@ describe('the process', () => {
     fs.symlinkSync(path.join('..', '@knowledgepulse', 'native', 'bin', 'kp-score.js'), link, 'file');
     const env = { KNOWLEDGEPULSE_NATIVE_ADDON: loader.file, KNOWLEDGEPULSE_MODEL_DIR: modelDirectory };
     const page = path.join(scratch, 'installed.html');
-    const { code, stderr } = await run(process.execPath, [link, 'score', '--report', page, examples], env);
+    const { code, stderr } = await run(
+      process.execPath,
+      [link, 'report', '--out', page, '--quiet', examples],
+      env,
+    );
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(fs.existsSync(page)).toBe(true);
   });
@@ -306,13 +304,13 @@ describe('the process', () => {
 });
 
 describe('files', () => {
-  test('kp-score score refuses an --out that is another output by a link', async () => {
+  test('kp-score select refuses an --out that is another output by a link', async () => {
     const directory = emptyDirectory();
     fs.mkdirSync(path.join(directory, 'folder'));
     fs.symlinkSync('folder', path.join(directory, 'link'), 'junction');
     const [one, other] = ['folder/new', 'link/new'].map((name) => path.join(directory, name));
     await expectRun(
-      ['score', '--out', one, '--report', other],
+      ['select', '1', '--out', one, '--report', other],
       { code: 2, stderr: '--out and --report must not be the same file' },
       { input },
     );
@@ -408,16 +406,19 @@ async function until({ child, output }, condition) {
 }
 
 (isWindows ? describe.skip : describe)('signals', () => {
-  /** A directory with old files, which an interrupted run leaves. */
-  function oldFiles() {
+  /** A file of a run that ended at once, which the next run removes. */
+  const temporary = expect.stringMatching(/^\.kp-score-\w+\.tmp$/);
+
+  /** A directory with an old file, which an interrupted run leaves. */
+  function oldFile() {
     const directory = emptyDirectory();
-    const files = ['out', 'report'].map((name) => path.join(directory, name));
-    for (const file of files) fs.writeFileSync(file, 'old');
+    const out = path.join(directory, 'out');
+    fs.writeFileSync(out, 'old');
     const isLeft = (...more) => {
-      for (const file of files) expect(fs.readFileSync(file, 'utf8')).toBe('old');
-      expect(filesIn(directory)).toEqual(['out', 'report', ...more].sort());
+      expect(fs.readFileSync(out, 'utf8')).toBe('old');
+      expect(filesIn(directory)).toEqual([...more, 'out']);
     };
-    return { directory, out: files[0], report: files[1], isLeft };
+    return { directory, out, isLeft };
   }
 
   /** Starts it on traces that come and come, and waits until it has scored some. */
@@ -429,26 +430,23 @@ async function until({ child, output }, condition) {
   }
 
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP'])(
-    'kp-score score at %s prints what was scored, leaves all files, and ends with 130',
+    'kp-score score at %s prints what was scored, leaves the old file, and ends with 130',
     async (signal) => {
-      const { out, report, isLeft } = oldFiles();
-      const { child, ended } = await startEndless('--out', out, '--report', report);
+      const { out, isLeft } = oldFile();
+      const { child, ended } = await startEndless('--out', out);
       child.kill(signal);
       const { code, stdout, stderr } = await ended;
       expect(code).toBe(130);
       expect(stderr).toContain('once more to end at once');
-      expect(stderr).toContain(
-        `\nkp-score: interrupted: the rest was not read; ${out}, ${report} are as they were\n`,
-      );
+      expect(stderr).toContain(`\nkp-score: interrupted: the rest was not read; ${out} is as it was\n`);
       expect(stdout.trim().split('\n')).toHaveLength(scored.length);
       isLeft();
     },
   );
 
-  test('kp-score score at SIGINT before anything was scored leaves all files', async () => {
-    const { out, report, isLeft } = oldFiles();
-    const files = ['--out', out, '--report', report];
-    const { child, ended } = start(['score', ...files, '--format', 'csv']);
+  test('kp-score score at SIGINT before anything was scored leaves the old file', async () => {
+    const { out, isLeft } = oldFile();
+    const { child, ended } = start(['score', '--out', out, '--format', 'csv']);
     await once(child.stdout, 'readable');
     child.kill('SIGINT');
     expect((await ended).code).toBe(130);
@@ -470,14 +468,14 @@ async function until({ child, output }, condition) {
     expect(printed).toEqual(['Ask 1', 'Ask 2']);
   });
 
-  test('kp-score score at a second SIGINT ends at once, and leaves the old files alone', async () => {
-    const { directory, out, isLeft } = oldFiles();
+  test('kp-score score at a second SIGINT ends at once, and leaves the old file alone', async () => {
+    const { directory, out, isLeft } = oldFile();
     // A row that does not fit into the pipe, which is not read: the command cannot finish what it has begun.
     const large = jsonLines([{ ...scored[0], id: 'x'.repeat(4e6) }]);
     const running = start(['score', '--format', 'jsonl', '--out', out]);
     const { child, ended, output } = running;
     child.stdin.write(large.repeat(3));
-    await until(running, () => filesIn(directory).length === 3);
+    await until(running, () => filesIn(directory).length === 2);
     await once(child.stdout, 'readable');
     child.kill('SIGINT');
     await until(running, () => output.stderr.includes('once more'));
@@ -485,15 +483,15 @@ async function until({ child, output }, condition) {
     child.kill('SIGINT');
     // A shell calls that 130.
     expect(await ended).toMatchObject({ code: null, signal: 'SIGINT' });
-    isLeft();
+    isLeft(temporary);
   });
 
   // Opening it does not return before its other end is opened.
   test.each([
-    ['read', (fifo, out) => ['--out', out, fifo]],
-    ['written', (fifo, out) => ['--report', out, '--out', fifo, examples]],
-  ])('kp-score score at two SIGTERM while a pipe waits to be %s ends at once', async (_, argsOf) => {
-    const { out, directory, isLeft } = oldFiles();
+    ['read', (fifo, out) => ['--out', out, fifo], [temporary, 'fifo']],
+    ['written', (fifo) => ['--out', fifo, examples], ['fifo']],
+  ])('kp-score score at two SIGTERM while a pipe waits to be %s ends at once', async (_, argsOf, left) => {
+    const { out, directory, isLeft } = oldFile();
     const fifo = path.join(directory, 'fifo');
     execFileSync('mkfifo', [fifo]);
     const running = start(['score', '--novelty', 'prefix', '--verbose', ...argsOf(fifo, out)]);
@@ -504,7 +502,7 @@ async function until({ child, output }, condition) {
     child.kill('SIGTERM');
     const { code, signal } = await ended;
     expect([130, 'SIGTERM']).toContain(code ?? signal);
-    isLeft('fifo');
+    isLeft(...left);
   });
 
   test.each([[[]], [['--out', 'out']]])(

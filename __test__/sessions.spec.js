@@ -72,14 +72,15 @@ async function found(options) {
 
 test('sessions yields the sessions of all agents, each with what is told of it', async () => {
   const outcome = { success: null, confidence: null };
+  const facts = [{ name: 'answered', step: expect.any(Number), count: 1 }];
   expect(await found('')).toEqual([
     {
       ...{ file: files[0], agent: 'claude-code', project: 'Shop', createdAt: '2026-10-05T09:00:00.000Z' },
-      ...{ outcome, objective: 'Mend the Shop' },
+      ...{ facts, outcome, objective: 'Mend the Shop' },
     },
     {
       ...{ file: files[1], agent: 'codex', project: 'bakery', createdAt: '2026-10-10T09:00:00.000Z' },
-      ...{ outcome, objective: 'Mend the bakery' },
+      ...{ facts, outcome, objective: 'Mend the bakery' },
     },
     expect.objectContaining({ file: files[2], project: 'garden' }),
   ]);

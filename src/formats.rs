@@ -24,6 +24,7 @@ use knowledgepulse_formats::{
     trace::known_of,
 };
 use knowledgepulse_json::{Text, parse_str};
+use knowledgepulse_trace::facts::Fact;
 
 use crate::{
     background::{self, Background, locked},
@@ -111,6 +112,26 @@ pub struct NativeSessionInfo {
     pub agent: String,
     pub project: Option<String>,
     pub created_at: Option<String>,
+    pub facts: Vec<NativeFact>,
+}
+
+/// What is observed in a session, and at which step.
+#[napi(object, object_from_js = false)]
+pub struct NativeFact {
+    #[napi(ts_type = "import('../index.js').Fact['name']")]
+    pub name: &'static str,
+    pub step: f64,
+    pub count: f64,
+}
+
+impl From<Fact> for NativeFact {
+    fn from(fact: Fact) -> Self {
+        Self {
+            name: fact.kind.name(),
+            step: number_of(fact.step as u64),
+            count: number_of(fact.count as u64),
+        }
+    }
 }
 
 /// Which parts of a trace's outcome are known.
@@ -350,6 +371,7 @@ fn native_at((place, result): (Place, TraceResult)) -> NativeItem {
                 agent: about.agent,
                 project: about.project,
                 created_at: about.created_at,
+                facts: about.facts.into_iter().map(Into::into).collect(),
             });
             item.format = Some(format.name());
             item.known = Some(known.into());

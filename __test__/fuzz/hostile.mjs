@@ -297,7 +297,7 @@ const CLASSES = {
 const CODES = {
   trace: /TRACE/,
   scorer: /TRACE|INPUT|OPTION/,
-  cache: /VECTOR|OPTION|MEMORY/,
+  cache: /INPUT|OPTION|MEMORY/,
   options: /OPTION|MISMATCH/,
 };
 

@@ -123,13 +123,6 @@ async function tabTo(page, target) {
   assert.fail(`Tab does not reach ${target}`);
 }
 
-/** @param {Page} page @param {string} name */
-async function pressByKeyboard(page, name) {
-  await tabTo(page, page.getByRole('button', { name, exact: true }));
-  await page.keyboard.press('Enter');
-  return settled(page);
-}
-
 /** The texts of the sessions in a shared folder. @param {string} folder */
 const sessionsIn = (folder) =>
   readdirSync(path.join(folder, 'sessions')).map((name) =>

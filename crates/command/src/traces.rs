@@ -17,6 +17,7 @@ use knowledgepulse_formats::{
     trace::{SESSION, known_of},
 };
 use knowledgepulse_json::{Text, Value};
+use knowledgepulse_trace::facts::{Fact, facts_of};
 
 use crate::{
     error::{Failure, Result},
@@ -95,6 +96,8 @@ pub struct SessionInfo {
     pub project: Option<String>,
     /// When it began, in ISO 8601.
     pub created_at: Option<String>,
+    /// What is observed in it.
+    pub facts: Vec<Fact>,
 }
 
 impl SessionInfo {
@@ -109,6 +112,7 @@ impl SessionInfo {
                 .into(),
             project: project.filter(|name| !name.is_empty()).map(Into::into),
             created_at: time.map(date::to_iso),
+            facts: facts_of(trace),
         }
     }
 }
