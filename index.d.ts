@@ -409,7 +409,7 @@ export function readTraces(
   options?: ReadOptions,
 ): AsyncGenerator<ReadResult, void, undefined>;
 
-/** Options of {@link sessions}: those for which all hold. */
+/** Options of {@link sessions}: those for which all hold. What the user's file `ignore` names is left out in any case. */
 export interface SessionsOptions {
   /** Those that began then or later. */
   since?: Date | string;
@@ -417,7 +417,7 @@ export interface SessionsOptions {
   agent?: FormatName | readonly FormatName[];
   /** Those that worked in a folder of this name, in any case. */
   project?: string;
-  /** Not those with these ids, or in these files and folders. */
+  /** Not those with these ids, of these projects, or that are in or worked in these files and folders. */
   ignore?: string | readonly string[];
   signal?: Signal | null;
 }

@@ -69,7 +69,7 @@ describe('what kp-score computes', () => {
     const long = ['It was found in Lisbon.', 'The planet has two moons and no atmosphere.'].map((content) =>
       makeTrace({ objective: start, steps: [{ type: 'observation', content }] }),
     );
-    const run = (method) => results(['--novelty', method, '--explain'], { input: jsonLines(long) });
+    const run = (method) => results(['--novelty', method, '--explain', '-'], { input: jsonLines(long) });
     const [prefix, full] = [await run('prefix'), await run('full')];
     expect(breakdowns(full)).toEqual(await explained(long, { memory: new TraceMemory({ method: 'full' }) }));
     expect(prefix[1].breakdown.dimensions.novelty).toBeLessThan(1e-6);
@@ -132,7 +132,7 @@ describe('what kp-score computes', () => {
         })),
       );
       const out = path.join(scratch, `${novelty}.jsonl`);
-      const args = ['select', '4', '--novelty', novelty, '--format', 'jsonl', '--out', out];
+      const args = ['select', '4', '--novelty', novelty, '--format', 'jsonl', '--out', out, '-'];
       const { code, stdout, stderr } = await kpScore(args, { input: jsonLines(runs) });
       expect(code).toBe(0);
       const { chosen, explanation } = await select(runs, { count: 4, method: novelty });
@@ -173,8 +173,8 @@ describe('standard input', () => {
   });
 
   test('kp-score score refuses standard input that is compressed with xz, with the way out', async () => {
-    const stderr = 'cannot read stdin: it is compressed with xz: use xz -dc | kp-score score\n';
-    await expectRun(['score'], { code: 3, stderr }, { input: Buffer.from('fd377a585a000004', 'hex') });
+    const stderr = 'cannot read stdin: it is compressed with xz: use xz -dc | kp-score score -\n';
+    await expectRun(['score', '-'], { code: 3, stderr }, { input: Buffer.from('fd377a585a000004', 'hex') });
   });
 
   test('kp-score clean reads standard input', async () => {
@@ -190,7 +190,7 @@ describe('standard input', () => {
       [[], 20],
       [['--verbose'], 50],
     ]) {
-      const { code, stderr } = await kpScore(['score', ...args], { input });
+      const { code, stderr } = await kpScore(['score', ...args, '-'], { input });
       expect(code).toBe(1);
       expect(linesOf(stderr).filter((line) => /^stdin:\d+:/.test(line))).toHaveLength(count);
     }
@@ -198,7 +198,7 @@ describe('standard input', () => {
 
   test('kp-score score prints no control character of what it quotes', async () => {
     const red = { ...scored[0], task: { objective: `${ESCAPE}[31mred\u202e\n` } };
-    const { stdout, stderr } = await kpScore(['score'], {
+    const { stdout, stderr } = await kpScore(['score', '-'], {
       input: `${ESCAPE}[2Jnonsense\n${jsonLines([red])}`,
     });
     expect((stdout + stderr).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
@@ -208,7 +208,7 @@ describe('standard input', () => {
   test('kp-score score --out refuses the file that is standard input', async () => {
     const file = write('stdin.jsonl', input);
     const descriptor = fs.openSync(file);
-    const { status, stderr } = spawnSync(process.execPath, [command, 'score', '--out', file], {
+    const { status, stderr } = spawnSync(process.execPath, [command, 'score', '--out', file, '-'], {
       ...{ stdio: [descriptor, 'ignore', 'pipe'], encoding: 'utf8' },
     });
     fs.closeSync(descriptor);
@@ -220,13 +220,13 @@ describe('standard input', () => {
 test('kp-score prints the summary on standard error, on standard output where nothing else is, and not with --quiet', async () => {
   const summary = /^4 traces scored in \d/m;
   const out = path.join(scratch, 'summary.jsonl');
-  const rows = await kpScore(['score', '--format', 'csv'], { input });
+  const rows = await kpScore(['score', '--format', 'csv', '-'], { input });
   expect(rows.stderr).toMatch(summary);
   expect(rows.stdout).not.toMatch(summary);
-  const alone = await kpScore(['score', '--out', out], { input });
+  const alone = await kpScore(['score', '--out', out, '-'], { input });
   expect(alone.stdout).toMatch(summary);
   expect(alone).toMatchObject({ stdout: expect.stringContaining(`${out}: 4 traces`), stderr: '' });
-  const quiet = await kpScore(['score', '--out', out, '--quiet'], { input });
+  const quiet = await kpScore(['score', '--out', out, '--quiet', '-'], { input });
   expect(quiet).toMatchObject({ code: 0, stdout: '', stderr: '' });
 });
 
@@ -276,7 +276,16 @@ describe('the process', () => {
       const megabyte = jsonLines([large]) + small.repeat((1e5 / small.length) | 0);
       const memoryFor = async (megabytes) => {
         // What is old must fit into 64 MB.
-        const args = ['--max-old-space-size=64', command, 'score', '--format', 'csv', '--out', '/dev/null'];
+        const args = [
+          '--max-old-space-size=64',
+          command,
+          'score',
+          '--format',
+          'csv',
+          '--out',
+          '/dev/null',
+          '-',
+        ];
         const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'] });
         let stderr = '';
         child.stderr.on('data', (chunk) => {
@@ -318,7 +327,7 @@ describe('files', () => {
 
   unix('kp-score score --out may have a name as long as names can be', async () => {
     const out = path.join(emptyDirectory(), 'x'.repeat(255));
-    await expectRun(['score', '--out', out], { code: 0 }, { input });
+    await expectRun(['score', '--out', out, '-'], { code: 0 }, { input });
     expect(readLines(out)).toHaveLength(scored.length);
   });
 
@@ -329,17 +338,17 @@ describe('files', () => {
     fs.symlinkSync('file', inDirectory('link'));
     const link = inDirectory('link');
     await expectRun(['score', '--out', link, inDirectory('file')], { code: 2, stderr: '--out is read too' });
-    await expectRun(['score', '--out', link], { code: 0 }, { input });
+    await expectRun(['score', '--out', link, '-'], { code: 0 }, { input });
     expect(fs.readlinkSync(link)).toBe('file');
     expect(readLines(link)).toHaveLength(scored.length);
     expect(fs.statSync(link).mode & 0o777).toBe(0o640);
-    await expectRun(['score', '--out', '/dev/null'], { code: 0 }, { input });
+    await expectRun(['score', '--out', '/dev/null', '-'], { code: 0 }, { input });
     expect(fs.statSync('/dev/null').isFile()).toBe(false);
     // A link stays one where there is no file yet too.
     fs.mkdirSync(inDirectory('folder'));
     fs.symlinkSync('folder/new', inDirectory('dangling'));
     const dangling = inDirectory('dangling');
-    await expectRun(['score', '--out', dangling], { code: 0 }, { input });
+    await expectRun(['score', '--out', dangling, '-'], { code: 0 }, { input });
     expect(fs.readlinkSync(dangling)).toBe('folder/new');
     expect(readLines(inDirectory('folder/new'))).toHaveLength(scored.length);
     // A run that could not read everything leaves the file that the link leads to.
@@ -361,7 +370,7 @@ describe('files', () => {
 
   (fs.existsSync('/dev/full') ? test : test.skip)('kp-score ends with 3 on a full disk', async () => {
     const stderr = /^kp-score: cannot write \/dev\/full: the disk is full \(ENOSPC\)/m;
-    await expectRun(['score', '--out', '/dev/full'], { code: 3, stderr }, { input });
+    await expectRun(['score', '--out', '/dev/full', '-'], { code: 3, stderr }, { input });
     const args = ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, command, '--help'];
     expect(await run('sh', args)).toMatchObject({
       code: 3,
@@ -423,7 +432,7 @@ async function until({ child, output }, condition) {
 
   /** Starts it on traces that come and come, and waits until it has scored some. */
   async function startEndless(...args) {
-    const running = start(['score', '--format', 'jsonl', ...args]);
+    const running = start(['score', '--format', 'jsonl', ...args, '-']);
     running.child.stdin.write(input);
     await once(running.child.stdout, 'readable');
     return running;
@@ -446,7 +455,7 @@ async function until({ child, output }, condition) {
 
   test('kp-score score at SIGINT before anything was scored leaves the old file', async () => {
     const { out, isLeft } = oldFile();
-    const { child, ended } = start(['score', '--out', out, '--format', 'csv']);
+    const { child, ended } = start(['score', '--out', out, '--format', 'csv', '-']);
     await once(child.stdout, 'readable');
     child.kill('SIGINT');
     expect((await ended).code).toBe(130);
@@ -454,7 +463,7 @@ async function until({ child, output }, condition) {
   });
 
   test('kp-score score at SIGINT in a record of another format prints those before it', async () => {
-    const { child, ended } = start(['score', '--format', 'jsonl']);
+    const { child, ended } = start(['score', '--format', 'jsonl', '-']);
     const said = (id) => `${JSON.stringify({ id, messages: [{ role: 'user', content: `Ask ${id}` }] })}\n`;
     child.stdin.write(`${said(1)}${said(2)}{"id":3,"messages":[{"role":`);
     await once(child.stdout, 'readable');
@@ -472,7 +481,7 @@ async function until({ child, output }, condition) {
     const { directory, out, isLeft } = oldFile();
     // A row that does not fit into the pipe, which is not read: the command cannot finish what it has begun.
     const large = jsonLines([{ ...scored[0], id: 'x'.repeat(4e6) }]);
-    const running = start(['score', '--format', 'jsonl', '--out', out]);
+    const running = start(['score', '--format', 'jsonl', '--out', out, '-']);
     const { child, ended, output } = running;
     child.stdin.write(large.repeat(3));
     await until(running, () => filesIn(directory).length === 2);
@@ -584,10 +593,11 @@ const python = ['python3', 'python'].find((name) => spawnSync(name, ['-c', 'impo
       process.execPath,
       command,
     ];
-    const { code, stdout } = await run(python, [...started, 'score']);
+    const env = { HOME: emptyDirectory(), CODEX_HOME: '', CLAUDE_CONFIG_DIR: '', XDG_CONFIG_HOME: '' };
+    const { code, stdout } = await run(python, [...started, 'score'], env);
     expect({ code, stdout }).toEqual({
-      code: 2,
-      stdout: expect.stringContaining('there is nothing to read'),
+      code: 3,
+      stdout: expect.stringContaining('no agent has left sessions on this machine'),
     });
   });
 });

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    path::Path,
     sync::{Arc, Mutex},
 };
 
@@ -12,8 +13,9 @@ use napi::{
 use napi_derive::napi;
 
 use knowledgepulse_command::{
+    filter::{Excluded, Filter},
     scored::Place,
-    traces::{TraceRead, TraceResult, Traces, TracesRequest, Wanted},
+    traces::{TraceRead, TraceResult, Traces, TracesRequest},
 };
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_formats::{
@@ -301,7 +303,7 @@ impl NativeTraces {
                 paths,
                 format,
                 given: settings.given(),
-                wanted: Wanted::default(),
+                filter: Filter::default(),
             })
         });
         opened.map_err(|error| throw(env, &error))
@@ -314,12 +316,17 @@ impl NativeTraces {
             .agents
             .iter()
             .filter_map(|name| FormatName::from_name(name));
+        let excluded = wanted
+            .ignored
+            .iter()
+            .map(|name| Excluded::new(name, Path::new("")));
         let opened = Self::open(TracesRequest {
-            wanted: Wanted {
+            filter: Filter {
                 since: wanted.since,
                 agents: agents.collect(),
                 project: wanted.project,
-                ignored: wanted.ignored,
+                excluded: excluded.collect(),
+                ..Filter::default()
             },
             ..TracesRequest::default()
         });

@@ -1,6 +1,6 @@
 //! Groups of options that several commands have.
 
-use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use clap::{
     Args,
@@ -13,16 +13,20 @@ use knowledgepulse_score::select::Count;
 use crate::{
     error::{Failure, Result},
     files::file_identity::{Output, STDIN, is_same_file, name_of},
-    find::expand,
+    filter::Filter,
+    find::{expand, sessions},
     read::Inputs,
     show::messages::Messages,
 };
+
+/// The message where there is nothing to read.
+pub(crate) const NOTHING_HERE: &str = "no agent has left sessions on this machine: name files or folders; kp-score formats lists where agents keep them";
 
 /// What is read, and how.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
-    /// Files and folders; - is standard input
+    /// Files, folders, - for standard input [default: the sessions on this machine]
     #[arg(value_name = "PATH", help_heading = None::<&str>)]
     pub paths: Vec<String>,
 
@@ -41,42 +45,52 @@ pub(crate) struct InputArgs {
     /// The task_domain of traces from other formats
     #[arg(long, value_name = "NAME")]
     pub domain: Option<String>,
+
+    #[command(flatten)]
+    pub filter: Filter,
 }
 
 impl InputArgs {
-    /// Finds the files: those that are named, the recognised ones in folders except `outputs`, or standard input. `others` are read too.
+    /// Finds the files: those that are named, the recognised ones in folders except `outputs`, or without a path those of the sessions on
+    /// this machine. `others` are read too.
     ///
     /// # Errors
-    /// If there is nothing to read, or an output is read too.
+    /// If an output is read too, or a folder has nothing to read.
     pub(crate) fn open(
         &self,
         outputs: &[Output],
         others: &[&Option<String>],
         messages: &Messages,
     ) -> Result<Inputs> {
-        if self.paths.is_empty() && io::stdin().is_terminal() {
-            return Err(Failure::usage(
-                "there is nothing to read: name files or folders, or pipe traces into it",
-            ));
-        }
         if self.paths.iter().filter(|path| *path == STDIN).count() > 1 {
             return Err(Failure::usage("standard input can be read only once"));
         }
+        let filter = self.filter.clone().with_ignored()?;
+        let found = if self.paths.is_empty() {
+            sessions(filter, messages)
+        } else {
+            Inputs {
+                sources: self.paths.clone(),
+                filter,
+                ..Inputs::default()
+            }
+        };
         let mut inputs = Inputs {
-            sources: self.paths.clone(),
             format: self.from,
             given: Given {
                 success: self.success,
                 confidence: self.confidence,
                 domain: self.domain.clone(),
             },
+            ..found
         };
-        if inputs.sources.is_empty() {
-            inputs.sources.push(STDIN.to_owned());
-        }
         let others = others.iter().copied().flatten();
         refuse_same_file(outputs, inputs.sources.iter().chain(others))?;
-        expand(&mut inputs, outputs, messages)?;
+        if !self.paths.is_empty() {
+            expand(&mut inputs, outputs, messages)?;
+        } else if inputs.sources.is_empty() && inputs.left_out.files + inputs.left_out.others == 0 {
+            return Err(Failure::file(NOTHING_HERE));
+        }
         Ok(inputs)
     }
 }
@@ -149,4 +163,24 @@ pub(crate) fn count(text: &str) -> std::result::Result<Count, String> {
     parsed
         .filter(is_right)
         .ok_or_else(|| "it must be a whole number of at least 1, or a percentage up to 100%".into())
+}
+
+/// Parses a time: a number and `s`, `m`, `h` or `d`, or 0.
+pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds = match &text[digits.len()..] {
+        "" if digits == "0" => Some(0),
+        "s" => Some(1),
+        "m" => Some(60),
+        "h" => Some(60 * 60),
+        "d" => Some(24 * 60 * 60),
+        _ => None,
+    };
+    let number: Option<u64> = digits.parse().ok();
+    let seconds = number
+        .zip(seconds)
+        .and_then(|(number, seconds)| number.checked_mul(seconds));
+    seconds
+        .map(Duration::from_secs)
+        .ok_or_else(|| "it must be a time such as 30m, 2h or 0".into())
 }

@@ -9,6 +9,7 @@ use walkdir::WalkDir;
 use crate::{
     error::{Failure, Result},
     files::file_identity::{Output, is_same_file, metadata_of},
+    filter::Filter,
     read::Inputs,
     show::{messages::Messages, printable::counted},
 };
@@ -49,6 +50,7 @@ pub(crate) fn expand(inputs: &mut Inputs, outputs: &[Output], messages: &Message
         )));
     }
     inputs.sources = sources;
+    inputs.leave_out_files();
     Ok(())
 }
 
@@ -107,31 +109,24 @@ impl Found {
     }
 }
 
-/// Returns the sessions on this machine, and the folders and files that they are in.
-pub(crate) fn sessions(messages: &Messages) -> (Inputs, Vec<String>) {
-    sessions_of(|_| true, messages)
-}
-
-/// Returns the sessions of some agents, as [`sessions`] does.
-pub(crate) fn sessions_of(
-    is_wanted: impl Fn(FormatName) -> bool,
-    messages: &Messages,
-) -> (Inputs, Vec<String>) {
-    let mut inputs = Inputs::default();
-    let mut places = Vec::new();
+/// Returns the sessions on this machine that a filter does not leave out by their files.
+pub(crate) fn sessions(filter: Filter, messages: &Messages) -> Inputs {
     let mut all = Found::default();
-    for agent in FormatName::ALL.iter().copied().filter(|agent| is_wanted(*agent)) {
-        let found = Found::on_this_machine(agent, messages);
-        let here = agent.format().here().into_iter();
-        places.extend(
-            here.filter(|place| found.files.iter().any(|file| Path::new(file).starts_with(place)))
-                .filter_map(|place| place.to_str().map(str::to_owned)),
-        );
-        inputs.sources.extend(found.files);
-        all.skipped.extend(found.skipped);
+    for agent in FormatName::ALL {
+        if filter.agents.is_empty() || filter.agents.contains(agent) {
+            let found = Found::on_this_machine(*agent, messages);
+            all.files.extend(found.files);
+            all.skipped.extend(found.skipped);
+        }
     }
     all.tell_skipped("", NOT_READ, messages);
-    (inputs, places)
+    let mut inputs = Inputs {
+        sources: all.files,
+        filter,
+        ..Inputs::default()
+    };
+    inputs.leave_out_files();
+    inputs
 }
 
 /// Returns the ordinary files below a folder in the order of their names, without links; of a file itself. What cannot be looked into

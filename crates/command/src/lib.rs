@@ -7,6 +7,7 @@ mod commands;
 pub mod desk;
 pub mod error;
 mod files;
+pub mod filter;
 mod find;
 pub mod host;
 pub mod named;

@@ -13,6 +13,7 @@ use knowledgepulse_trace::json::{self, Texts};
 use crate::{
     choose::kept::Kept,
     error::Failure,
+    filter::Filter,
     find::{expand, sessions},
     read::Inputs,
     score::scored::RunInfo,
@@ -64,7 +65,7 @@ pub fn sessions_of(
     // By a file, the position of what names it.
     let mut positions: HashMap<String, usize> = HashMap::new();
     if named.is_none() {
-        inputs = sessions(&messages).0;
+        inputs = sessions(Filter::default().with_ignored()?, &messages);
     }
     for (at, named) in named.iter().flatten().enumerate() {
         let Named::Path(path) = named else { continue };
@@ -87,9 +88,9 @@ pub fn sessions_of(
     let traces = if inputs.sources.is_empty() {
         None
     } else {
-        let paths = inputs.sources;
         Some(Traces::open(TracesRequest {
-            paths,
+            paths: inputs.sources,
+            filter: inputs.filter,
             ..TracesRequest::default()
         })?)
     };

@@ -1,20 +1,18 @@
 //! Traces for programs: those in files and folders, or of this machine, read on all cores in the background and given in their order.
 
 use std::{
-    fs,
-    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, channel, sync_channel},
     },
     thread,
-    time::{Duration, UNIX_EPOCH},
+    time::Duration,
 };
 
 use knowledgepulse_formats::{
     FormatName, Given, Known, date,
     reader::OfNoFormat,
-    trace::{SESSION, known_of},
+    trace::{known_of, project_of},
 };
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_trace::facts::{Fact, facts_of};
@@ -22,7 +20,8 @@ use knowledgepulse_trace::facts::{Fact, facts_of};
 use crate::{
     error::{Failure, Result},
     files::stop::Stop,
-    find::{expand, sessions_of},
+    filter::{Filter, agent_of},
+    find::{expand, sessions},
     read::{Inputs, Prepare, ReadTrace, Seen, Sink, read},
     score::scored::Place,
     show::messages::Messages,
@@ -43,48 +42,8 @@ pub struct TracesRequest {
     pub format: Option<FormatName>,
     /// The outcome and domain of traces whose record tells none.
     pub given: Given,
-    /// Which of the sessions on this machine are read.
-    pub wanted: Wanted,
-}
-
-/// Which sessions are read: those for which all hold.
-#[derive(Debug, Clone, Default)]
-pub struct Wanted {
-    /// Those that began then or later, in ISO 8601.
-    pub since: Option<String>,
-    /// Those of these agents; none for all.
-    pub agents: Vec<FormatName>,
-    /// Those that worked in folders of this name, in any case.
-    pub project: Option<String>,
-    /// Not those with these ids, or in these files and folders.
-    pub ignored: Vec<String>,
-}
-
-impl Wanted {
-    /// Returns whether a file may have such a session: what was written last before a time began before it.
-    fn may_have(&self, file: &str) -> bool {
-        let written = fs::metadata(file).and_then(|stat| stat.modified()).ok();
-        let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let written = written.and_then(|time| date::from_number(time.as_secs_f64() * 1000.0));
-        let is_late = |since: &String| written.is_none_or(|time| date::to_iso(time) >= *since);
-        self.since.as_ref().is_none_or(is_late)
-            && !self.ignored.iter().any(|path| Path::new(file).starts_with(path))
-    }
-
-    /// Returns whether a trace is of such a session.
-    fn has(&self, trace: &Value, about: &SessionInfo) -> bool {
-        let is_late = |since: &String| about.created_at.as_ref().is_none_or(|time| time >= since);
-        let is_name = |name: &String| {
-            let project = about.project.as_ref();
-            project.is_some_and(|project| project.to_lowercase() == name.to_lowercase())
-        };
-        let imported = trace.at(&["metadata", "imported", SESSION]);
-        let ids = [trace.get("id"), imported];
-        let mut ids = ids.into_iter().flatten().filter_map(Value::as_str);
-        self.since.as_ref().is_none_or(is_late)
-            && self.project.as_ref().is_none_or(is_name)
-            && !ids.any(|id| self.ignored.iter().any(|ignored| ignored == id))
-    }
+    /// Which of them are read. Without paths, the user's file `ignore` is followed too.
+    pub filter: Filter,
 }
 
 /// What is told of a session beside its trace.
@@ -103,14 +62,10 @@ pub struct SessionInfo {
 impl SessionInfo {
     fn of(trace: &Value, format: FormatName) -> Self {
         let text = |path: &[&str]| trace.at(path).and_then(Value::as_str);
-        let folder = text(&["metadata", "imported", "cwd"]).unwrap_or_default();
-        let project = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
         let time = text(&["metadata", "created_at"]).and_then(date::parse);
         Self {
-            agent: text(&["metadata", "imported", "format"])
-                .unwrap_or(format.name())
-                .into(),
-            project: project.filter(|name| !name.is_empty()).map(Into::into),
+            agent: agent_of(trace).unwrap_or(format.name()).into(),
+            project: project_of(trace).map(Into::into),
             created_at: time.map(date::to_iso),
             facts: facts_of(trace),
         }
@@ -192,15 +147,13 @@ struct Reading<Send>(Send);
 impl<Send: FnMut(Next) -> bool> Reading<Send> {
     fn run(mut self, request: TracesRequest) {
         let messages = Messages::silent();
-        let wanted = Arc::new(request.wanted);
         let inputs = if request.paths.is_empty() {
-            let is_wanted = |agent| wanted.agents.is_empty() || wanted.agents.contains(&agent);
-            let mut inputs = sessions_of(is_wanted, &messages).0;
-            inputs.sources.retain(|file| wanted.may_have(file));
-            Ok(inputs)
+            let filter = request.filter.with_ignored();
+            filter.map(|filter| sessions(filter, &messages))
         } else {
             let mut inputs = Inputs {
                 sources: request.paths,
+                filter: request.filter,
                 ..Inputs::default()
             };
             expand(&mut inputs, &[], &messages).map(|()| inputs)
@@ -211,7 +164,7 @@ impl<Send: FnMut(Next) -> bool> Reading<Send> {
                 given: request.given,
                 ..inputs
             };
-            let prepare: Arc<Prepare<Option<TraceRead>>> = Arc::new(move |read| prepared(read, &wanted));
+            let prepare: Arc<Prepare<TraceRead>> = Arc::new(prepared);
             read(&inputs, prepare, &mut self, &messages, &Stop::default())
         });
         // Where nobody wants more, nobody hears of it.
@@ -228,9 +181,9 @@ impl<Send: FnMut(Next) -> bool> Reading<Send> {
     }
 }
 
-impl<Send: FnMut(Next) -> bool> Sink<Option<TraceRead>> for Reading<Send> {
-    fn take(&mut self, place: Place, _: u64, trace: Option<TraceRead>, _: &mut Seen) -> Result<()> {
-        trace.map_or(Ok(()), |trace| self.send(place, TraceResult::Trace(trace)))
+impl<Send: FnMut(Next) -> bool> Sink<TraceRead> for Reading<Send> {
+    fn take(&mut self, place: Place, _: u64, trace: TraceRead, _: &mut Seen) -> Result<()> {
+        self.send(place, TraceResult::Trace(trace))
     }
 
     fn on_bad(&mut self, place: &Place, reason: &Text) {
@@ -248,8 +201,8 @@ impl<Send: FnMut(Next) -> bool> Sink<Option<TraceRead>> for Reading<Send> {
     }
 }
 
-/// Writes a trace as JSON, on any core; nothing of one that is not wanted.
-fn prepared(read: ReadTrace, wanted: &Wanted) -> std::result::Result<Option<TraceRead>, Text> {
+/// Writes a trace as JSON, on any core.
+fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
     let is_object = read.value.as_object().is_some();
     let foreign = read
         .foreign
@@ -257,11 +210,10 @@ fn prepared(read: ReadTrace, wanted: &Wanted) -> std::result::Result<Option<Trac
     if let Some(foreign) = foreign {
         return Err(foreign.to_string().into());
     }
-    let about = SessionInfo::of(&read.value, read.format);
-    Ok(wanted.has(&read.value, &about).then(|| TraceRead {
-        about,
+    Ok(TraceRead {
+        about: SessionInfo::of(&read.value, read.format),
         format: read.format,
         known: known_of(&read.value),
         json: read.text.map_or_else(|| read.value.to_json(), ToOwned::to_owned),
-    }))
+    })
 }

@@ -56,3 +56,4 @@ pub use agent::Format;
 pub use agents::FormatName;
 pub use common::{DEFAULT_LIMIT, Given, Known, Place, Wrong};
 pub use event::PARENT;
+pub use places::Root;

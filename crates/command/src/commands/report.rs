@@ -11,7 +11,6 @@ use crate::{
     desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::stop::Stop,
-    find::sessions,
     host::Host,
     show::{messages::Messages, printable::counted},
 };
@@ -71,17 +70,8 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
         novelty: Method::Lexical,
     };
     let cleaner = cleaning.open()?;
-    let inputs = if input.paths.is_empty() {
-        sessions(messages).0
-    } else {
-        let read = [&page.labels, &page.known];
-        input.open(&[("out", &page.out)], &read, messages)?
-    };
-    if inputs.sources.is_empty() {
-        return Err(Failure::file(
-            "no agent has left sessions on this machine: name files or folders",
-        ));
-    }
+    let read = [&page.labels, &page.known];
+    let inputs = input.open(&[("out", &page.out)], &read, messages)?;
     let beside = (Beside::without_copies()?, Vec::new());
     let set = choose(&inputs, &choice, beside, false, host, messages, stop)?;
     if set.scored.is_empty() {
@@ -106,6 +96,9 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
             ""
         },
     ));
+    if let Some(ignored) = &set.seen.ignored {
+        messages.note(format!("left out: {ignored}"));
+    }
     if page.open {
         open(&page.out, messages);
     }

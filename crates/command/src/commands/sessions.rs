@@ -9,7 +9,7 @@ use crate::{
     args::InputArgs,
     error::{Exit, Result},
     files::stop::Stop,
-    find::sessions,
+    filter::Filter,
     host::Host,
     show::{messages::Messages, rows::Format},
 };
@@ -17,7 +17,7 @@ use crate::{
 /// What is looked at.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SessionsArgs {
-    /// Files and folders; without any, the sessions of agents on this machine
+    /// Files, folders, - for standard input [default: the sessions on this machine]
     #[arg(value_name = "PATH")]
     pub paths: Vec<String>,
 
@@ -28,25 +28,21 @@ pub(crate) struct SessionsArgs {
     /// table, json, jsonl or csv [default: table]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
+
+    #[command(flatten)]
+    pub filter: Filter,
 }
 
 /// Scores what the paths name, or the sessions of this machine.
 pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let input = InputArgs {
         paths: args.paths,
+        filter: args.filter,
         ..InputArgs::default()
     };
-    let (inputs, places) = if input.paths.is_empty() {
-        sessions(messages)
-    } else {
-        (input.open(&[], &[], messages)?, input.paths.clone())
-    };
-    if inputs.sources.is_empty() {
-        messages.warning(
-            "no agent has left sessions on this machine: name files or folders; kp-score formats lists where agents keep them",
-        );
-        return Ok(Exit::Ok);
-    }
+    let inputs = input.open(&[], &[], messages)?;
+    let mut next = vec!["kp-score share 20".to_owned()];
+    next.extend(input.paths.iter().map(|path| quoted(path)));
     let args = ScoreArgs {
         input,
         results: ResultArgs {
@@ -58,8 +54,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
     };
     let (exit, scored) = score(&inputs, &args, host, messages, stop)?;
     if scored > 0 && exit != Exit::Interrupted {
-        let places: Vec<_> = places.iter().map(|place| quoted(place)).collect();
-        messages.note(format!("next: kp-score share 20 {} -o shared", places.join(" ")));
+        messages.note(format!("next: {} -o shared", next.join(" ")));
     }
     Ok(exit)
 }

@@ -23,14 +23,13 @@ use knowledgepulse_share::{
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     VERSION,
-    args::{InputArgs, one_of},
+    args::{InputArgs, duration, one_of},
     choose::{
         Beside, ChoiceArgs, Set, choose, decisions::Decisions, files_of, kept::Kept, known::new_memory,
     },
     desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
-    find::sessions,
     host::Host,
     read::Inputs,
     score::scored::{RunInfo, Scored},
@@ -63,6 +62,7 @@ pub(crate) struct ShareArgs {
 
 /// What is written.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Folder")]
 pub(crate) struct FolderArgs {
     /// The folder: a new one, or one to add to; what is not ours in it stays
     #[arg(short, long, value_name = "FOLDER")]
@@ -96,26 +96,6 @@ pub(crate) struct FolderArgs {
     /// Write a page to decide at, in HTML, of clean text
     #[arg(long, value_name = "FILE")]
     pub report: Option<String>,
-}
-
-/// Parses a time: a number and `s`, `m`, `h` or `d`, or 0.
-fn duration(text: &str) -> std::result::Result<Duration, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let seconds = match &text[digits.len()..] {
-        "" if digits == "0" => Some(0),
-        "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(60 * 60),
-        "d" => Some(24 * 60 * 60),
-        _ => None,
-    };
-    let number: Option<u64> = digits.parse().ok();
-    let seconds = number
-        .zip(seconds)
-        .and_then(|(number, seconds)| number.checked_mul(seconds));
-    seconds
-        .map(Duration::from_secs)
-        .ok_or_else(|| "it must be a time such as 30m, 2h or 0".into())
 }
 
 /// Chooses sessions, cleans them, shows them, asks, and adds them to the folder.
@@ -264,6 +244,9 @@ impl Choice {
                 decisions.apply(&mut set, messages);
             }
             tell_beside(&set.beside, messages);
+            if let Some(ignored) = &set.seen.ignored {
+                messages.note(format!("left out: {ignored}"));
+            }
             if let Some(page) = &args.folder.report {
                 let options = PageOptions {
                     cleaner: Some(cleaner.clone()),
@@ -425,7 +408,7 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
         )));
     }
     let read = [&args.choice.labels, &args.choice.known];
-    let mut inputs = input_of(args, messages)?.open(&[], &read, messages)?;
+    let mut inputs = args.input.open(&[], &read, messages)?;
     add_subagents(&mut inputs.sources);
     inputs.sources.retain(|source| !is_out(source));
     let is_of_machine = args.input.paths.is_empty();
@@ -471,20 +454,6 @@ fn tell_beside(beside: &Beside, messages: &Messages) {
             messages.note(format!("{}: {why}", counted(count, "session")));
         }
     }
-}
-
-/// Returns what is read: the sessions on this machine where no path is named.
-fn input_of(args: &ShareArgs, messages: &Messages) -> Result<InputArgs> {
-    let mut input = args.input.clone();
-    if input.paths.is_empty() {
-        input.paths = sessions(messages).0.sources;
-    }
-    if input.paths.is_empty() {
-        return Err(Failure::file(
-            "no agent has left sessions on this machine: name files or folders",
-        ));
-    }
-    Ok(input)
 }
 
 /// Says how many sessions are left out, for each reason.

@@ -37,6 +37,7 @@ use crate::{
         stop::Stop,
         waiting::Waiting,
     },
+    filter::{Filter, LeftOut, Verdict},
     score::scored::Place,
     show::messages::{BadLines, Messages},
 };
@@ -59,6 +60,23 @@ pub(crate) struct Inputs {
     pub format: Option<FormatName>,
     /// The given outcome and domain of traces of other formats.
     pub given: Given,
+    /// Which sessions are read.
+    pub filter: Filter,
+    /// How many files were left out by it.
+    pub left_out: LeftOut,
+}
+
+impl Inputs {
+    /// Leaves out the files that have no wanted session.
+    pub(crate) fn leave_out_files(&mut self) {
+        let (filter, left_out) = (&self.filter, &mut self.left_out);
+        self.sources.retain(|file| {
+            let verdict = filter.of_file(file);
+            left_out.files += u64::from(verdict == Verdict::Ignored);
+            left_out.others += u64::from(verdict == Verdict::Other);
+            verdict == Verdict::Wanted
+        });
+    }
 }
 
 /// A trace that was read.
@@ -91,6 +109,8 @@ pub(crate) enum State<P> {
     Read(P),
     /// It is not of a conversation, for this reason.
     Skipped(Text),
+    /// The filter leaves it out.
+    LeftOut(Verdict),
     /// It is wrong, for this reason.
     Wrong(Text),
 }
@@ -129,6 +149,10 @@ pub(crate) struct Seen {
     pub without_conversation: u64,
     /// Inputs that could not be read to their ends.
     pub unread: u64,
+    /// What the filter left out.
+    pub left_out: LeftOut,
+    /// The words that count what the file `ignore` names.
+    pub ignored: Option<String>,
     bad_lines: BadLines,
 }
 
@@ -137,6 +161,14 @@ impl Seen {
     pub(crate) fn add_bad(&mut self, place: &Place, reason: &Text, messages: &Messages) {
         self.bad += 1;
         self.bad_lines.add(place, reason, messages);
+    }
+
+    /// Says why no trace was read, where no line was wrong.
+    pub(crate) fn why_nothing(&self) -> String {
+        match self.left_out.files + self.left_out.ignored + self.left_out.others {
+            0 => "there is no trace in the input; kp-score formats lists what is read".into(),
+            _ => "no session is left by --since, --agent, --project, --min-turns, --exclude and the file ignore".into(),
+        }
     }
 
     /// Says why the run has not seen all of its input; `None` if it has.
@@ -166,7 +198,10 @@ pub(crate) fn read<P: Send + 'static>(
         ids: Mutex::default(),
     };
     messages.start_progress(total_size(&inputs.sources));
-    let mut seen = Seen::default();
+    let mut seen = Seen {
+        left_out: inputs.left_out,
+        ..Seen::default()
+    };
     if cfg!(target_family = "wasm") {
         let mut result = Ok(());
         let _ = reader.run(&mut |event| {
@@ -202,6 +237,7 @@ pub(crate) fn read<P: Send + 'static>(
     }
     while sink.settle(&mut seen)? {}
     seen.bad_lines.end(messages);
+    seen.ignored = inputs.filter.ignored_words(&seen.left_out);
     Ok(seen)
 }
 
@@ -241,6 +277,12 @@ fn take<P>(
                 messages.on_done();
                 seen.without_conversation += 1;
                 messages.detail_at(&place, &reason);
+            }
+            State::LeftOut(verdict) => {
+                messages.on_done();
+                let is_ignored = verdict == Verdict::Ignored;
+                seen.left_out.ignored += u64::from(is_ignored);
+                seen.left_out.others += u64::from(!is_ignored);
             }
             State::Wrong(reason) => {
                 messages.on_done();
@@ -312,9 +354,25 @@ impl<P: Send + 'static> Reader<P> {
                 Content::Converted(trace, _) => warning_of(trace),
                 _ => None,
             },
-            state: state_of(&*self.prepare, item.format, item.content),
+            state: self.state_of(&source, item.format, item.content),
         });
         prepared.collect()
+    }
+
+    /// Prepares what a record came to, unless it is left out.
+    fn state_of(&self, source: &str, format: Option<FormatName>, content: Content) -> State<P> {
+        let is_trace = |value: &Value| value.get("steps").is_some();
+        match &content {
+            Content::Converted(value, _) | Content::Plain(value, _) if is_trace(value) => {
+                let format = format.unwrap_or(FormatName::Trace);
+                match self.inputs.filter.of_session(source, format, value) {
+                    Verdict::Wanted => {}
+                    verdict => return State::LeftOut(verdict),
+                }
+            }
+            _ => {}
+        }
+        state_of(&*self.prepare, format, content)
     }
 
     /// Reads the files of a run as one input, which is named by the first.
@@ -481,7 +539,7 @@ fn foreign_input(source: &str, Foreign { what, program }: Foreign) -> String {
         name if name.contains(char::is_whitespace) => format!(" \"{name}\""),
         name => format!(" {name}"),
     };
-    format!("it is {what}: use {program}{name} | kp-score score")
+    format!("it is {what}: use {program}{name} | kp-score score -")
 }
 
 /// Counts the bytes that are read, compressed ones too.

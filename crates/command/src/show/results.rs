@@ -158,8 +158,7 @@ impl<'r> Results<'r> {
                 self.messages.failure(format!("{lack}{left}"));
             }
         } else if is_nothing && seen.bad == 0 {
-            self.messages
-                .warning("there is no trace in the input; kp-score formats lists what is read");
+            self.messages.warning(seen.why_nothing());
         }
         match lack {
             _ if self.stop.is_interrupted() => Exit::Interrupted,

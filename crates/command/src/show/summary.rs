@@ -143,6 +143,7 @@ impl Summary {
             "scored": self.scored(),
             "bad": seen.bad,
             "withoutConversation": seen.without_conversation,
+            "ignored": seen.left_out.files + seen.left_out.ignored,
             "nearDuplicates": self.near_duplicates,
             "converted": self.converted,
             "unknownSuccess": self.unknown_success,
@@ -199,6 +200,7 @@ impl Summary {
                     format!("{traces} without a conversation: see --verbose")
                 }),
             ),
+            ("ignored", seen.ignored.clone()),
             ("embedder", about.embedder.map(embedder_words)),
         ];
         lines.extend(about.written.iter().map(|Written { file, traces }| {

@@ -1,0 +1,301 @@
+//! Which sessions are read: the same options for every command, and the user's file `ignore`.
+
+use std::{
+    env, fs,
+    io::ErrorKind::{NotADirectory, NotFound},
+    path::{self, Path, PathBuf},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use clap::Args;
+use knowledgepulse_formats::{
+    FormatName, PARENT, Root, date,
+    trace::{SESSION, project_of},
+};
+use knowledgepulse_json::Value;
+use knowledgepulse_trace::roles::{roles_of, turns_in};
+
+use crate::{
+    args::{duration, one_of, whole},
+    error::{Failure, Result},
+    files::file_identity::STDIN,
+    show::printable::counted,
+};
+
+/// Where a reader notes the session whose agent started a sub-agent.
+const PARENT_OF: [&str; 3] = ["metadata", "imported", PARENT];
+
+/// Which sessions are read: those for which all hold.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Which sessions")]
+pub struct Filter {
+    /// Only those that began since then: 30d, or 2026-09-01
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub since: Option<String>,
+
+    /// Only those of this agent, by its name in `kp-score formats`
+    #[arg(long = "agent", value_name = "NAME", value_parser = one_of(FormatName::ALL.iter().map(|format| (format.name(), *format))), hide_possible_values = true)]
+    pub agents: Vec<FormatName>,
+
+    /// Only those that worked in a folder of this name
+    #[arg(long, value_name = "NAME")]
+    pub project: Option<String>,
+
+    /// Only those in which the agent has at least N turns
+    #[arg(long, value_name = "N", value_parser = whole)]
+    pub min_turns: Option<usize>,
+
+    /// Without these: ids, projects, files, folders
+    #[arg(long = "exclude", value_name = "FILE|ID", value_parser = excluded)]
+    pub excluded: Vec<Excluded>,
+
+    /// What the file `ignore` names, and the path of that file.
+    #[arg(skip)]
+    pub ignored: (Vec<Excluded>, String),
+}
+
+/// Sessions that are left out: those of an id or a project, in a file or folder, or that worked there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excluded {
+    name: String,
+    path: PathBuf,
+}
+
+impl Excluded {
+    /// Reads a name. A relative path is one of `base`, and `~` the home folder.
+    #[must_use]
+    pub fn new(name: &str, base: &Path) -> Self {
+        let home = || name.strip_prefix("~/").zip(env::home_dir());
+        let path = home().map_or_else(|| base.join(name), |(name, home)| home.join(name));
+        Self {
+            name: name.to_owned(),
+            path: path::absolute(&path).unwrap_or(path),
+        }
+    }
+
+    fn has_file(&self, file: &str) -> bool {
+        path::absolute(file).is_ok_and(|file| file.starts_with(&self.path))
+    }
+
+    fn has_session(&self, file: &str, trace: &Value) -> bool {
+        let text = |path: &[&str]| trace.at(path).and_then(Value::as_str);
+        // Sub-agents go with their session.
+        let ids = text(&["metadata", "imported", SESSION]).unwrap_or_default();
+        let mut ids = [text(&["id"]), text(&PARENT_OF)]
+            .into_iter()
+            .flatten()
+            .chain(ids.split(' '));
+        let folder = text(&["metadata", "imported", "cwd"]);
+        ids.any(|id| id == self.name)
+            || is_project(trace, &self.name)
+            || folder.is_some_and(|folder| Path::new(folder).starts_with(&self.path))
+            || self.has_file(file)
+    }
+}
+
+/// How much was left out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LeftOut {
+    /// Files that the file `ignore` names.
+    pub files: u64,
+    /// Sessions of other files that it names.
+    pub ignored: u64,
+    /// Files and sessions that the options leave out.
+    pub others: u64,
+}
+
+/// Whether a session is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Wanted,
+    /// An option leaves it out.
+    Other,
+    /// The file `ignore` names it.
+    Ignored,
+}
+
+impl Filter {
+    /// Adds what the file `ignore` in the user's settings folder names, a line each.
+    ///
+    /// # Errors
+    /// If there is one that cannot be read.
+    pub(crate) fn with_ignored(mut self) -> Result<Self> {
+        let Some(file) = settings_file("ignore") else {
+            return Ok(self);
+        };
+        let name = file.display().to_string();
+        let text = match fs::read_to_string(&file) {
+            Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(self),
+            text => text.map_err(|error| Failure::read(&name, &error))?,
+        };
+        let home = env::home_dir().unwrap_or_default();
+        let lines = text.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        self.ignored = (lines.map(|line| Excluded::new(line, &home)).collect(), name);
+        Ok(self)
+    }
+
+    /// Returns whether a file may have wanted sessions: what was written last before a time began before it.
+    pub(crate) fn of_file(&self, file: &str) -> Verdict {
+        let written = fs::metadata(file).and_then(|stat| stat.modified()).ok();
+        let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let written = written.and_then(|time| date::from_number(time.as_secs_f64() * 1000.0));
+        let is_late = |since: &String| written.is_none_or(|time| date::to_iso(time) >= *since);
+        let has = |excluded: &[Excluded]| excluded.iter().any(|excluded| excluded.has_file(file));
+        match file {
+            STDIN => Verdict::Wanted,
+            _ if has(&self.ignored.0) => Verdict::Ignored,
+            _ if !self.since.as_ref().is_none_or(is_late) || has(&self.excluded) => Verdict::Other,
+            _ => Verdict::Wanted,
+        }
+    }
+
+    /// Returns whether the session of a trace is wanted.
+    pub(crate) fn of_session(&self, file: &str, format: FormatName, trace: &Value) -> Verdict {
+        let has = |excluded: &[Excluded]| excluded.iter().any(|excluded| excluded.has_session(file, trace));
+        if has(&self.ignored.0) {
+            return Verdict::Ignored;
+        }
+        let agent = agent_of(trace).unwrap_or(format.name());
+        let began = trace.at(&["metadata", "created_at"]).and_then(Value::as_str);
+        let began = began.and_then(date::parse).map(date::to_iso);
+        let is_sub_agent = trace.at(&PARENT_OF).is_some();
+        let is_wanted = self
+            .since
+            .as_ref()
+            .is_none_or(|since| began.is_none_or(|began| began >= *since))
+            && (self.agents.is_empty() || self.agents.iter().any(|wanted| wanted.name() == agent))
+            && self
+                .project
+                .as_ref()
+                .is_none_or(|project| is_project(trace, project))
+            && self
+                .min_turns
+                .is_none_or(|turns| is_sub_agent || turns_in(&roles_of(trace)) >= turns)
+            && !has(&self.excluded);
+        if is_wanted {
+            Verdict::Wanted
+        } else {
+            Verdict::Other
+        }
+    }
+
+    /// Returns the words that count what the file `ignore` left out; `None` if that is nothing.
+    pub(crate) fn ignored_words(&self, left: &LeftOut) -> Option<String> {
+        let counts = [(left.files, "file"), (left.ignored, "session")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts.map(|(count, noun)| counted(count, noun)).collect();
+        (!counts.is_empty()).then(|| format!("{}, as {} says", counts.join(" and "), self.ignored.1))
+    }
+}
+
+/// Returns the agent of a trace: the format in which it was recorded at first.
+pub(crate) fn agent_of(trace: &Value) -> Option<&str> {
+    trace
+        .at(&["metadata", "imported", "format"])
+        .and_then(Value::as_str)
+}
+
+/// Returns a file of this program in the user's settings folder.
+pub(crate) fn settings_file(name: &str) -> Option<PathBuf> {
+    let folder = Root::Settings.folders().into_iter().next()?;
+    Some(folder.join("kp-score").join(name))
+}
+
+fn is_project(trace: &Value, name: &str) -> bool {
+    project_of(trace).is_some_and(|project| project.to_lowercase() == name.to_lowercase())
+}
+
+fn excluded(name: &str) -> std::result::Result<Excluded, String> {
+    Ok(Excluded::new(name, Path::new("")))
+}
+
+/// Parses a time, or how long ago it was.
+fn since(text: &str) -> std::result::Result<String, String> {
+    let ago = |time: Duration| {
+        let now = date::parse(&date::now())?.as_millisecond();
+        #[allow(clippy::cast_precision_loss)] // Times have fewer digits.
+        date::from_number(now as f64 - time.as_secs_f64() * 1000.0)
+    };
+    let time = date::parse(text).or_else(|| duration(text).ok().and_then(ago));
+    time.map(date::to_iso)
+        .ok_or_else(|| "it must be a time such as 30d, 12h or 2026-09-01".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_json::parse_str;
+
+    use super::*;
+
+    fn session(began: &str) -> Value {
+        let text = format!(
+            r#"{{"id":"kp:trace:a","metadata":{{"created_at":"{began}","imported":{{"format":"codex","session":"s1 s2","cwd":"/work/Shop"}}}},
+                "steps":[{{"type":"thought"}},{{"type":"observation"}},{{"type":"thought"}}]}}"#
+        );
+        parse_str(&text).unwrap()
+    }
+
+    #[test]
+    fn of_session_wants_those_for_which_all_options_hold() {
+        let filter = Filter {
+            since: Some("2026-10-01T00:00:00.000Z".into()),
+            agents: vec![FormatName::Codex],
+            project: Some("shop".into()),
+            min_turns: Some(2),
+            ..Filter::default()
+        };
+        let verdict =
+            |filter: &Filter, began: &str| filter.of_session("f", FormatName::Trace, &session(began));
+        assert_eq!(verdict(&filter, "2026-10-01T02:00:00+02:00"), Verdict::Wanted);
+        assert_eq!(verdict(&filter, "2026-09-30T23:59:59Z"), Verdict::Other);
+        for other in [
+            Filter {
+                agents: vec![FormatName::Pi],
+                ..filter.clone()
+            },
+            Filter {
+                project: Some("sho".into()),
+                ..filter.clone()
+            },
+            Filter {
+                min_turns: Some(3),
+                ..filter.clone()
+            },
+        ] {
+            assert_eq!(verdict(&other, "2026-10-02"), Verdict::Other);
+        }
+    }
+
+    #[test]
+    fn excluded_are_ids_projects_files_and_folders() {
+        for (name, is_excluded) in [
+            ("kp:trace:a", true),
+            ("s1", true),
+            ("s2", true),
+            ("s", false),
+            ("SHOP", true),
+            ("/work", true),
+            ("/work/Sho", false),
+            ("/home/maja/logs", true),
+            ("/home/maja/logs/f.jsonl", true),
+            ("logs", true),
+            ("log", false),
+            ("codex", false),
+        ] {
+            let excluded = Excluded::new(name, Path::new("/home/maja"));
+            let has = excluded.has_session("/home/maja/logs/f.jsonl", &session("2026-10-02"));
+            assert_eq!(has, is_excluded, "{name}");
+        }
+    }
+
+    #[test]
+    fn since_is_a_time_or_how_long_ago_it_was() {
+        assert_eq!(since("2026-09-01").unwrap(), "2026-09-01T00:00:00.000Z");
+        let ago = since("2d").unwrap();
+        let seconds = |text: &str| date::parse(text).unwrap().as_second();
+        let passed = seconds(&date::now()) - seconds(&ago);
+        assert!((0..60).contains(&(passed - 48 * 3600)), "{ago}");
+        assert!(since("soon").is_err());
+    }
+}
