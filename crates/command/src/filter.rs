@@ -135,6 +135,12 @@ impl Filter {
         Ok(self)
     }
 
+    /// Returns whether an option leaves sessions out.
+    pub(crate) fn is_set(&self) -> bool {
+        let is_given = self.since.is_some() || self.project.is_some() || self.min_turns.is_some();
+        is_given || !self.agents.is_empty() || !self.excluded.is_empty()
+    }
+
     /// Returns whether a file may have wanted sessions: what was written last before a time began before it.
     pub(crate) fn of_file(&self, file: &str) -> Verdict {
         let written = fs::metadata(file).and_then(|stat| stat.modified()).ok();

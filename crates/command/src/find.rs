@@ -1,16 +1,23 @@
 //! Folders as inputs, and the sessions of this machine: the files in them that a reader recognises.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path, sync::Arc};
 
-use knowledgepulse_formats::{FormatName, run::head_of};
+use knowledgepulse_formats::{
+    FormatName,
+    run::{head_of, runs},
+};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::{
     error::{Failure, Result},
-    files::file_identity::{Output, is_same_file, metadata_of},
+    files::{
+        file_identity::{Output, is_same_file, metadata_of},
+        stop::Stop,
+    },
     filter::Filter,
-    read::Inputs,
+    read::{Inputs, Seen, Sink, read},
+    score::scored::Place,
     show::{messages::Messages, printable::counted},
 };
 
@@ -127,6 +134,34 @@ pub(crate) fn sessions(filter: Filter, messages: &Messages) -> Inputs {
     };
     inputs.leave_out_files();
     inputs
+}
+
+/// Returns the files that have a wanted session.
+///
+/// # Errors
+/// If the run is interrupted.
+pub(crate) fn files_with_sessions(
+    inputs: Inputs,
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<HashSet<String>> {
+    struct First(HashSet<String>);
+    impl Sink<()> for First {
+        fn take(&mut self, place: Place, _: u64, (): (), _: &mut Seen) -> Result<()> {
+            self.0.insert(place.source);
+            Ok(())
+        }
+    }
+    let mut first = First(HashSet::new());
+    read(&inputs, Arc::new(|_| Ok(())), &mut first, messages, stop)?;
+    messages.stop_progress();
+    if stop.is_interrupted() {
+        return Err(Failure::interrupted("interrupted: nothing was cleaned"));
+    }
+    let runs = runs(&inputs.sources).into_iter();
+    // A run is named by its first file.
+    let wanted = runs.filter(|run| run.first().is_some_and(|file| first.0.contains(file)));
+    Ok(wanted.flatten().collect())
 }
 
 /// Returns the ordinary files below a folder in the order of their names, without links; of a file itself. What cannot be looked into

@@ -1,6 +1,10 @@
 //! The arguments of `kp-score clean`.
 
-use std::{collections::HashSet, fs, path::Path};
+use std::{
+    collections::HashSet,
+    fs,
+    path::{MAIN_SEPARATOR, MAIN_SEPARATOR_STR, Path, PathBuf},
+};
 
 use clap::{ArgAction, Args};
 use knowledgepulse_clean::{CleanOptions as Wanted, Cleaner, Identities, InvalidExpression};
@@ -10,7 +14,14 @@ use walkdir::WalkDir;
 use crate::{
     args::one_of,
     error::{Failure, Result},
-    files::file_identity::{STDIN, is_same_file, target_of},
+    files::{
+        file_identity::{STDIN, is_same_file, target_of},
+        stop::Stop,
+    },
+    filter::Filter,
+    find::{files_with_sessions, sessions},
+    read::Inputs,
+    show::messages::Messages,
 };
 
 /// How much is replaced: the SDK's levels.
@@ -20,11 +31,11 @@ const LEVELS: [(&str, bool); 3] = [("aggregated", true), ("federated", true), ("
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score clean sessions/*.jsonl --out clean/")]
 pub(crate) struct CleanArgs {
-    /// Files; - is standard input
+    /// Files and folders [default: standard input; with --check the sessions on this machine]
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
 
-    /// The clean file; for several files a folder, which ends with /
+    /// The clean file; for several files or a folder, a folder that ends with /
     #[arg(long, value_name = "PATH")]
     pub out: Option<String>,
 
@@ -39,6 +50,18 @@ pub(crate) struct CleanArgs {
 
     #[command(flatten)]
     pub cleaning: CleaningArgs,
+
+    #[command(flatten)]
+    filter: Filter,
+}
+
+/// An input, and its name in the folder that it is written to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Input {
+    /// A path, or [`STDIN`].
+    pub path: String,
+    /// Its path below the folder that was named.
+    pub name: PathBuf,
 }
 
 /// What is replaced.
@@ -80,19 +103,26 @@ fn wrong(message: String) -> Failure {
     Failure::usage(format!("{message}; see kp-score clean --help"))
 }
 
-/// Returns the files that are named, and in place of each folder the files in it.
-fn files_in(paths: &[String]) -> Result<Vec<String>> {
+/// Returns the files that are named, and in place of each folder the files in it, but for those in the folder that is written to.
+fn files_in(paths: &[String], out: Option<&str>) -> Result<Vec<Input>> {
     let mut files = Vec::new();
+    let out = out.map(target_of);
     for path in paths {
-        if path == STDIN {
-            files.push(path.clone());
+        if path == STDIN || !Path::new(path).is_dir() {
+            files.push(Input {
+                path: path.clone(),
+                name: Path::new(path).file_name().unwrap_or_default().into(),
+            });
             continue;
         }
         for entry in WalkDir::new(path).sort_by_file_name() {
             let entry = entry.map_err(|error| Failure::file(format!("cannot read {path}: {error}")))?;
-            // A pipe or a device that is named is read; one in a folder may never end.
-            if entry.file_type().is_file() || entry.depth() == 0 && !entry.file_type().is_dir() {
-                files.push(entry.path().display().to_string());
+            let file = entry.path().display().to_string();
+            let is_written = || out.as_ref().is_some_and(|out| target_of(&file).starts_with(out));
+            // A pipe or a device in a folder may never end.
+            if entry.file_type().is_file() && !is_written() {
+                let name = entry.path().strip_prefix(path).unwrap_or(entry.path()).into();
+                files.push(Input { path: file, name });
             }
         }
     }
@@ -157,24 +187,41 @@ fn is_folder(out: &str) -> bool {
 }
 
 impl CleanArgs {
-    /// Returns the inputs: paths, or [`STDIN`].
+    /// Returns the inputs.
     ///
     /// # Errors
     /// If there are several and the output is no folder, or a folder cannot be read.
-    pub(super) fn sources(&self) -> Result<Vec<String>> {
-        let mut sources = if self.check {
-            files_in(&self.paths)?
+    pub(super) fn sources(&self, messages: &Messages, stop: &Stop) -> Result<Vec<Input>> {
+        let is_of_machine = self.paths.is_empty() && self.check;
+        let mut sources = if is_of_machine {
+            files_in(
+                &sessions(self.filter.clone().with_ignored()?, messages).sources,
+                None,
+            )?
         } else {
-            self.paths.clone()
+            files_in(&self.paths, self.out.as_deref())?
         };
-        if self.paths.is_empty() {
-            sources.push(STDIN.to_owned());
+        if self.paths.is_empty() && !self.check {
+            sources = files_in(&[STDIN.to_owned()], None)?;
         }
-        if sources.len() > 1 && !self.check && !self.out.as_deref().is_some_and(is_folder) {
+        if self.filter.is_set() {
+            let inputs = Inputs {
+                sources: sources.iter().map(|source| source.path.clone()).collect(),
+                filter: self.filter.clone(),
+                ..Inputs::default()
+            };
+            let wanted = files_with_sessions(inputs, messages, stop)?;
+            sources.retain(|source| wanted.contains(&source.path));
+        }
+        let is_folder_named = || self.paths.iter().any(|path| Path::new(path).is_dir());
+        if (sources.len() > 1 || is_folder_named())
+            && !self.check
+            && !self.out.as_deref().is_some_and(is_folder)
+        {
             let problem = "several files need --out FOLDER/, a folder or a name that ends with /";
             return Err(wrong(problem.into()));
         }
-        if sources.iter().filter(|source| *source == STDIN).count() > 1 {
+        if sources.iter().filter(|source| source.path == STDIN).count() > 1 {
             return Err(wrong("standard input can be read only once".into()));
         }
         Ok(sources)
@@ -186,22 +233,22 @@ impl CleanArgs {
     /// If an output would replace an input or another output.
     pub(super) fn outputs<'i>(
         &self,
-        sources: &[String],
+        sources: &[Input],
         identities: impl Iterator<Item = &'i Identities>,
     ) -> Result<Vec<Option<String>>> {
         let Some(out) = &self.out else {
             return Ok(vec![None; sources.len()]);
         };
-        let read: HashSet<_> = sources.iter().map(target_of).collect();
+        let read: HashSet<_> = sources.iter().map(|source| target_of(&source.path)).collect();
         let (mut written, mut names) = (HashSet::new(), FreeNames::default());
-        let output_of = |(source, identities): (&String, &Identities)| {
+        let output_of = |(source, identities): (&Input, &Identities)| {
             let file = if is_folder(out) {
                 in_folder(out, source, identities, &mut names)?
             } else {
                 out.clone()
             };
             let target = target_of(&file);
-            let is_stdin = source == STDIN && is_same_file(STDIN, &file);
+            let is_stdin = source.path == STDIN && is_same_file(STDIN, &file);
             if is_stdin || fs::metadata(&file).map_or(true, |file| file.is_file()) && read.contains(&target) {
                 return Err(format!(
                     "{file} is read too, and would lose the texts that are replaced"
@@ -220,19 +267,23 @@ impl CleanArgs {
 /// Returns the file in a folder that a source is written to.
 fn in_folder(
     folder: &str,
-    source: &str,
+    source: &Input,
     identities: &Identities,
     names: &mut FreeNames,
 ) -> std::result::Result<String, String> {
-    let name = Path::new(source).file_name().and_then(|name| name.to_str());
-    let Some(name) = name.filter(|_| source != STDIN) else {
+    let Some(name) = source.name.to_str().filter(|_| source.path != STDIN) else {
         return Err("standard input has no name, so --out must be a file".into());
     };
     // Compressed with gzip only.
     let name = name.strip_suffix(".zst").unwrap_or(name);
-    let mut clean = identities.clean_name(name);
+    let parts: Vec<_> = name
+        .split(MAIN_SEPARATOR)
+        .map(|part| identities.clean_name(part))
+        .collect();
+    let mut clean = parts.join(MAIN_SEPARATOR_STR);
     if clean != name {
-        let (stem, ending) = clean.split_at(clean.find('.').unwrap_or(clean.len()));
+        let file = clean.rfind(MAIN_SEPARATOR).map_or(0, |at| at + 1);
+        let (stem, ending) = clean.split_at(clean[file..].find('.').map_or(clean.len(), |at| file + at));
         // Names that were different stay so.
         clean = names.take(|number| match number {
             1 => clean.clone(),

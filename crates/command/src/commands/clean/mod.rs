@@ -6,7 +6,7 @@
 mod args;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io::{self, Read, Seek},
     ops::ControlFlow,
@@ -16,7 +16,10 @@ use std::{
 use knowledgepulse_clean::{Cleaner, Finding, Identities, block_of};
 use knowledgepulse_formats::{
     DEFAULT_LIMIT,
-    input::compression::{Input, read_text},
+    input::{
+        compression::{Input, read_text},
+        lines_of_file,
+    },
     split::{Part, SplitError, Splitter, Take},
 };
 use knowledgepulse_json::Value;
@@ -44,12 +47,12 @@ pub(crate) use args::{CleanArgs, CleaningArgs};
 /// Cleans the files that the arguments name.
 pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let cleaner = args.cleaning.open()?;
-    let names = args.sources()?;
+    let inputs = args.sources(messages, stop)?;
     let nobody = Identities::default();
-    args.outputs(&names, names.iter().map(|_| &nobody))?;
-    let sources = names
+    args.outputs(&inputs, inputs.iter().map(|_| &nobody))?;
+    let sources = inputs
         .iter()
-        .map(|name| Source::open(name))
+        .map(|input| Source::open(&input.path, args.check))
         .collect::<Result<Vec<_>>>()?;
     let mut learned = Vec::new();
     in_order(
@@ -60,9 +63,14 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
             Ok(())
         },
     )?;
-    let outputs = args.outputs(&names, learned.iter())?;
-    if let Some(folder) = args.out.as_deref().filter(|out| out.ends_with('/')) {
-        fs::create_dir_all(folder).map_err(|error| Failure::write(folder, &error))?;
+    let outputs = args.outputs(&inputs, learned.iter())?;
+    let folders = outputs
+        .iter()
+        .flatten()
+        .filter_map(|file| Path::new(file).parent());
+    for folder in folders.collect::<BTreeSet<_>>() {
+        let failed = |error| Failure::write(&folder.display().to_string(), &error);
+        fs::create_dir_all(folder).map_err(failed)?;
     }
     let sources = sources.into_iter().zip(learned).zip(outputs);
     let jobs: Vec<_> = sources
@@ -94,7 +102,7 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
     if args.check {
         StandardOutput::print(listed(&places, args.json).as_bytes())?;
     }
-    messages.note(summary(&counts, names.len(), args.check));
+    messages.note(summary(&counts, inputs.len(), args.check));
     review.tell(messages);
     Ok(if places.is_empty() { Exit::Ok } else { Exit::Found })
 }
@@ -177,20 +185,27 @@ struct Source {
     name: String,
     /// The contents of an input that cannot be read twice.
     copy: Option<File>,
+    /// Whether it is a database, of which each line is a session.
+    is_database: bool,
 }
 
 impl Source {
-    fn open(name: &str) -> Result<Self> {
+    /// Opens an input; a database only to list what is in it.
+    fn open(name: &str, lists: bool) -> Result<Self> {
         let failed = |error| Failure::read(name_of(name), &error);
-        if name != STDIN && Path::new(name).is_dir() {
-            return Err(Failure::file(format!(
-                "{name} is a directory: name the files in it"
-            )));
-        }
         let is_file = name != STDIN && fs::metadata(name).map_err(failed)?.is_file();
         if is_file {
-            let name = name.to_owned();
-            return Ok(Self { name, copy: None });
+            let is_database = lines_of_file(Path::new(name)).map_err(failed)?.is_some();
+            if is_database && !lists {
+                return Err(Failure::file(format!(
+                    "{name} is a database: kp-score share writes its sessions, clean"
+                )));
+            }
+            return Ok(Self {
+                name: name.to_owned(),
+                copy: None,
+                is_database,
+            });
         }
         let mut copy = temporary::unnamed().map_err(failed)?;
         let copied = if name == STDIN {
@@ -202,6 +217,7 @@ impl Source {
         Ok(Self {
             name: name.to_owned(),
             copy: Some(copy),
+            is_database: false,
         })
     }
 
@@ -209,6 +225,8 @@ impl Source {
     fn read(&self, stop: &Stop, take: &mut Take<Problem>) -> Result<()> {
         let name = name_of(&self.name);
         let failed = |error| Failure::read(name, &error);
+        let lines = self.is_database.then(|| lines_of_file(Path::new(&self.name)));
+        let lines = lines.transpose().map_err(failed)?.flatten();
         let input: Box<dyn Read + '_> = match &self.copy {
             Some(copy) => {
                 let mut copy = copy;
@@ -230,7 +248,13 @@ impl Source {
                 ControlFlow::Break(())
             }
         };
-        read_text(&mut Input::new(input), &mut push).map_err(failed)?;
+        match lines {
+            Some(lines) => {
+                let mut texts = lines.map(|line| line + "\n");
+                texts.any(|text| push(text.as_bytes()).is_break());
+            }
+            None => read_text(&mut Input::new(input), &mut push).map_err(failed)?,
+        }
         result
             .and_then(|()| parts.finish(take))
             .map_err(|problem| problem.of(name))
@@ -340,7 +364,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
         fs::write(path("in"), text).unwrap();
-        let source = Source::open(&path("in")).unwrap();
+        let source = Source::open(&path("in"), false).unwrap();
         let output = Output::open(Some(&path("out"))).unwrap();
         let found = source.clean(cleaner, output, true, &Stop::default()).unwrap();
         let places = found
@@ -370,5 +394,37 @@ mod tests {
         );
         let lines: Vec<_> = places.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [1, 3, 5]);
+    }
+
+    #[test]
+    fn a_database_is_listed_but_not_cleaned() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.sqlite3").display().to_string();
+        let sql = include_str!("../../../../../__test__/formats/agents/kiro-sqlite/data.sqlite3.sql");
+        let database = rusqlite::Connection::open(&path).unwrap();
+        database
+            .execute_batch(&sql.replace("Permission denied", "Ask bob@example.com"))
+            .unwrap();
+        drop(database);
+        let refused = Source::open(&path, false).err().unwrap();
+        assert!(
+            refused
+                .message
+                .ends_with("is a database: kp-score share writes its sessions, clean")
+        );
+        let cleaner = Cleaner::new(CleanOptions {
+            identifiers: true,
+            strict: true,
+        });
+        let source = Source::open(&path, true).unwrap_or_else(|failure| panic!("{}", failure.message));
+        let found = source.clean(cleaner, Output::None, true, &Stop::default());
+        let places = found
+            .unwrap_or_else(|failure| panic!("{}", failure.message))
+            .places;
+        let places: Vec<_> = places
+            .iter()
+            .map(|(line, finding)| (*line, &*finding.name))
+            .collect();
+        assert_eq!(places, [(1, "email")]);
     }
 }
