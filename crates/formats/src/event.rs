@@ -446,6 +446,13 @@ impl Events {
         joined_parts(parts.into_iter().map(Part::words))
     }
 
+    /// Returns whether a call without an id was said last.
+    #[must_use]
+    pub fn awaits_result(&self) -> bool {
+        let last = self.list.last().and_then(|event| event.what.last());
+        matches!(last, Some(What::Call(Call { id: None, .. })))
+    }
+
     /// Returns whether nothing was said.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -51,6 +51,7 @@ pub mod trace;
 #[path = "tests/trials.rs"]
 mod trials;
 mod values;
+mod written;
 
 pub use agent::Format;
 pub use agents::FormatName;

@@ -75,6 +75,23 @@ pub fn add_message(say: &mut Events, value: &Value) -> Result<(), Wrong> {
     }
 }
 
+/// Adds the next message of a conversation, whichever kind it is of. The turn of a user that follows a call without an id, which the model
+/// has written as text, is the result of that call.
+///
+/// # Errors
+/// If it is no message.
+pub fn add_next(say: &mut Events, value: &Value) -> Result<(), Wrong> {
+    let by_user = || match (str_of(value.get("role")), str_of(value.get("from"))) {
+        (Some("user"), _) => value.get("content"),
+        (None, Some("human" | "user")) => value.get("value"),
+        _ => None,
+    };
+    match by_user().filter(|_| say.awaits_result()) {
+        Some(content) => add_said(say, "tool", Some(content)),
+        None => add_message(say, value),
+    }
+}
+
 /// Adds a message of a role that has nothing else than a content.
 ///
 /// # Errors
@@ -120,6 +137,9 @@ pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<
         "tool" | "function" => say.say_parts(TextKind::Event, results_in(record, parts)),
         "assistant" | "model" | "ai" => {
             let [before, after] = beside(record);
+            for _ in parts.iter().filter(|part| tagged::is_unread_call(part)) {
+                say.leave_out("text like a call of an unknown style");
+            }
             say.say_parts(TextKind::Message, before.into_iter().chain(parts).chain(after));
         }
         _ => return Err(Wrong::new("a message has a role that is not known")),

@@ -2,7 +2,7 @@
 
 use knowledgepulse_json::{Object, Value};
 
-use crate::{parts::Part, tagged, values::str_of};
+use crate::{parts::Part, tagged, values::str_of, written};
 
 /// Returns whether a value is a turn by somebody who is known.
 pub fn is_turn(value: &Value) -> bool {
@@ -31,7 +31,7 @@ pub fn read(turn: &Object) -> Option<(&str, Vec<Part>)> {
     let from = str_of(turn.get("from"))?;
     let value = turn.get("value")?;
     let (role, calls) = match role_of(from) {
-        Some(CALLS) => ("assistant", value.as_str().and_then(tagged::calls_in)),
+        Some(CALLS) => ("assistant", value.as_str().and_then(written::calls_in)),
         role => (role.unwrap_or(from), None),
     };
     Some((role, calls.unwrap_or_else(|| tagged::parts_by(role, Some(value)))))

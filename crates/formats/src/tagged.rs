@@ -1,18 +1,45 @@
-//! Reasoning, calls and results that open models write as tags in text, as the chat templates of Hermes, Qwen and DeepSeek and the
-//! prompts of OpenHands have them.
+//! Reasoning, calls and results that open models write in their texts, as chat templates and prompts have them.
 
-use knowledgepulse_json::{Object, Value, parse_str};
+use knowledgepulse_json::{Value, parse_str};
 
 use crate::{
-    parts::{Call, Part, parts_of},
-    values::{elements_of, first_of, str_of},
+    parts::{Part, parts_of},
+    values::{first_of, has_text, list_of},
+    written::{bare_calls_in, is_like_call, may_have_calls, read},
 };
 
-const THINK: [&str; 2] = ["<think>", "</think>"];
-const CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
-const FUNCTION: [&str; 2] = ["<function=", "</function>"];
-const PARAMETER: [&str; 2] = ["<parameter=", "</parameter>"];
-const RESULT: [&str; 2] = ["<tool_response>", "</tool_response>"];
+/// The beginnings and ends of reasoning.
+const THOUGHTS: [[&str; 2]; 3] = [
+    ["<think>", "</think>"],
+    ["<seed:think>", "</seed:think>"],
+    ["[THINK]", "[/THINK]"],
+];
+
+/// The beginnings and ends of results; the first three in turns of a user too.
+const RESULTS: [[&str; 2]; 7] = [
+    ["<tool_response>", "</tool_response>"],
+    ["<function_response>", "</function_response>"],
+    ["<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"],
+    ["<result>", "</result>"],
+    ["<response>", "</response>"],
+    ["<|tool_response_start|>", "<|tool_response_end|>"],
+    ["[TOOL_RESULTS]", "[/TOOL_RESULTS]"],
+];
+
+/// What is around several results.
+const AROUND: [&str; 4] = [
+    "<function_results>",
+    "</function_results>",
+    "<｜tool▁outputs▁begin｜>",
+    "<｜tool▁outputs▁end｜>",
+];
+
+/// What Kimi's models are given before a result: the id of its call follows.
+const RETURN: &str = "## Return of ";
+
+/// Where gpt-oss says whose words follow, and where these end.
+const MESSAGE: &str = "<|message|>";
+const ENDS: [&str; 5] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"];
 
 /// A text with so many tags that cannot be read goes on as plain text, because each of them is read up to the end of the text.
 const MOST_BROKEN: usize = 16;
@@ -27,11 +54,11 @@ pub enum Tag<'t> {
     None,
 }
 
-/// Splits a text into parts. `read` gets the plain text before a `<`, since the tag before, and the text from there.
+/// Splits a text into parts. `read` gets the plain text before a `<`, a `[` or a backtick, since the tag before, and the text from there.
 pub fn split<'t>(text: &'t str, read: impl Fn(&str, &'t str) -> Tag<'t>) -> Pieces {
     let (mut parts, mut rest, mut broken) = (Pieces::default(), text, 0);
     while broken < MOST_BROKEN
-        && let Some(start) = rest.find('<')
+        && let Some(start) = rest.find(['<', '[', '`'])
     {
         let (before, tagged) = rest.split_at(start);
         parts.plain.push_str(before);
@@ -42,7 +69,7 @@ pub fn split<'t>(text: &'t str, read: impl Fn(&str, &'t str) -> Tag<'t>) -> Piec
             rest = after;
         } else {
             broken += usize::from(matches!(tag, Tag::Broken));
-            parts.plain.push('<');
+            parts.plain.push_str(&tagged[..1]);
             rest = &tagged[1..];
         }
     }
@@ -55,98 +82,146 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
     let text = content.and_then(Value::as_str);
     let tagged = match role {
         "assistant" | "model" | "ai" => text.and_then(parts_of_model),
-        "user" | "human" | "tool" => text.and_then(parts_of_results),
+        "user" | "human" => text.and_then(|text| parts_of_results(text, &RESULTS[..3])),
+        "tool" => text.and_then(|text| parts_of_results(text, &RESULTS).or_else(|| listed_results(text))),
         _ => None,
     };
     tagged.unwrap_or_else(|| parts_of(content))
 }
 
-/// Returns the parts of a model's text; `None` for a text without reasoning and calls in tags.
+/// Returns whether a part is a text that looks like a call in a style that is not known.
+pub fn is_unread_call(part: &Part) -> bool {
+    matches!(part, Part::Text(text) if is_like_call(text))
+}
+
+/// Returns the parts of a model's text; `None` for a text without reasoning and calls.
 fn parts_of_model(text: &str) -> Option<Vec<Part>> {
-    let tags = [THINK[0], THINK[1], CALL[0], FUNCTION[0]];
-    if !text.contains('<') || !tags.iter().any(|tag| text.contains(tag)) {
+    if !text.contains(['<', '[', '`', '{']) {
+        return None;
+    }
+    if text.contains(MESSAGE) {
+        return parts_of_channels(text);
+    }
+    if let Some(calls) = bare_calls_in(text) {
+        return Some(calls);
+    }
+    if !THOUGHTS.iter().flatten().any(|tag| text.contains(tag)) && !may_have_calls(text) {
         return None;
     }
     let thought = |body: &str| Part::Thought(Some(body.trim().into()));
     // The beginning of a thought may be in the prompt.
-    let (first, rest) = match text.split_once(THINK[1]) {
-        Some((body, after)) if !body.contains(THINK[0]) => (Some(thought(body)), after),
+    let [begin, end] = THOUGHTS[0];
+    let (first, rest) = match text.split_once(end) {
+        Some((body, after)) if !body.contains(begin) => (Some(thought(body)), after),
         _ => (None, text),
     };
     let mut parts = split(rest, |_, tagged| {
-        if let Some(inner) = tagged.strip_prefix(THINK[0]) {
-            let (body, after) = inner.split_once(THINK[1]).unwrap_or((inner, ""));
+        if let Some([begin, end]) = THOUGHTS.iter().find(|[begin, _]| tagged.starts_with(begin)) {
+            let inner = &tagged[begin.len()..];
+            let (body, after) = inner.split_once(end).unwrap_or((inner, ""));
             return Tag::Parts(vec![thought(body)], after);
         }
-        if !tagged.starts_with(CALL[0]) && !tagged.starts_with(FUNCTION[0]) {
-            return Tag::None;
+        match read(tagged) {
+            None => Tag::None,
+            Some(None) => Tag::Broken,
+            Some(Some((calls, after))) => Tag::Parts(calls, after),
         }
-        let calls = between(tagged, CALL).and_then(|(body, after)| Some((calls_in(body)?, after)));
-        let function = || {
-            let (body, after) = between(tagged, FUNCTION)?;
-            Some((vec![function_in(body)?], after))
-        };
-        calls
-            .or_else(function)
-            .map_or(Tag::Broken, |(calls, after)| Tag::Parts(calls, after))
     });
     parts.list.splice(0..0, first);
+    // What follows reasoning may be a list of calls and nothing else.
+    if let Some(calls) = bare_calls_in(&parts.plain) {
+        parts.plain.clear();
+        parts.list.extend(calls);
+    }
+    parts.finish()
+}
+
+/// Returns the parts of a text of gpt-oss, whose channels say what is reasoning, a call, or a message.
+fn parts_of_channels(text: &str) -> Option<Vec<Part>> {
+    let (mut parts, mut rest) = (Pieces::default(), text);
+    while let Some((header, after)) = rest.split_once(MESSAGE) {
+        let end = ENDS.iter().filter_map(|end| after.find(end)).min();
+        let (body, next) = after.split_at(end.unwrap_or(after.len()));
+        let to = header
+            .split_once("to=")
+            .map(|(_, to)| to.split([' ', '<']).next().unwrap_or_default());
+        let channel = header
+            .rsplit_once("<|channel|>")
+            .map_or(header, |(_, channel)| channel);
+        match to {
+            Some("assistant") => parts
+                .list
+                .push(Part::result(None, Some(&body.trim().into()), None)),
+            Some(tool) => {
+                let name = tool.strip_prefix("functions.").unwrap_or(tool);
+                parts
+                    .list
+                    .push(Part::call(None, Some(&name.into()), Some(&body.trim().into())));
+            }
+            None if channel.trim_start().starts_with("analysis") => {
+                parts.list.push(Part::Thought(Some(body.trim().into())));
+            }
+            None => {
+                parts.plain.push_str(body);
+                parts.flush();
+            }
+        }
+        rest = next;
+    }
     parts.finish()
 }
 
 /// Returns the results at the beginning of a text, and the text behind them; `None` if it begins otherwise.
-fn parts_of_results(text: &str) -> Option<Vec<Part>> {
-    let (mut parts, mut rest) = (Pieces::default(), text);
-    while let Some((body, after)) = between(rest.trim_start(), RESULT) {
+fn parts_of_results(text: &str, tags: &[[&str; 2]]) -> Option<Vec<Part>> {
+    let (mut parts, mut rest) = (Pieces::default(), without_around(text));
+    if let Some((id, body)) = rest.strip_prefix(RETURN).and_then(|rest| rest.split_once('\n')) {
+        return Some(vec![Part::result(
+            Some(&id.trim().into()),
+            Some(&body.trim().into()),
+            None,
+        )]);
+    }
+    while let Some((body, after)) = tags.iter().find_map(|tags| between(rest, *tags)) {
         parts
             .list
             .push(Part::result(None, Some(&body.trim().into()), None));
-        rest = after;
+        rest = without_around(after);
     }
     parts.plain.push_str(rest);
     parts.finish()
 }
 
+/// Returns a text without what is around several results, where it begins with that.
+fn without_around(text: &str) -> &str {
+    let text = text.trim_start();
+    let rest = AROUND.iter().find_map(|tag| text.strip_prefix(tag));
+    rest.map_or(text, str::trim_start)
+}
+
+/// Returns several results that are a list in JSON, each with the name of its tool.
+fn listed_results(text: &str) -> Option<Vec<Part>> {
+    let list = text
+        .trim_start()
+        .starts_with('[')
+        .then(|| parse_str(text).ok())??;
+    let list = list_of(Some(&list));
+    let content = |result: &Value| {
+        let is_result =
+            has_text(result, "name") && result.as_object().is_some_and(|fields| fields.len() == 2);
+        first_of(result, &["results", "result", "content"])
+            .filter(|_| is_result)
+            .cloned()
+    };
+    let contents: Option<Vec<Value>> = list.iter().map(content).collect();
+    let result = |content: &Value| Part::result(None, Some(content), None);
+    contents
+        .filter(|list| list.len() > 1)
+        .map(|list| list.iter().map(result).collect())
+}
+
 /// Returns the text between a tag, with which the given text begins, and its end, and the rest.
 fn between<'t>(text: &'t str, [begin, end]: [&str; 2]) -> Option<(&'t str, &'t str)> {
     text.strip_prefix(begin)?.split_once(end)
-}
-
-/// Returns the calls in a text: an object of JSON, a list of these, or an object as Python prints it; `None` if one has no name.
-pub fn calls_in(text: &str) -> Option<Vec<Part>> {
-    let text = text.trim();
-    if let Some((body, _)) = between(text, FUNCTION) {
-        return function_in(body).map(|call| vec![call]);
-    }
-    let of_python = || {
-        let json = text.replace('\'', "\"").replace(": None", ": null");
-        parse_str(&json.replace(": True", ": true").replace(": False", ": false")).ok()
-    };
-    let value = parse_str(text)
-        .ok()
-        .or_else(|| (!text.contains('"')).then(of_python)?)?;
-    let call = |call: &Value| {
-        str_of(call.get("name"))?;
-        let args = first_of(call, &["input", "arguments", "args"]);
-        Some(Part::call(call.get("id"), call.get("name"), args))
-    };
-    elements_of(Some(&value)).iter().map(call).collect()
-}
-
-/// Returns the call whose name and parameters are in tags.
-fn function_in(body: &str) -> Option<Part> {
-    let (name, mut rest) = body.split_once('>')?;
-    let mut args = Object::new();
-    while let Some((parameter, after)) = between(rest.trim_start(), PARAMETER) {
-        let (name, value) = parameter.split_once('>')?;
-        args.insert(name, value.trim_matches('\n'));
-        rest = after;
-    }
-    Some(Part::Call(Call {
-        name: Some(name.into()),
-        args,
-        ..Call::default()
-    }))
 }
 
 /// The parts of a text, and the plain text behind them.
@@ -212,7 +287,8 @@ mod tests {
                 "<function=ls><parameter=path>\na\n</parameter></function>",
                 Some(vec![call(object([("path", "a".into())]))]),
             ),
-            ("<tool_call>ls</tool_call>", None),
+            ("<tool_call>ls</tool_call>", Some(vec![no_args()])),
+            ("Write <tool_call>ls</tool_call> to call it.", None),
             ("<tool_call>{\"name\":\"ls\"", None),
             ("a < b", None),
         ] {
@@ -231,14 +307,53 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_model_reads_the_channels_of_gpt_oss() {
+        let text = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.ls <|constrain|>json<|message|>{}<|call|>";
+        assert_eq!(
+            parts_of_model(text),
+            Some(vec![thought("Hm."), call(Value::Null)])
+        );
+        let text = "<|start|>functions.ls to=assistant<|channel|>commentary<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>It is a.<|return|>";
+        let result = Part::result(None, Some(&"a".into()), None);
+        assert_eq!(
+            parts_of_model(text),
+            Some(vec![result, Part::Text("It is a.".into())])
+        );
+    }
+
+    #[test]
+    fn parts_by_a_tool_reads_the_results_of_several_calls() {
+        let results = [
+            Part::result(None, Some(&"1".into()), None),
+            Part::result(None, Some(&"2".into()), None),
+        ];
+        for text in [
+            "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>1<｜tool▁output▁end｜><｜tool▁output▁begin｜>2<｜tool▁output▁end｜><｜tool▁outputs▁end｜>",
+            "<function_results>\n<result>1</result>\n<result>2</result>\n</function_results>",
+            "<response>1</response>\n<response>2</response>",
+            r#"[{"name":"a","results":"1"},{"name":"b","results":"2"}]"#,
+        ] {
+            assert_eq!(parts_by("tool", Some(&text.into())), results, "{text}");
+        }
+        let named = Part::result(Some(&"functions.a:0".into()), Some(&"1".into()), None);
+        assert_eq!(
+            parts_by("tool", Some(&"## Return of functions.a:0\n1".into())),
+            [named]
+        );
+    }
+
+    #[test]
     fn parts_of_results_splits_results_at_the_beginning() {
         let result = |text: &str| Part::result(None, Some(&text.into()), None);
         assert_eq!(
-            parts_of_results("<tool_response>\n1\n</tool_response>\n<tool_response>2</tool_response>"),
+            parts_of_results(
+                "<tool_response>\n1\n</tool_response>\n<tool_response>2</tool_response>",
+                &RESULTS[..3]
+            ),
             Some(vec![result("1"), result("2")])
         );
         assert_eq!(
-            parts_of_results("What is <tool_response>1</tool_response>?"),
+            parts_of_results("What is <tool_response>1</tool_response>?", &RESULTS),
             None
         );
     }

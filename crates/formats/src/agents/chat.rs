@@ -88,7 +88,7 @@ impl Adapter for Chat {
         let of_run = fields_of(fields_of(record, "config"), "configurable");
         say.name("thread_id", of_run.get("thread_id"));
         for (at, message) in messages.iter().enumerate() {
-            add_message(say, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
+            add_next(say, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
         }
         Ok(Decoded::Whole)
     }

@@ -1,0 +1,586 @@
+//! Calls that models write as text, in the styles of their chat templates: a table of openings, and the shapes of what is within.
+
+use std::sync::LazyLock;
+
+use knowledgepulse_json::{Object, Text, Value, parse_str};
+use regex::Regex;
+
+use crate::{
+    parts::{Call, Part},
+    values::{elements_of, first_of, input_of, object_of, regex, str_of},
+};
+
+/// How calls begin and end in a text. Without an end, they reach to the end of the text.
+const OPENINGS: &[[&str; 2]] = &[
+    ["<tool_call>", "</tool_call>"],
+    ["<tool_calls>", "</tool_calls>"],
+    ["<function_calls>", "</function_calls>"],
+    ["<minimax:tool_call>", "</minimax:tool_call>"],
+    ["<seed:tool_call>", "</seed:tool_call>"],
+    ["<longcat_tool_call>", "</longcat_tool_call>"],
+    ["<TOOLCALL>", "</TOOLCALL>"],
+    ["<｜DSML｜function_calls>", "</｜DSML｜function_calls>"],
+    ["<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"],
+    ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"],
+    ["<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"],
+    ["<|tool_call_start|>", "<|tool_call_end|>"],
+    ["<|tool_call|>", "<|/tool_call|>"],
+    ["<|START_ACTION|>", "<|END_ACTION|>"],
+    ["<|action_start|><|plugin|>", "<|action_end|>"],
+    ["<|python_start|>", "<|python_end|>"],
+    ["<|python_tag|>", ""],
+    ["[TOOL_CALLS]", ""],
+    ["```tool_code", "```"],
+    ["<use_mcp_tool>", "</use_mcp_tool>"],
+    FUNCTION,
+    INVOKE,
+];
+
+/// The elements of a call, of a parameter, and of the keys and values of GLM.
+const FUNCTION: [&str; 2] = ["<function=", "</function>"];
+const INVOKE: [&str; 2] = ["<invoke name=", "</invoke>"];
+const PARAMETERS: [[&str; 2]; 2] = [
+    ["<parameter=", "</parameter>"],
+    ["<parameter name=", "</parameter>"],
+];
+const KEY: [&str; 2] = ["<arg_key>", "</arg_key>"];
+const VALUE: [&str; 2] = ["<arg_value>", "</arg_value>"];
+
+/// What some models write before the names of tags.
+const NAMESPACES: [&str; 4] = ["｜DSML｜", "antml:", "steptml:", "longcat_"];
+
+/// Marks between the parts of a call and behind it.
+static MARK: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"<[|｜][^<>|｜]*[|｜]>|\[(?:TOOL_CALLS|ARGS)\]|```[a-z]*|</s>"));
+
+/// Where Mistral's models have the id of a call.
+const ID_MARK: &str = "[CALL_ID]";
+
+/// How the beginning of a line looks in a text with a call, in whatever style.
+static LIKE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?m)^[ \t]*(?:<[|｜/]?(?:[a-zA-Z_｜]+[:｜])?(?:tool|function)[a-z_▁]*call[a-z_▁]*[|｜]?>|<(?:function=|invoke name=|use_mcp_tool>)|\[TOOL_CALLS\]|<\|(?:channel|python_tag)\|>|Action: *[^ \n].*\n+Action Input:)",
+    )
+});
+
+/// The longest name of a tool, in bytes.
+const LONGEST_NAME: usize = 128;
+
+/// Fields of a call in JSON.
+const NAMES: &[&str] = &["name", "tool_name"];
+const ARGUMENTS: &[&str] = &["input", "arguments", "args", "parameters"];
+const IDS: &[&str] = &["id", "tool_call_id"];
+
+/// Returns whether a text has a line that looks like a call.
+pub fn is_like_call(text: &str) -> bool {
+    text.contains(['<', '[', ':']) && LIKE.is_match(text)
+}
+
+/// Returns whether a text may have calls.
+pub fn may_have_calls(text: &str) -> bool {
+    OPENINGS.iter().any(|[begin, _]| text.contains(begin))
+}
+
+/// Reads the calls with which a text begins. `None` if it begins with none; `Some(None)` if they cannot be read.
+pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
+    let [begin, end] = OPENINGS.iter().find(|[begin, _]| text.starts_with(begin))?;
+    let inner = &text[begin.len()..];
+    let split = if end.is_empty() {
+        Some((inner, ""))
+    } else {
+        inner.split_once(end)
+    };
+    let is_element = [FUNCTION, INVOKE].contains(&[begin, end]);
+    let calls = split.and_then(|(body, after)| {
+        let whole = if is_element {
+            &text[..text.len() - after.len()]
+        } else {
+            body
+        };
+        // GLM's models write the name alone where there are no arguments.
+        let is_alone =
+            || is_name(body.trim()) && (after.trim().is_empty() || after.trim_start().starts_with('<'));
+        let alone = || is_alone().then(|| vec![named(body.trim(), Object::new())]);
+        Some((calls_in(whole).or_else(alone)?, after))
+    });
+    Some(calls)
+}
+
+/// Returns the calls that a text is made of, in any shape; `None` if it is anything else.
+pub fn calls_in(text: &str) -> Option<Vec<Part>> {
+    let mut text = text.trim().to_owned();
+    for namespace in NAMESPACES {
+        for begin in ["<", "</"] {
+            text = text.replace(&format!("{begin}{namespace}"), begin);
+        }
+    }
+    let (mut calls, mut rest) = (Vec::new(), without_marks(&text));
+    while !rest.is_empty() {
+        let (found, after) = shape(rest)?;
+        calls.extend(found);
+        rest = without_marks(after.trim_start().trim_start_matches([',', ';']));
+    }
+    (!calls.is_empty()).then_some(calls)
+}
+
+/// Returns the calls of a text that is made of nothing else, without an opening: a list as Python writes it, or objects in JSON that have
+/// nothing but a name and arguments.
+pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
+    let text = text.trim();
+    if !text.starts_with(['[', '{']) || !text.ends_with([']', '}']) {
+        return None;
+    }
+    let Ok(value) = parse_str(text) else {
+        let (calls, after) = text.starts_with('[').then(|| listed(text))??;
+        return after.is_empty().then_some(calls);
+    };
+    let is_call = |call: &Value| {
+        let fields = object_of(Some(call));
+        let is_known = |name: &Text| {
+            let name = name.as_str();
+            name == "type" || NAMES.contains(&name) || ARGUMENTS.contains(&name) || IDS.contains(&name)
+        };
+        let has_args = first_of(call, ARGUMENTS).is_some_and(|args| args.as_object().is_some());
+        has_args && str_of(first_of(call, NAMES)).is_some() && fields.keys().all(is_known)
+    };
+    elements_of(Some(&value))
+        .iter()
+        .all(is_call)
+        .then(|| calls_of(&value))?
+}
+
+/// Reads one of the shapes of calls, with which a text begins.
+fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
+    if let Some((body, after)) = between(text, FUNCTION).or_else(|| between(text, INVOKE)) {
+        return Some((vec![element(body)?], after));
+    }
+    if text.starts_with("<server_name>") {
+        return Some((vec![of_server(text)?], ""));
+    }
+    if text.starts_with(['{', '[']) {
+        let value = literal(text).and_then(|(value, after)| Some((calls_of(&value)?, after)));
+        return value.or_else(|| listed(text));
+    }
+    if let Some(at) = text.find(KEY[0]) {
+        return Some((vec![of_keys(text[..at].trim(), &text[at..])?], ""));
+    }
+    let round = text.find('(').filter(|at| !text[..*at].contains('{'));
+    round.map_or_else(
+        || of_head(text),
+        |_| function(text).map(|(call, after)| (vec![call], after)),
+    )
+}
+
+fn named(name: &str, args: Object) -> Part {
+    Part::Call(Call {
+        name: Some(name.into()),
+        args,
+        ..Call::default()
+    })
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= LONGEST_NAME
+        && text
+            .chars()
+            .all(|character| character.is_alphanumeric() || "_-.:/".contains(character))
+}
+
+/// Returns the text between a tag, with which the given text begins, and its end, and the rest.
+fn between<'t>(text: &'t str, [begin, end]: [&str; 2]) -> Option<(&'t str, &'t str)> {
+    text.strip_prefix(begin)?.split_once(end)
+}
+
+/// Returns a text without the white space and the marks with which it begins.
+fn without_marks(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some(mark) = MARK.find(rest).filter(|mark| mark.start() == 0) {
+        rest = rest[mark.end()..].trim_start();
+    }
+    rest
+}
+
+/// Returns the calls in an object or a list of JSON; `None` if one has no name.
+fn calls_of(value: &Value) -> Option<Vec<Part>> {
+    let call = |call: &Value| {
+        let call = call
+            .get("function")
+            .filter(|inner| inner.as_object().is_some())
+            .unwrap_or(call);
+        let name = first_of(call, NAMES);
+        str_of(name)?;
+        Some(Part::call(first_of(call, IDS), name, first_of(call, ARGUMENTS)))
+    };
+    elements_of(Some(value)).iter().map(call).collect()
+}
+
+/// Returns the call of an element whose name is in its tag: parameters in elements, or an object in JSON.
+fn element(body: &str) -> Option<Part> {
+    let (name, mut rest) = body.split_once('>')?;
+    let name = unquoted(name);
+    if let Some((Value::Object(args), "")) = literal(rest.trim()) {
+        return Some(named(name, args));
+    }
+    let mut args = Object::new();
+    while let Some((parameter, after)) = PARAMETERS
+        .iter()
+        .find_map(|tags| between(rest.trim_start(), *tags))
+    {
+        let (tag, value) = parameter.split_once('>')?;
+        let value = value.trim_matches('\n');
+        let parsed = tag
+            .ends_with("string=\"false\"")
+            .then(|| parse_str(value).ok())
+            .flatten();
+        args.insert(unquoted(tag), parsed.unwrap_or_else(|| value.into()));
+        rest = after;
+    }
+    Some(named(name, args))
+}
+
+/// Returns a name without the quotes around it, and without attributes behind it.
+fn unquoted(name: &str) -> &str {
+    let quoted = name.strip_prefix('"').and_then(|name| name.split('"').next());
+    quoted.unwrap_or(name)
+}
+
+/// Returns the call of a tool of a server of the Model Context Protocol.
+fn of_server(text: &str) -> Option<Part> {
+    let inside = |name: &str| {
+        let (_, inner) = text.split_once(&format!("<{name}>"))?;
+        Some(inner.rsplit_once(&format!("</{name}>"))?.0.trim())
+    };
+    let args = inside("arguments").map(Value::from);
+    Some(Part::Call(Call {
+        id: None,
+        name: Some(inside("tool_name")?.into()),
+        args: input_of(args.as_ref()),
+        server: inside("server_name").map(Text::from),
+    }))
+}
+
+/// Returns a call whose keys and values are in elements.
+fn of_keys(name: &str, mut rest: &str) -> Option<Part> {
+    let mut args = Object::new();
+    while let Some((key, after)) = between(rest.trim_start(), KEY) {
+        let (value, after) = between(after.trim_start(), VALUE)?;
+        args.insert(key.trim(), value.trim_matches('\n'));
+        rest = after;
+    }
+    (is_name(name) && rest.trim().is_empty()).then(|| named(name, args))
+}
+
+/// Returns a call whose name stands before an object in JSON, and the text behind it.
+fn of_head(text: &str) -> Option<(Vec<Part>, &str)> {
+    let (head, _) = text.split_once('{')?;
+    let (args, after) = literal(&text[head.len()..])?;
+    let (head, id) = head
+        .split_once(ID_MARK)
+        .map_or((head, None), |(head, id)| (head, Some(id)));
+    let clean = |text: &str| {
+        let text = MARK.replace_all(text, "\n");
+        text.lines()
+            .map(str::trim)
+            .rfind(|line| !line.is_empty())
+            .map(str::to_owned)
+    };
+    let name = clean(head).filter(|name| is_name(name))?;
+    // Kimi's models count their calls: `functions.NAME:0` is the id.
+    let counted = name
+        .strip_prefix("functions.")
+        .and_then(|name| name.rsplit_once(':'));
+    let counted = counted.map(|(own, _)| own.to_owned());
+    let id = id
+        .and_then(clean)
+        .or_else(|| counted.as_ref().map(|_| name.clone()));
+    let call = Call {
+        id: id.map(Text::from),
+        name: Some(counted.unwrap_or(name).into()),
+        args: input_of(Some(&args)),
+        server: None,
+    };
+    Some((vec![Part::Call(call)], after))
+}
+
+/// Returns the calls in a list as Python writes it, `[NAME(KEY=VALUE, …), …]`, and the text behind it.
+fn listed(text: &str) -> Option<(Vec<Part>, &str)> {
+    let end = place(text, |character, depth| character == ']' && depth == 0)?;
+    let (mut calls, mut rest) = (Vec::new(), text[1..end].trim());
+    while !rest.is_empty() {
+        let (call, after) = function(rest)?;
+        calls.push(call);
+        rest = after.trim_start().trim_start_matches(',').trim_start();
+    }
+    (!calls.is_empty()).then_some((calls, &text[end + 1..]))
+}
+
+/// Returns the call as Python writes it with which a text begins, and the text behind it.
+fn function(text: &str) -> Option<(Part, &str)> {
+    let (name, _) = text.split_once('(')?;
+    let is_part = |character: char| character.is_alphanumeric() || "_-.:/ ".contains(character);
+    let begins = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    if !begins || name.len() > LONGEST_NAME || !name.chars().all(is_part) {
+        return None;
+    }
+    let inner = &text[name.len()..];
+    let end = place(inner, |character, depth| character == ')' && depth == 0)?;
+    let (mut args, mut rest) = (Object::new(), inner[1..end].trim());
+    while !rest.is_empty() {
+        let (argument, after) = match place(rest, |character, depth| character == ',' && depth == 0) {
+            Some(comma) => (&rest[..comma], rest[comma + 1..].trim_start()),
+            None => (rest, ""),
+        };
+        let (key, value) = argument.split_once('=')?;
+        if !is_name(key.trim()) {
+            return None;
+        }
+        let value = value.trim();
+        let parsed = parse_str(value).or_else(|_| parse_str(&json_of_python(value)));
+        args.insert(key.trim(), parsed.ok()?);
+        rest = after;
+    }
+    Some((named(name.trim(), args), &inner[end + 1..]))
+}
+
+/// Returns the object or list with which a text begins, in JSON or as Python prints it, and the text behind it.
+fn literal(text: &str) -> Option<(Value, &str)> {
+    if !text.starts_with(['{', '[']) {
+        return None;
+    }
+    let end = place(text, |character, depth| {
+        matches!(character, '}' | ']') && depth == 0
+    })?;
+    let (value, after) = text.split_at(end + 1);
+    let parsed = parse_str(value).or_else(|_| parse_str(&json_of_python(value)));
+    Some((parsed.ok()?, after))
+}
+
+/// Returns the place of the first character outside strings for which `is_end` holds, given how many brackets are open behind it.
+fn place(text: &str, is_end: impl Fn(char, usize) -> bool) -> Option<usize> {
+    let (mut quote, mut is_escaped, mut depth) = (None, false, 0_usize);
+    for (at, character) in text.char_indices() {
+        match quote {
+            Some(_) if is_escaped => is_escaped = false,
+            Some(_) if character == '\\' => is_escaped = true,
+            Some(open) if character == open => quote = None,
+            Some(_) => {}
+            None => {
+                match character {
+                    '"' | '\'' => quote = Some(character),
+                    '{' | '[' | '(' => depth += 1,
+                    '}' | ']' | ')' => depth = depth.checked_sub(1)?,
+                    _ => {}
+                }
+                if is_end(character, depth) {
+                    return Some(at);
+                }
+            }
+        }
+    }
+    None
+}
+
+/// Returns the words of a literal of Python in JSON.
+fn json_of_python(text: &str) -> String {
+    let (mut json, mut word, mut quote) = (String::with_capacity(text.len()), String::new(), None);
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (Some(_), '\\') => match characters.next() {
+                Some('\'') => json.push('\''),
+                Some('x') => json.push_str("\\u00"),
+                next => {
+                    json.push('\\');
+                    json.extend(next);
+                }
+            },
+            (Some(open), character) if character == open => {
+                json.push('"');
+                quote = None;
+            }
+            (Some(_), '"') => json.push_str("\\\""),
+            (Some(_), '\n') => json.push_str("\\n"),
+            (Some(_), character) => json.push(character),
+            (None, character) if character.is_ascii_alphabetic() => word.push(character),
+            (None, character) => {
+                push_word(&mut json, &mut word);
+                match character {
+                    '"' | '\'' => {
+                        json.push('"');
+                        quote = Some(character);
+                    }
+                    '(' => json.push('['),
+                    ')' => json.push(']'),
+                    character => json.push(character),
+                }
+            }
+        }
+    }
+    push_word(&mut json, &mut word);
+    json
+}
+
+fn push_word(json: &mut String, word: &mut String) {
+    json.push_str(match word.as_str() {
+        "True" => "true",
+        "False" => "false",
+        "None" => "null",
+        word => word,
+    });
+    word.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the calls of a text as lines: the id, the name, and the arguments in JSON.
+    fn lines(parts: Option<Vec<Part>>) -> Vec<String> {
+        let line = |part| match part {
+            Part::Call(Call {
+                id,
+                name,
+                args,
+                server,
+            }) => {
+                let named = [server, id, name]
+                    .into_iter()
+                    .flatten()
+                    .map(|text| text.to_string());
+                format!(
+                    "{} {}",
+                    named.collect::<Vec<_>>().join(" "),
+                    Value::from(args).to_json()
+                )
+            }
+            part => panic!("{part:?}"),
+        };
+        parts.into_iter().flatten().map(line).collect()
+    }
+
+    #[test]
+    fn read_takes_the_calls_of_each_style_to_their_end() {
+        let stock = r#"stock {"sku":"B-12"}"#;
+        for (text, calls) in [
+            (
+                "<tool_call>\n{\"name\":\"stock\",\"arguments\":{\"sku\":\"B-12\"}}\n</tool_call>!",
+                &[stock][..],
+            ),
+            (
+                "<tool_call>stock\n<arg_key>sku</arg_key>\n<arg_value>B-12</arg_value>\n</tool_call>!",
+                &[stock],
+            ),
+            (
+                "<tool_call>stock<arg_key>sku</arg_key><arg_value>B-12</arg_value></tool_call>!",
+                &[stock],
+            ),
+            ("<tool_call>stock\n</tool_call>", &["stock {}"]),
+            (
+                "<tool_call>\n<function=stock>\n<parameter=sku>\nB-12\n</parameter>\n</function>\n</tool_call>!",
+                &[stock],
+            ),
+            ("<function=stock>{\"sku\": \"B-12\"}</function>!", &[stock]),
+            (
+                "<tool_calls>\n{\"name\":\"stock\",\"arguments\":{\"sku\":\"B-12\"}}\n{\"name\":\"list\",\"arguments\":{}}\n</tool_calls>!",
+                &[stock, "list {}"],
+            ),
+            (
+                "<minimax:tool_call>\n<invoke name=\"stock\">\n<parameter name=\"sku\">B-12</parameter>\n</invoke>\n<invoke name=\"list\">\n</invoke>\n</minimax:tool_call>!",
+                &[stock, "list {}"],
+            ),
+            (
+                "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"stock\">\n<｜DSML｜parameter name=\"sku\" string=\"true\">3</｜DSML｜parameter>\n<｜DSML｜parameter name=\"n\" string=\"false\">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>!",
+                &[r#"stock {"sku":"3","n":3}"#],
+            ),
+            (
+                "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>stock<｜tool▁sep｜>{\"sku\":\"B-12\"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>list<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>!",
+                &[stock, "list {}"],
+            ),
+            (
+                "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>stock\n```json\n{\"sku\":\"B-12\"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>!",
+                &[stock],
+            ),
+            (
+                "<|tool_calls_section_begin|><|tool_call_begin|>functions.stock:0<|tool_call_argument_begin|>{\"sku\":\"B-12\"}<|tool_call_end|><|tool_call_begin|>functions.list:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>!",
+                &[
+                    r#"functions.stock:0 stock {"sku":"B-12"}"#,
+                    "functions.list:1 list {}",
+                ],
+            ),
+            (
+                "[TOOL_CALLS]stock[ARGS]{\"sku\":\"B-12\"}[TOOL_CALLS]list[ARGS]{}",
+                &[stock, "list {}"],
+            ),
+            (
+                "[TOOL_CALLS]stock[CALL_ID]a1[ARGS]{\"sku\":\"B-12\"}</s>",
+                &[r#"a1 stock {"sku":"B-12"}"#],
+            ),
+            (
+                "[TOOL_CALLS] [{\"name\":\"stock\",\"arguments\":{\"sku\":\"B-12\"},\"id\":\"a1\"}]",
+                &[r#"a1 stock {"sku":"B-12"}"#],
+            ),
+            (
+                "<|python_start|>[stock(sku='B-12'), list()]<|python_end|>!",
+                &[stock, "list {}"],
+            ),
+            (
+                "<|python_tag|>{\"name\":\"stock\",\"parameters\":{\"sku\":\"B-12\"}}",
+                &[stock],
+            ),
+            ("```tool_code\nstock(sku=\"B-12\")\n```!", &[stock]),
+            (
+                "<|START_ACTION|>[{\"tool_call_id\":\"0\",\"tool_name\":\"stock\",\"parameters\":{\"sku\":\"B-12\"}}]<|END_ACTION|>!",
+                &[r#"0 stock {"sku":"B-12"}"#],
+            ),
+            (
+                "<use_mcp_tool>\n<server_name>shop</server_name>\n<tool_name>stock</tool_name>\n<arguments>\n{\"sku\":\"B-12\"}\n</arguments>\n</use_mcp_tool>!",
+                &[r#"shop stock {"sku":"B-12"}"#],
+            ),
+        ] {
+            let (parts, after) = read(text).flatten().unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(lines(Some(parts)), calls, "{text}");
+            assert_eq!(after, if text.ends_with('!') { "!" } else { "" }, "{text}");
+        }
+    }
+
+    #[test]
+    fn bare_calls_in_reads_texts_of_nothing_but_calls() {
+        for (text, calls) in [
+            (
+                r#"[Tide Table(port="Husum", at=[1, (2, None)], who='it\'s "a"'), b.c(x=True)]"#,
+                &[
+                    r#"Tide Table {"port":"Husum","at":[1,[2,null]],"who":"it's \"a\""}"#,
+                    r#"b.c {"x":true}"#,
+                ][..],
+            ),
+            (r#"{"name": "a", "parameters": {"x": 1}}"#, &[r#"a {"x":1}"#]),
+            (
+                r#"[{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]"#,
+                &["a {}", "b {}"],
+            ),
+            (r#"{"name": "a", "parameters": {}, "age": 5}"#, &[]),
+            (r#"{"name": "a"}"#, &[]),
+            ("[see a(b)]", &[]),
+            ("[a(x=1)] is a call", &[]),
+            ("[1, 2]", &[]),
+            ("[]", &[]),
+        ] {
+            assert_eq!(lines(bare_calls_in(text)), calls, "{text}");
+        }
+    }
+
+    #[test]
+    fn is_like_call_holds_for_lines_that_begin_as_calls_do() {
+        for (text, is_like) in [
+            ("I look.\n<|tool_call|>stock:B-12", true),
+            ("<new:tool_call>stock</new:tool_call>", true),
+            ("Action: search\nAction Input: tides", true),
+            ("Write <tool_call> to call a tool.", false),
+            ("Action: none", false),
+            ("[1](a)", false),
+        ] {
+            assert_eq!(is_like_call(text), is_like, "{text}");
+        }
+    }
+}
