@@ -11,7 +11,7 @@ use knowledgepulse_index::method::Method;
 
 use crate::{
     VERSION,
-    commands::{clean, completions, formats, report, score, select, sessions, share},
+    commands::{clean, completions, formats, report, score, select, sessions, share, show},
     error::{Exit, Failure, Result},
     files::{output_file::StandardOutput, stop::Stop},
     host::Host,
@@ -31,7 +31,7 @@ const EXIT_CODES: &str = "Exit code: 0 all is well; 1 some lines are bad, the re
     name = "kp-score",
     version = VERSION,
     help_template = TEMPLATE,
-    before_help = "Example: kp-score                 the best sessions on this machine",
+    before_help = "Example: kp-score                 the sessions on this machine that are most worth sharing",
     after_help = EXIT_CODES,
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
@@ -47,6 +47,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(help_template = TEMPLATE)]
+    Show(show::ShowArgs),
     #[command(help_template = TEMPLATE)]
     Score(score::ScoreArgs),
     #[command(help_template = TEMPLATE)]
@@ -97,9 +99,10 @@ pub fn needs_model(arguments: &[String]) -> bool {
 
 fn parse(arguments: &[String]) -> std::result::Result<Cli, clap::Error> {
     let mut arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    let is_decided = |argument: &&str| *argument == "--decisions" || argument.starts_with("--decisions=");
+    let options = ["--decisions", "--pick"];
+    let is_decided = |argument: &&str| options.contains(&argument.split('=').next().unwrap_or_default());
     if arguments.first() == Some(&"share") && arguments.iter().any(is_decided) {
-        // The decisions say which sessions, so what follows is paths alone.
+        // They say which sessions, so what follows is paths alone.
         arguments.insert(1, "100%");
     }
     let arguments = ["kp-score"].into_iter().chain(arguments);
@@ -122,6 +125,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
             refuse_mistyped(&sessions.paths)?;
             sessions::run(sessions, host, messages, stop)
         }
+        Some(Command::Show(args)) => show::run(&args, messages),
         Some(Command::Score(args)) => score::run(&args, host, messages, stop),
         Some(Command::Select(args)) => select::run(&args, host, messages, stop),
         Some(Command::Share(args)) => share::run(&args, host, messages, stop),

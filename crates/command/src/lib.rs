@@ -10,6 +10,7 @@ mod files;
 pub mod filter;
 mod find;
 pub mod host;
+mod listed;
 pub mod named;
 mod read;
 mod score;

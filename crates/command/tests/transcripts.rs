@@ -94,10 +94,14 @@ fn write_pages(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for page in ["README.md", "docs/command-line.md"] {
         let text = fs::read_to_string(root.join("../..").join(page))?;
-        let lines = text.lines().map(|line| match line.split_once(" scored in ") {
-            Some((traces, rest)) if rest.ends_with("per second") => {
-                format!("{traces} scored in [..] per second\n")
-            }
+        let time = |line: &str| {
+            let words = [" scored in ", " read in "]
+                .into_iter()
+                .find(|words| line.contains(words));
+            words.and_then(|words| Some(format!("{}{words}[..] per second\n", line.split_once(words)?.0)))
+        };
+        let lines = text.lines().map(|line| match time(line) {
+            Some(line_without) if line.ends_with("per second") => line_without,
             // An empty line ends the output of the last command.
             _ if line == "```" => "\n```\n".into(),
             _ => format!("{line}\n"),

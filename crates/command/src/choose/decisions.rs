@@ -1,4 +1,4 @@
-//! What a person has decided about sessions at the page of `report`, a line of JSON for each.
+//! What a person has decided about sessions: at the page of `report`, a line of JSON for each, or by numbers of the list.
 
 use std::{collections::HashMap, fs};
 
@@ -28,18 +28,23 @@ pub(crate) struct Decisions {
 }
 
 impl Decisions {
+    /// Returns the decision to keep sessions, which is named so in messages.
+    pub(crate) fn keep(name: &str, kept: Vec<String>) -> Self {
+        Self {
+            file: name.to_owned(),
+            kept,
+            outcomes: HashMap::new(),
+            struck: Vec::new(),
+        }
+    }
+
     /// Reads decisions.
     ///
     /// # Errors
     /// If the file cannot be read, or a line is no decision; the message names it.
     pub(crate) fn read(file: &str) -> Result<Self> {
         let text = fs::read_to_string(file).map_err(|error| Failure::read(file, &error))?;
-        let mut decisions = Self {
-            file: file.to_owned(),
-            kept: Vec::new(),
-            outcomes: HashMap::new(),
-            struck: Vec::new(),
-        };
+        let mut decisions = Self::keep(file, Vec::new());
         for (number, line) in (1..)
             .zip(text.lines())
             .filter(|(_, line)| !line.trim().is_empty())

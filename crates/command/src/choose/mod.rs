@@ -85,7 +85,7 @@ pub(crate) struct Set {
     pub seen: Seen,
     /// The state of the embedder, if traces were compared by it.
     pub status: Status,
-    method: Method,
+    pub method: Method,
     /// The traces, in the order of the input.
     pub scored: Vec<Scored>,
     /// What the labels tell of each: its success, and how sure that is.
@@ -104,8 +104,10 @@ pub(crate) struct Beside {
     sets: Vec<share::Set>,
     /// Whether sub-agents come with their sessions.
     with_subagents: bool,
-    /// Whether the set ends where the others are copies.
+    /// Whether the set has no copies.
     only_new: bool,
+    /// Whether it ends where the others are like those in it.
+    ends: bool,
     /// By the lines of the folder's manifest, the sessions that have grown since, and the places of their JSON among `texts`.
     pub grown: BTreeMap<usize, (Scored, usize)>,
     /// The sessions of sub-agents, in the same way.
@@ -123,6 +125,7 @@ impl Beside {
             sets: Vec::new(),
             with_subagents: false,
             only_new: false,
+            ends: false,
             grown: BTreeMap::new(),
             subagents: Vec::new(),
             texts: Kept::new()?,
@@ -131,10 +134,11 @@ impl Beside {
         })
     }
 
-    /// Returns nothing that is published, for a set without copies.
-    pub(crate) fn without_copies() -> Result<Self> {
+    /// Returns nothing that is published, for a set without copies, which `ends` where the others are like those in it.
+    pub(crate) fn without_copies(ends: bool) -> Result<Self> {
         Ok(Self {
             only_new: true,
+            ends,
             ..Self::nothing()?
         })
     }
@@ -145,6 +149,7 @@ impl Beside {
             sets: vec![set],
             with_subagents: true,
             only_new: true,
+            ends: true,
             ..Self::nothing()?
         })
     }
@@ -178,7 +183,7 @@ impl Beside {
     }
 }
 
-/// Reads the inputs, and chooses a set of their traces. `beyond` as in [`SelectOptions::beyond`].
+/// Reads the inputs, and chooses a set of their traces.
 ///
 /// # Errors
 /// If a file of the options cannot be read, the model is missing, or a second signal ends the choice.
@@ -186,7 +191,6 @@ pub(crate) fn choose(
     inputs: &Inputs,
     choice: &ChoiceArgs,
     (beside, published): (Beside, Vec<String>),
-    beyond: bool,
     host: &dyn Host,
     messages: &Messages,
     stop: &Stop,
@@ -256,18 +260,18 @@ pub(crate) fn choose(
     let known = choosing.begin();
     let seen = read(inputs, prepare, &mut choosing, messages, stop)?;
     messages.stop_progress();
-    let only_new = choosing.beside.only_new;
+    let Beside { only_new, ends, .. } = choosing.beside;
     let mut selection = choosing.choose(
         &SelectOptions {
             count: choice.count.unwrap_or(Count::Number(0)),
             failures: choice.failures,
             threads: 0,
-            beyond,
+            beyond: false,
             only_new,
         },
         stop,
     )?;
-    if only_new && let Some(count) = choice.count {
+    if ends && let Some(count) = choice.count {
         end_at_copies(
             &mut selection,
             has_known,

@@ -8,3 +8,4 @@ pub(crate) mod score;
 pub(crate) mod select;
 pub(crate) mod sessions;
 pub(crate) mod share;
+pub(crate) mod show;

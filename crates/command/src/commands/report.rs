@@ -72,8 +72,8 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     let cleaner = cleaning.open()?;
     let read = [&page.labels, &page.known];
     let inputs = input.open(&[("out", &page.out)], &read, messages)?;
-    let beside = (Beside::without_copies()?, Vec::new());
-    let set = choose(&inputs, &choice, beside, false, host, messages, stop)?;
+    let beside = (Beside::without_copies(true)?, Vec::new());
+    let set = choose(&inputs, &choice, beside, host, messages, stop)?;
     if set.scored.is_empty() {
         return Err(Failure::file(format!(
             "there is no session, so {} was not written",

@@ -10,9 +10,9 @@ use crate::{
     args::{InputArgs, methods, unit},
     choose::known::new_memory,
     error::{Exit, Result},
-    files::{file_identity::Output, stop::Stop},
+    files::stop::Stop,
     host::Host,
-    read::{Inputs, Seen, Sink, read},
+    read::{Seen, Sink, read},
     score::{
         Preparation, Prepared, Scoring, load_embedder,
         scored::{Place, Scored},
@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// How many of the best traces a table shows.
-const BEST: usize = 10;
+pub(crate) const BEST: usize = 10;
 
 /// Score each trace from 0 to 1
 #[derive(Debug, Clone, Args)]
@@ -84,26 +84,11 @@ impl ScoreArgs {
             report: None,
         }
     }
-
-    fn outputs(&self) -> Vec<Output<'_>> {
-        self.wanted().files()
-    }
 }
 
 /// Scores the inputs that the arguments name.
 pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let inputs = args.input.open(&args.outputs(), &[], messages)?;
-    score(&inputs, args, host, messages, stop).map(|(exit, _)| exit)
-}
-
-/// Scores inputs; the paths of the arguments are not looked at. Returns the exit code, and how many traces were scored.
-pub(crate) fn score(
-    inputs: &Inputs,
-    args: &ScoreArgs,
-    host: &dyn Host,
-    messages: &Messages,
-    stop: &Stop,
-) -> Result<(Exit, u64)> {
+    let inputs = args.input.open(&args.wanted().files(), &[], messages)?;
     let (results, options) = (&args.results, &args.scoring);
     let novelty = options.novelty.unwrap_or(Method::Lexical);
     let status = load_embedder(novelty, host, messages)?;
@@ -119,7 +104,7 @@ pub(crate) fn score(
     if wanted.format().is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
         messages.hide_bar();
     }
-    let table = Table::new((!results.all).then_some(BEST));
+    let table = Table::of_scores((!results.all).then_some(BEST));
     let mut run = ScoreRun {
         scoring,
         summary: Summary::new(),
@@ -129,7 +114,7 @@ pub(crate) fn score(
         stop,
     };
     run.results.begin()?;
-    let seen = read(inputs, prepare, &mut run, messages, stop)?;
+    let seen = read(&inputs, prepare, &mut run, messages, stop)?;
     messages.stop_progress();
     run.finish(&seen, &status, novelty)
 }
@@ -178,16 +163,15 @@ impl ScoreRun<'_> {
     }
 
     /// Writes the files, and tells the figures.
-    fn finish(mut self, seen: &Seen, status: &Status, novelty: Method) -> Result<(Exit, u64)> {
+    fn finish(mut self, seen: &Seen, status: &Status, novelty: Method) -> Result<Exit> {
         let lack = seen.why_incomplete(self.stop);
         let about = RunInfo {
             novelty: Some(novelty),
             embedder: (novelty != Method::Lexical).then_some(status),
             interrupted: self.stop.is_interrupted(),
             written: self.results.publish(&self.summary, lack.is_none())?,
-            selection: None,
+            ..RunInfo::default()
         };
-        let exit = self.results.finish(&self.summary, seen, &about, lack)?;
-        Ok((exit, self.summary.scored()))
+        self.results.finish(&self.summary, seen, &about, lack)
     }
 }

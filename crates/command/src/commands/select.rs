@@ -1,11 +1,12 @@
 //! `kp-score select`: a set of traces that covers the others.
 
 use clap::Args;
+use knowledgepulse_score::select::{Chosen, Selection};
 
 use super::sessions::next_command;
 use crate::{
     args::InputArgs,
-    choose::{Beside, ChoiceArgs, choose},
+    choose::{Beside, ChoiceArgs, Set, choose},
     desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::stop::Stop,
@@ -67,37 +68,46 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     };
     let read = [&choice.labels, &choice.known];
     let inputs = input.open(&wanted.files(), &read, messages)?;
-    let mut results = Results::open(wanted, Table::in_order(), messages, stop)?;
-    let mut set = choose(
-        &inputs,
-        choice,
-        (Beside::nothing()?, Vec::new()),
-        false,
-        host,
-        messages,
-        stop,
-    )?;
-
-    let chosen = std::mem::take(&mut set.selection.chosen);
-    results.begin()?;
-    for (rank, chosen) in (1..).zip(&chosen) {
-        let text = set.text(chosen.index)?;
+    let mut results = Results::open(wanted, Table::of_sessions(None), messages, stop)?;
+    let beside = (Beside::nothing()?, Vec::new());
+    let set = choose(&inputs, choice, beside, host, messages, stop)?;
+    add_chosen(&set, &mut results, |chosen| {
         let others = chosen.stands_for.len() as u64;
         let end = (others > 0).then(|| format!("for {}", counted(others, "other")));
-        let selection = set.describe(rank, chosen);
-        let scored = &set.scored[chosen.index];
-        results.add(scored, &text, Some(&selection), end.unwrap_or_default())?;
-    }
-    set.selection.chosen = chosen;
+        end.unwrap_or_default()
+    })?;
     if let Some(out) = results.outputs.report() {
         let options = PageOptions::clean(next_command(&input.paths, "shared"));
         desk::write(&set, &inputs.sources, &options, out, messages, stop)?;
     }
+    finish(&set, results, Some(&set.selection), stop)
+}
+
+/// Adds the chosen traces to the results; `end` says what a row ends with.
+pub(crate) fn add_chosen(set: &Set, results: &mut Results, end: impl Fn(&Chosen) -> String) -> Result<()> {
+    results.begin()?;
+    for (rank, chosen) in (1..).zip(&set.selection.chosen) {
+        let text = set.text(chosen.index)?;
+        let selection = set.describe(rank, chosen);
+        let scored = &set.scored[chosen.index];
+        results.add(scored, &text, Some(&selection), end(chosen))?;
+    }
+    Ok(())
+}
+
+/// Writes the files, and tells the figures of a set. Returns the exit code.
+pub(crate) fn finish(
+    set: &Set,
+    mut results: Results,
+    selection: Option<&Selection>,
+    stop: &Stop,
+) -> Result<Exit> {
     let lack = set.seen.why_incomplete(stop);
     let about = RunInfo {
-        novelty: Some(choice.novelty),
+        novelty: Some(set.method),
         embedder: set.embedder(),
-        selection: Some(&set.selection),
+        selection,
+        has_sessions: true,
         interrupted: stop.is_interrupted(),
         written: results.publish(&set.summary, lack.is_none())?,
     };

@@ -1,17 +1,36 @@
-//! `kp-score` alone: what is here, the best first, and what to type next.
+//! `kp-score` alone: the sessions that are most worth sharing, and what to type next.
 
-use std::{env, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    env,
+    path::Path,
+};
 
 use clap::Args;
+use knowledgepulse_index::method::Method;
+use knowledgepulse_json::Text;
+use knowledgepulse_score::select::{COPY, Chosen, Count};
 
-use super::score::{ResultArgs, ScoreArgs, ScoringArgs, score};
+use super::{
+    score::BEST,
+    select::{add_chosen, finish},
+};
 use crate::{
     args::InputArgs,
+    choose::{Beside, ChoiceArgs, Set, choose},
     error::{Exit, Result},
     files::stop::Stop,
     filter::Filter,
     host::Host,
-    show::{messages::Messages, rows::Format},
+    listed::remember,
+    score::scored::RunInfo,
+    show::{
+        messages::Messages,
+        printable::counted,
+        results::{Results, Wanted},
+        rows::Format,
+        table::Table,
+    },
 };
 
 /// What is looked at.
@@ -21,7 +40,7 @@ pub(crate) struct SessionsArgs {
     #[arg(value_name = "PATH")]
     pub paths: Vec<String>,
 
-    /// Show all traces, not only the ten best
+    /// Show all sessions, not only the first ten
     #[arg(long)]
     pub all: bool,
 
@@ -33,7 +52,7 @@ pub(crate) struct SessionsArgs {
     pub filter: Filter,
 }
 
-/// Scores what the paths name, or the sessions of this machine.
+/// Lists the sessions in the order in which they are worth sharing, without copies.
 pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let input = InputArgs {
         paths: args.paths,
@@ -41,22 +60,80 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
         ..InputArgs::default()
     };
     let inputs = input.open(&[], &[], messages)?;
-    let mut next = vec!["kp-score share 20".to_owned()];
-    next.extend(input.paths.iter().map(|path| quoted(path)));
-    let args = ScoreArgs {
-        input,
-        results: ResultArgs {
-            format: args.format,
-            all: args.all,
-            ..ResultArgs::default()
-        },
-        scoring: ScoringArgs::default(),
+    let choice = ChoiceArgs {
+        count: Some(Count::Percent(100.0)),
+        labels: None,
+        known: None,
+        failures: None,
+        novelty: Method::Lexical,
     };
-    let (exit, scored) = score(&inputs, &args, host, messages, stop)?;
-    if scored > 0 && exit != Exit::Interrupted {
-        messages.note(format!("next: {} -o shared", next.join(" ")));
+    let wanted = Wanted {
+        format: args.format,
+        explains: false,
+        out: None,
+        report: None,
+    };
+    let table = Table::of_sessions((!args.all).then_some(BEST));
+    let mut results = Results::open(wanted, table, messages, stop)?;
+    let beside = (Beside::without_copies(false)?, Vec::new());
+    let set = choose(&inputs, &choice, beside, host, messages, stop)?;
+    add_chosen(&set, &mut results, folded(&set))?;
+    let exit = finish(&set, results, None, stop)?;
+    let chosen = set.selection.chosen.len();
+    if chosen > 0 && exit != Exit::Interrupted {
+        let next = if remember(&set, &inputs.sources) {
+            let numbers: Vec<_> = (1..=chosen.min(3)).map(|number| number.to_string()).collect();
+            format!("kp-score show 1, or kp-score share --pick {}", numbers.join(","))
+        } else {
+            let paths = input.paths.iter().map(|path| quoted(path));
+            let words: Vec<_> = ["kp-score share 20".to_owned()]
+                .into_iter()
+                .chain(paths)
+                .collect();
+            words.join(" ")
+        };
+        messages.note(format!("next: {next} -o shared"));
     }
     Ok(exit)
+}
+
+/// Returns what says of a chosen session which others are folded into its row.
+fn folded(set: &Set) -> impl Fn(&Chosen) -> String {
+    let runs = || set.scored.iter().map(|scored| &scored.about.run);
+    let parents = RunInfo::parents(runs());
+    let mut sub_agents: HashMap<Text, u64> = HashMap::new();
+    for root in runs().filter_map(|run| run.root(&parents)) {
+        *sub_agents.entry(root.clone()).or_default() += 1;
+    }
+    let left = set.selection.left.iter().filter(|left| left.unfit.is_some());
+    let unfit: HashSet<usize> = left.map(|left| left.index).collect();
+    move |chosen| {
+        let run = &set.scored[chosen.index].about.run;
+        let own = run.session.as_ref().filter(|_| run.parent.is_none());
+        let started = own.and_then(|session| sub_agents.get(session)).copied();
+        let is_copy = |index: usize, similarity: f64| similarity >= COPY && !unfit.contains(&index);
+        let alike = chosen
+            .stands_for
+            .iter()
+            .filter(|near| is_copy(near.index, near.similarity));
+        let ends = [
+            (run.parent.is_some(), "sub-agent".to_owned()),
+            (
+                started.is_some(),
+                format!("+{}", counted(started.unwrap_or_default(), "sub-agent")),
+            ),
+            (run.copies == 1, "+1 earlier copy".to_owned()),
+            (run.copies > 1, format!("+{} earlier copies", run.copies)),
+            (
+                alike.clone().next().is_some(),
+                format!("+{} alike", alike.count()),
+            ),
+        ];
+        let ends = ends
+            .into_iter()
+            .filter_map(|(is_told, words)| is_told.then_some(words));
+        ends.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Returns the command that shares what a page decides about these paths, as a shell takes them.

@@ -31,6 +31,7 @@ use crate::{
     error::{Exit, Failure, Result},
     files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
     host::Host,
+    listed::{files_of_all, listed},
     read::Inputs,
     score::scored::{RunInfo, Scored},
     show::{
@@ -89,6 +90,10 @@ pub(crate) struct FolderArgs {
     #[arg(long, value_name = "FILE")]
     pub decisions: Option<String>,
 
+    /// Share these numbers of the last list of kp-score, such as 1,3,7, instead of N
+    #[arg(long, value_name = "N,N", value_delimiter = ',', conflicts_with = "decisions")]
+    pub pick: Vec<usize>,
+
     /// Print every place that a person should look at
     #[arg(long)]
     pub review: bool,
@@ -114,15 +119,23 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             "share asks before it writes; without a terminal it needs --yes",
         ));
     }
-    let decisions = args
-        .folder
-        .decisions
-        .as_deref()
-        .map(Decisions::read)
-        .transpose()?;
+    let picked = listed(&args.folder.pick)?;
+    let mut args = args.clone();
+    if args.input.paths.is_empty() {
+        args.input.paths = files_of_all(&picked);
+    }
+    let args = &args;
+    let decisions = match &args.folder.decisions {
+        Some(file) => Some(Decisions::read(file)?),
+        None if picked.is_empty() => None,
+        None => Some(Decisions::keep(
+            "--pick",
+            picked.into_iter().map(|session| session.id).collect(),
+        )),
+    };
     if args.choice.count.is_none() && decisions.is_none() && remove.is_empty() {
         return Err(Failure::usage(
-            "share needs a number of sessions to add, --decisions FILE or --remove ID",
+            "share needs a number of sessions to add, --pick N,N, --decisions FILE or --remove ID",
         ));
     }
     let of_folder = |error: FolderError| Failure::file(error.to_string());
@@ -238,7 +251,7 @@ impl Choice {
         if decisions.is_some() {
             choice.count = None;
         }
-        let mut set = choose(&inputs, &choice, beside, false, host, messages, stop)?;
+        let mut set = choose(&inputs, &choice, beside, host, messages, stop)?;
         if !stop.is_interrupted() {
             if let Some(decisions) = decisions {
                 decisions.apply(&mut set, messages);

@@ -23,6 +23,7 @@ use crate::{
     error::{Failure, Result},
     files::{output_file::OutputFile, stop::Stop},
     json_object,
+    score::scored::RunInfo,
     show::{
         messages::Messages,
         printable::counted,
@@ -261,10 +262,7 @@ fn standings_of(selection: &Selection, places: &HashMap<usize, usize>) -> Vec<Ob
 /// Returns where the sessions are whose agents started others, in the order of the page.
 fn parents_of(set: &Set, places: &HashMap<usize, usize>) -> Vec<Option<usize>> {
     let runs = || set.scored.iter().map(|scored| &scored.about.run);
-    let parents = runs().filter(|run| run.parent.is_none() || run.session != run.parent);
-    let parents: HashMap<Text, Option<Text>> = parents
-        .filter_map(|run| Some((run.session.clone()?, run.parent.clone())))
-        .collect();
+    let parents = RunInfo::parents(runs());
     let named = runs().enumerate().filter(|(_, run)| run.root(&parents).is_none());
     let named: HashMap<&Text, usize> = named
         .filter_map(|(index, run)| Some((run.session.as_ref()?, index)))

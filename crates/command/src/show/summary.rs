@@ -52,6 +52,8 @@ pub(crate) struct RunInfo<'r> {
     pub embedder: Option<&'r Status>,
     /// The set that was chosen.
     pub selection: Option<&'r Selection>,
+    /// Whether sessions were chosen or listed, and not scored.
+    pub has_sessions: bool,
     /// Whether the user ended the run.
     pub interrupted: bool,
     pub written: Vec<Written>,
@@ -166,9 +168,13 @@ impl Summary {
     /// Returns the figures for people.
     pub(crate) fn render(&self, seen: &Seen, about: &RunInfo) -> String {
         let seconds = self.seconds();
+        let (noun, done) = match about.has_sessions {
+            true => ("session", "read"),
+            false => ("trace", "scored"),
+        };
         let mut text = format!(
-            "{} scored in {} s, {} per second",
-            counted(self.scored(), "trace"),
+            "{} {done} in {} s, {} per second",
+            counted(self.scored(), noun),
             fixed(seconds, 1),
             rate(self.scored() as f64 / seconds),
         );
@@ -176,24 +182,27 @@ impl Summary {
             text = format!("{text}; {}", counted(seen.bad, "bad line"));
         }
         text.push('\n');
-        let of = |count: u64, words: &dyn Fn(String) -> String| {
-            (count > 0).then(|| words(counted(count, "trace")))
+        let of =
+            |count: u64, words: &dyn Fn(String) -> String| (count > 0).then(|| words(counted(count, noun)));
+        let mut lines = match about.has_sessions {
+            true => vec![("chosen", about.selection.map(selection_words))],
+            false => vec![
+                ("score", quantiles_words(&self.scores.sorted())),
+                (
+                    "alike",
+                    of(self.near_duplicates, &|traces| {
+                        format!("{traces} near an earlier one")
+                    }),
+                ),
+                (
+                    "outcome",
+                    of(self.unknown_success, &|traces| {
+                        format!("not known of {traces}, shown as ?")
+                    }),
+                ),
+            ],
         };
-        let mut lines = vec![
-            ("score", quantiles_words(&self.scores.sorted())),
-            ("chosen", about.selection.map(selection_words)),
-            (
-                "alike",
-                of(self.near_duplicates, &|traces| {
-                    format!("{traces} near an earlier one")
-                }),
-            ),
-            (
-                "outcome",
-                of(self.unknown_success, &|traces| {
-                    format!("not known of {traces}, shown as ?")
-                }),
-            ),
+        lines.extend([
             (
                 "skipped",
                 of(seen.without_conversation, &|traces| {
@@ -202,7 +211,7 @@ impl Summary {
             ),
             ("ignored", seen.ignored.clone()),
             ("embedder", about.embedder.map(embedder_words)),
-        ];
+        ]);
         lines.extend(about.written.iter().map(|Written { file, traces }| {
             let traces = traces.map(|traces| format!(": {}", counted(traces, "trace")));
             ("written", Some(format!("{file}{}", traces.unwrap_or_default())))
@@ -227,7 +236,7 @@ fn quantiles_words(scores: &Sorted) -> Option<String> {
 fn selection_words(selection: &Selection) -> String {
     let percent = fixed(100.0 * covered_by(selection), 0);
     let chosen = grouped(selection.chosen.len() as u64);
-    format!("{chosen}, which cover {percent} % of what all traces show")
+    format!("{chosen}, which cover {percent} % of what all sessions show")
 }
 
 /// Returns which part of what all traces cover a set covers with the known traces, 0 to 1.

@@ -1,19 +1,16 @@
-//! The table of traces for people: the best first, as wide as the terminal.
+//! The table of traces for people, as wide as the terminal.
 
 use std::{
-    collections::HashMap,
     env,
     io::{self, IsTerminal},
 };
 
 use anstyle::{AnsiColor, Style};
-use knowledgepulse_json::Text;
 
 use crate::{
-    score::scored::Scored,
+    score::scored::{Scored, TraceInfo},
     show::{
         messages::allows_colours,
-        near_duplicate::{is_near_duplicate, resemblance},
         printable::{fitted, fixed, grouped, label_of, pad_end, width_of},
         statistics::Sorted,
     },
@@ -21,10 +18,13 @@ use crate::{
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;
-const LEAST_OBJECTIVE: usize = 16;
-const AGENT_WIDTH: usize = 12;
+const LEAST_OBJECTIVE: usize = 28;
 
-/// The most UTF-16 code units of an objective that are looked at.
+/// The widest cells of a column other than the objective, where there is room, and where there is little.
+const WIDEST: usize = 32;
+const WIDEST_OF_NARROW: usize = 12;
+
+/// The most UTF-16 code units of a text that are looked at.
 const MOST_UNITS: usize = 240;
 
 const HEADING: Style = Style::new().bold();
@@ -33,150 +33,87 @@ const BAD: Style = AnsiColor::Red.on_default();
 const FAINT: Style = Style::new().dimmed();
 
 /// Rows that wait until all are known.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<TableRow>,
-    /// Whether the rows come in their order.
-    is_sorted: bool,
-    /// How many of the best rows are shown; `None` for all.
+    /// How many rows are shown; `None` for all.
     most: Option<usize>,
+    /// Whether the best scores come first and are shown; otherwise the rows are of sessions, in their order.
+    has_scores: bool,
     count: usize,
-    /// The traces of sub-agents, until it is known whether their sessions are there.
-    of_sub_agents: Vec<TableRow>,
-    /// By the name of a session, the one that has started it.
-    parents: HashMap<Text, Option<Text>>,
-    /// How many traces are near-copies of a trace, by its id.
-    alike: HashMap<Text, u64>,
-    /// The first trace of the near-copies that each trace is of, by its id.
-    first: HashMap<Text, Text>,
 }
 
 /// What is told of a trace.
 #[derive(Debug)]
 struct TableRow {
     scored: Scored,
-    /// What the row ends with: what is like the trace.
+    /// What the row ends with.
     end: String,
     /// Lines below the row.
     below: String,
 }
 
+/// A column before the objective.
+struct Column {
+    heading: &'static str,
+    cells: Vec<String>,
+    is_number: bool,
+    /// Whether it is shown even if it says the same of each row.
+    stays: bool,
+}
+
 impl Table {
-    /// Returns a table of the best traces, of these many or of all.
-    pub(crate) fn new(most: Option<usize>) -> Self {
+    /// Returns a table of scores, the best first: of these many or of all.
+    pub(crate) fn of_scores(most: Option<usize>) -> Self {
         Self {
+            rows: Vec::new(),
             most,
-            ..Self::default()
+            has_scores: true,
+            count: 0,
         }
     }
 
-    /// Returns a table of all traces, in the order in which they are added.
-    pub(crate) fn in_order() -> Self {
+    /// Returns a table of sessions in the order in which they are added: of the first ones, or of all.
+    pub(crate) fn of_sessions(most: Option<usize>) -> Self {
         Self {
-            is_sorted: true,
-            ..Self::default()
+            has_scores: false,
+            ..Self::of_scores(most)
         }
     }
 
-    /// Adds a trace, in the order of the input. Its row ends with `end`, and `below` are lines that explain its score.
+    /// Adds a trace. Its row ends with `end`, and `below` are lines that explain its score.
     pub(crate) fn add(&mut self, scored: &Scored, end: String, below: String) {
         self.count += 1;
-        let nearest = scored.breakdown.novelty.nearest.as_ref();
-        let nearest = nearest.and_then(|nearest| nearest.label.as_deref());
-        if !self.is_sorted
-            && is_near_duplicate(resemblance(&scored.breakdown))
-            && let Some(nearest) = nearest
-        {
-            let nearest = Text::from(nearest);
-            let first = self.first.get(&nearest).cloned().unwrap_or(nearest);
-            *self.alike.entry(first.clone()).or_default() += 1;
-            if let Some(id) = &scored.about.id {
-                self.first.insert(id.clone(), first);
-            }
-        }
-        let row = TableRow {
+        self.rows.push(TableRow {
             scored: scored.clone(),
             end,
             below,
-        };
-        let run = &scored.about.run;
-        if let Some(session) = run
-            .session
-            .clone()
-            .filter(|session| run.parent.as_ref() != Some(session))
-        {
-            self.parents.insert(session, run.parent.clone());
-        }
-        if run.parent.is_some() && !self.is_sorted {
-            self.of_sub_agents.push(row);
-            return;
-        }
-        self.rows.push(row);
-        if let Some(most) = self.most
-            && self.rows.len() >= 2 * most + 64
-        {
-            self.sort();
+        });
+        if self.most.is_some_and(|most| self.rows.len() >= 2 * most + 64) {
+            self.leave_out();
         }
     }
 
-    /// Puts the best first, of equal ones the earlier, and leaves out the others.
-    fn sort(&mut self) {
-        if self.is_sorted {
-            return;
+    /// Leaves out the rows that are not shown; of equal scores the later.
+    fn leave_out(&mut self) {
+        let score = |row: &TableRow| row.scored.breakdown.score;
+        if self.has_scores {
+            // The sort is stable. Scores are never NaN.
+            self.rows
+                .sort_by(|one, other| score(other).total_cmp(&score(one)));
         }
-        // The sort is stable. Scores are never NaN.
-        self.rows.sort_by(|one, other| {
-            other
-                .scored
-                .breakdown
-                .score
-                .total_cmp(&one.scored.breakdown.score)
-        });
         self.rows.truncate(self.most.unwrap_or(usize::MAX));
     }
 
-    /// Returns the table, best first, with the rank of each score among `scores`.
+    /// Returns the table, with the rank of each score among `scores`.
     pub(crate) fn render(mut self, scores: &Sorted) -> String {
-        let mut sub_agents: HashMap<Text, u64> = HashMap::new();
-        for mut row in std::mem::take(&mut self.of_sub_agents) {
-            if let Some(session) = row.scored.about.run.root(&self.parents) {
-                *sub_agents.entry(session.clone()).or_default() += 1;
-                self.count -= 1;
-            } else {
-                row.end = "sub-agent".into();
-                self.rows.push(row);
-            }
-        }
-        self.sort();
-        let ids = self.rows.iter().map(|row| row.scored.about.id.clone());
-        let numbers: HashMap<_, _> = ids.zip(1..).collect();
-        for row in &mut self.rows {
-            let run = &row.scored.about.run;
-            let own = run.session.as_ref().filter(|_| run.parent.is_none());
-            let started = own.and_then(|session| sub_agents.get(session)).copied();
-            let counts = [
-                (started.unwrap_or_default(), ["sub-agent", "sub-agents"]),
-                (run.copies, ["earlier copy", "earlier copies"]),
-            ];
-            let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-            let counts: Vec<_> = counts
-                .map(|(count, names)| format!("+{} {}", grouped(count), names[usize::from(count > 1)]))
-                .collect();
-            if !counts.is_empty() {
-                row.end = counts.join(", ");
-                continue;
-            }
-            let alike = row.scored.about.id.as_ref().and_then(|id| self.alike.get(id));
-            if let Some(alike) = alike {
-                row.end = format!("+{} alike", grouped(*alike));
-            } else if let Some(id) = &row.scored.about.id
-                && let Some(first) = self.first.get(id)
-            {
-                let number = numbers.get(&Some(first.clone()));
-                row.end = number.map_or("a near-copy".into(), |number| format!("like {number}"));
-            }
-        }
-        let mut text = render(&self.rows, scores);
+        self.leave_out();
+        let columns = if self.has_scores {
+            self.columns_of_scores(scores)
+        } else {
+            self.columns_of_sessions()
+        };
+        let mut text = self.with_objectives(&columns);
         if self.count > self.rows.len() {
             text.push_str(&format!(
                 "the {} best of {}; --all shows all\n",
@@ -186,6 +123,154 @@ impl Table {
         }
         text
     }
+
+    fn column(&self, heading: &'static str, is_number: bool, cell: impl Fn(&Scored) -> String) -> Column {
+        Column {
+            heading,
+            cells: self.rows.iter().map(|row| cell(&row.scored)).collect(),
+            is_number,
+            stays: false,
+        }
+    }
+
+    fn columns_of_scores(&self, scores: &Sorted) -> Vec<Column> {
+        let share = |scored: &Scored| scores.share_below(scored.breakdown.score);
+        let stays = |column| Column {
+            stays: true,
+            ..column
+        };
+        vec![
+            stays(self.column("score", true, |scored| fixed(scored.breakdown.score, 3))),
+            stays(self.column("beats", true, |scored| {
+                format!("{} %", fixed(100.0 * share(scored), 0))
+            })),
+            self.column("agent", false, |scored| {
+                label_of(&scored.about.agent, "", MOST_UNITS)
+            }),
+            self.column("date", false, |scored| date_of(&scored.about)),
+            stays(self.column("steps", true, |scored| grouped(scored.about.steps))),
+            stays(self.column("done", false, |scored| {
+                let done = scored
+                    .about
+                    .success
+                    .map(|success| if success { "yes" } else { "no" });
+                done.unwrap_or("?").into()
+            })),
+        ]
+    }
+
+    fn columns_of_sessions(&self) -> Vec<Column> {
+        let project = |scored: &Scored| scored.about.project.clone().unwrap_or_default();
+        vec![
+            self.column("project", false, |scored| {
+                label_of(&project(scored), "", MOST_UNITS)
+            }),
+            self.column("agent", false, |scored| {
+                label_of(&scored.about.agent, "", MOST_UNITS)
+            }),
+            self.column("date", false, |scored| date_of(&scored.about)),
+            self.column("turns", true, |scored| grouped(scored.about.turns)),
+            self.column("facts", false, |scored| {
+                let done = scored
+                    .about
+                    .success
+                    .map(|success| if success { "succeeded" } else { "failed" });
+                let facts = scored.about.facts_in_words().into_iter();
+                done.map(str::to_owned)
+                    .into_iter()
+                    .chain(facts)
+                    .collect::<Vec<_>>()
+                    .join(" · ")
+            }),
+        ]
+    }
+
+    /// Returns the columns with the number of each row before them and its objective behind them. The table is as wide as the terminal, or
+    /// as `COLUMNS` says.
+    fn with_objectives(&self, columns: &[Column]) -> String {
+        if self.rows.is_empty() {
+            return String::new();
+        }
+        let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let width: usize = width.or_else(terminal_width).unwrap_or(USUAL_WIDTH);
+        let has_colours = io::stdout().is_terminal() && allows_colours();
+        let painted = |style: Style, text: String| match has_colours && !text.is_empty() {
+            true => format!("{style}{text}{style:#}"),
+            false => text,
+        };
+        let number_width = self.rows.len().to_string().len().max(2);
+        let mut lines = vec![painted(HEADING, format!("{:>number_width$}", "#"))];
+        lines.extend((1..=self.rows.len()).map(|number| format!("{number:>number_width$}")));
+        let columns: Vec<_> = columns.iter().filter(|column| column.is_shown()).collect();
+        let used = |widest: usize| {
+            let widths = columns.iter().map(|column| column.width(widest) + 2);
+            number_width + 2 + widths.sum::<usize>()
+        };
+        let fits = |widest: &usize| used(*widest) + LEAST_OBJECTIVE <= width;
+        let widest = (WIDEST_OF_NARROW..=WIDEST)
+            .rev()
+            .find(fits)
+            .unwrap_or(WIDEST_OF_NARROW);
+        let room = width.saturating_sub(used(widest)).max(LEAST_OBJECTIVE / 2);
+        for column in columns {
+            let Column {
+                heading,
+                cells,
+                is_number,
+                ..
+            } = column;
+            let width = column.width(widest);
+            let padded = |text: &str| match is_number {
+                true => format!("  {text:>width$}"),
+                false => format!("  {}", pad_end(&fitted(text, width), width)),
+            };
+            lines[0].push_str(&painted(HEADING, padded(heading)));
+            for (line, cell) in lines[1..].iter_mut().zip(cells) {
+                let style = match cell.as_str() {
+                    "yes" => GOOD,
+                    "no" => BAD,
+                    "?" => FAINT,
+                    _ => Style::new(),
+                };
+                line.push_str(&painted(style, padded(cell)));
+            }
+        }
+        lines[0].push_str(&painted(HEADING, "  objective".into()));
+        for (line, TableRow { scored, end, below }) in lines[1..].iter_mut().zip(&self.rows) {
+            let end = if end.is_empty() {
+                String::new()
+            } else {
+                format!("  {end}")
+            };
+            let objective = label_of(&scored.about.objective, "", MOST_UNITS);
+            let left = room.saturating_sub(width_of(&end)).max(1);
+            let objective = fitted(objective.trim(), left);
+            *line = format!("{line}  {objective}{}", painted(FAINT, end))
+                .trim_end()
+                .to_owned();
+            line.push_str(format!("\n{below}").trim_end_matches('\n'));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+impl Column {
+    /// Returns its width, where a cell is at most so wide.
+    fn width(&self, widest: usize) -> usize {
+        let widths = self.cells.iter().map(|cell| width_of(cell).min(widest));
+        widths.max().unwrap_or_default().max(self.heading.len())
+    }
+
+    /// Returns whether it says something, and not the same of each of several rows.
+    fn is_shown(&self) -> bool {
+        let is_same = self.cells.iter().all(|cell| *cell == self.cells[0]);
+        self.stays || !is_same || self.cells.len() == 1 && !self.cells[0].is_empty()
+    }
+}
+
+fn date_of(about: &TraceInfo) -> String {
+    let date = about.when.as_deref().and_then(|when| when.get(..10));
+    date.unwrap_or_default().to_owned()
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -197,64 +282,4 @@ fn terminal_width() -> Option<usize> {
 #[cfg(target_family = "wasm")]
 fn terminal_width() -> Option<usize> {
     None
-}
-
-/// Returns a table of rows in their order, with the rank of each score among `scores`. It is as wide as the terminal, or as `COLUMNS`
-/// says.
-fn render(rows: &[TableRow], scores: &Sorted) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let columns: usize = columns.or_else(terminal_width).unwrap_or(USUAL_WIDTH);
-    let has_colours = io::stdout().is_terminal() && allows_colours();
-    let number_width = rows.len().to_string().len().max(2);
-    let cells = |[number, score, beats, agent, when, steps]: [&str; 6]| {
-        let agent = pad_end(agent, AGENT_WIDTH);
-        format!("{number:>number_width$}  {score:5}  {beats:>5}  {agent}  {when:10}  {steps:>5}  ")
-    };
-    let heading = cells(["#", "score", "beats", "agent", "when", "steps"]) + "done  ";
-    let room = columns.saturating_sub(width_of(&heading)).max(LEAST_OBJECTIVE);
-    let painted = |style: Style, text: &str| match has_colours {
-        true => format!("{style}{text}{style:#}"),
-        false => text.to_owned(),
-    };
-    let mut table = painted(HEADING, &format!("{heading}objective")) + "\n";
-    for (number, TableRow { scored, end, below }) in (1..).zip(rows) {
-        let about = &scored.about;
-        let score = scored.breakdown.score;
-        let share = format!("{} %", fixed(100.0 * scores.share_below(score), 0));
-        let when = about
-            .when
-            .as_deref()
-            .and_then(|when| when.get(..10))
-            .unwrap_or_default();
-        let (done, style) = match about.success {
-            Some(true) => ("yes", GOOD),
-            Some(false) => ("no", BAD),
-            None => ("?", FAINT),
-        };
-        let cells = cells([
-            &number.to_string(),
-            &fixed(score, 3),
-            &share,
-            &fitted(&about.agent, AGENT_WIDTH),
-            when,
-            &grouped(about.steps),
-        ]);
-        let done = format!("{}{:2$}", painted(style, done), "", 4 - done.len());
-        let end = if end.is_empty() {
-            String::new()
-        } else {
-            format!("  {end}")
-        };
-        let objective = label_of(&about.objective, "", MOST_UNITS);
-        let left = room.saturating_sub(width_of(&end)).max(1);
-        let objective = fitted(objective.trim(), left);
-        let line = format!("{cells}{done}  {objective}{}", painted(FAINT, &end));
-        table.push_str(line.trim_end());
-        table.push('\n');
-        table.push_str(below);
-    }
-    table
 }

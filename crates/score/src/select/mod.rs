@@ -32,7 +32,7 @@ const DENSE: usize = 16;
 const FAILURE: f64 = 0.3;
 
 /// From which similarity on a trace adds nothing to one that is chosen or known.
-const COPY: f64 = 0.9;
+pub const COPY: f64 = 0.9;
 
 /// Where outcomes are unknown, runs with fewer turns of the agent come last; also with a third of the median, if that is fewer.
 const FEWEST_TURNS: usize = 5;

@@ -1,0 +1,214 @@
+//! `kp-score show`: a session as a conversation, clean.
+
+use std::{
+    env,
+    io::{self, IsTerminal, Write},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anstyle::{AnsiColor, Style};
+use clap::Args;
+use knowledgepulse_formats::date;
+use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_share::{Log, Shown, Turn, logs::WholeFiles, shown, turns_of};
+use knowledgepulse_trace::facts::{FactKind, facts_of};
+
+use super::clean::CleaningArgs;
+use crate::{
+    error::{Exit, Failure, Result},
+    files::output_file::StandardOutput,
+    filter::agent_of,
+    listed::listed,
+    show::{
+        messages::{Messages, allows_colours},
+        printable::{counted, printable},
+        review::{NOT_DETECTED, told},
+    },
+    traces::{TraceResult, Traces, TracesRequest},
+};
+
+/// What patterns have replaced begins and ends so.
+const MARKER: [&str; 2] = ["[REDACTED:", "]"];
+
+const NAME: Style = Style::new().bold();
+const REPLACED: Style = AnsiColor::Yellow.on_default().invert();
+
+/// Print a session as a conversation, with secrets, personal data and identities replaced
+#[derive(Debug, Clone, Args)]
+#[command(before_help = "Example: kp-score show 3                      of the last list")]
+pub(crate) struct ShowArgs {
+    /// Its number in the last list of kp-score, its id, or its file
+    #[arg(value_name = "N|ID|FILE")]
+    session: String,
+
+    #[command(flatten)]
+    cleaning: CleaningArgs,
+}
+
+/// Prints the session, or those of the file, that the arguments name.
+pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
+    let now = date::now();
+    let (mut paths, mut id) = (Vec::new(), Some(args.session.clone()));
+    if let Ok(number) = args.session.parse() {
+        for session in listed(&[number])? {
+            (paths, id) = (session.files, Some(session.id));
+        }
+    } else if Path::new(&args.session).exists() {
+        (paths, id) = (vec![args.session.clone()], None);
+    }
+    let files = WholeFiles::of(&paths);
+    let traces = Traces::open(TracesRequest {
+        paths,
+        ..TracesRequest::default()
+    })?;
+    let cleaner = args.cleaning.open()?;
+    let has_colours = io::stdout().is_terminal() && allows_colours();
+    let mut text = String::new();
+    while let Some(results) = traces.next()? {
+        for (place, result) in results {
+            let read = match result {
+                TraceResult::Trace(read) => read,
+                TraceResult::Unread(reason) if id.is_none() => {
+                    return Err(Failure::file(format!("cannot read {}: {reason}", place.source)));
+                }
+                TraceResult::Wrong(_) | TraceResult::Unread(_) => continue,
+            };
+            let trace = parse_str(&read.json).map_err(|error| Failure::file(error.to_string()))?;
+            let names = [trace.get("id"), trace.at(&["metadata", "imported", "session_id"])];
+            let is_it = |id: &String| names.into_iter().flatten().any(|name| name.as_str() == Some(id));
+            if !id.as_ref().is_none_or(is_it) {
+                continue;
+            }
+            let log = Log {
+                text: files.text_of(&place.source),
+                name: place.source,
+                line: Some(place.line),
+                format: read.format,
+                trace: Box::new(move || Ok(trace.clone())),
+                outcome: None,
+            };
+            let shown = shown(&log, Some(cleaner.clone()), args.cleaning.identifiers);
+            let shown = shown.map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
+            let between = if text.is_empty() { "" } else { "\n" };
+            text += &format!("{between}{}", conversation(&shown, &now, has_colours));
+        }
+    }
+    if text.is_empty() {
+        let problem = format!("there is no session {}: kp-score lists them", args.session);
+        return Err(Failure::file(problem));
+    }
+    if !paged(&text) {
+        StandardOutput::print(text.as_bytes())?;
+    }
+    messages.note(format!("{NOT_DETECTED}: not detected"));
+    Ok(Exit::Ok)
+}
+
+/// Returns a session for people.
+fn conversation(shown: &Shown, now: &str, has_colours: bool) -> String {
+    let project = shown.about.get("project").and_then(Value::as_str);
+    let began = shown.trace.at(&["metadata", "created_at"]);
+    // A trace whose time is not known has that of its reading.
+    let began = began.and_then(Value::as_str).filter(|began| *began < now);
+    let known = [
+        agent_of(&shown.trace),
+        project,
+        began.and_then(|began| began.get(..10)),
+    ];
+    let facts = facts_of(&shown.trace)
+        .into_iter()
+        .filter(|fact| fact.kind != FactKind::Answered);
+    let facts = facts.map(|fact| fact.words());
+    let known = known.into_iter().flatten().map(str::to_owned).chain(facts);
+    let known: Vec<_> = known.map(|text| printable(&text.into(), usize::MAX)).collect();
+    let replaced = match told(&shown.redactions) {
+        told if told.is_empty() => "nothing replaced".into(),
+        told => format!("replaced {told}"),
+    };
+    let places = counted(shown.review.len() as u64, "place");
+    let mut text = format!("{}\n{replaced}; {places} to look at\n", known.join(" · "));
+    let mut add = |name: &str, said: &Text| {
+        if !said.is_empty() {
+            let lines = said
+                .as_str()
+                .lines()
+                .map(|line| printable(&line.into(), usize::MAX));
+            let lines: Vec<_> = lines
+                .map(|line| format!("  {line}").trim_end().to_owned())
+                .collect();
+            let name = if has_colours {
+                format!("{NAME}{name}{NAME:#}")
+            } else {
+                name.to_owned()
+            };
+            text.push_str(&format!(
+                "\n{name}\n{}\n",
+                highlighted(lines.join("\n"), has_colours)
+            ));
+        }
+    };
+    for turn in turns_of(&shown.trace) {
+        match turn {
+            Turn::User(said) => add("user", &said),
+            Turn::Result(answer) => add(if answer.failed { "failed" } else { "result" }, &answer.text),
+            Turn::Agent(said) => {
+                add("thought", &said.reasoning);
+                add("agent", &said.text);
+                for call in said.calls {
+                    add(&printable(&call.tool, 200), &inputs_of(&call.input).into());
+                }
+            }
+        }
+    }
+    text
+}
+
+/// Returns the arguments of a call, each from a line of its own on.
+fn inputs_of(input: &knowledgepulse_json::Object) -> String {
+    let value = |value: &Value| {
+        value
+            .as_text()
+            .map_or_else(|| value.to_json(), |text| text.as_str().to_owned())
+    };
+    let inputs = input
+        .iter()
+        .map(|(name, given)| format!("{}: {}", name.as_str(), value(given)));
+    inputs.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a text in which what was replaced stands out.
+fn highlighted(text: String, has_colours: bool) -> String {
+    let mut parts = text.split(MARKER[0]);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    if !has_colours {
+        return text;
+    }
+    for part in parts {
+        match part.split_once(MARKER[1]) {
+            Some((name, rest)) => {
+                out += &format!("{REPLACED}{}{name}{}{REPLACED:#}{rest}", MARKER[0], MARKER[1])
+            }
+            None => out += &format!("{}{part}", MARKER[0]),
+        }
+    }
+    out
+}
+
+/// Shows a text in the user's pager, if standard output is a terminal. Returns whether there is one.
+fn paged(text: &str) -> bool {
+    if !io::stdout().is_terminal() || cfg!(target_family = "wasm") {
+        return false;
+    }
+    let pager = env::var("PAGER").unwrap_or_default();
+    let usual = if cfg!(windows) { "more" } else { "less -FRX" };
+    let mut words = if pager.trim().is_empty() { usual } else { &pager }.split_whitespace();
+    let Some(program) = words.next() else { return false };
+    let started = Command::new(program).args(words).stdin(Stdio::piped()).spawn();
+    let Ok(mut pager) = started else { return false };
+    if let Some(mut input) = pager.stdin.take() {
+        // Who leaves the pager does not read to the end.
+        drop(input.write_all(text.as_bytes()));
+    }
+    pager.wait().is_ok()
+}

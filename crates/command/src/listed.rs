@@ -1,0 +1,93 @@
+//! The last list of `kp-score`, so that its numbers name sessions afterwards.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs, path,
+};
+
+use knowledgepulse_formats::run::runs;
+use knowledgepulse_json::{Value, parse_str};
+
+use crate::{
+    choose::Set,
+    error::{Failure, Result},
+    files::{file_identity::STDIN, output_file::OutputFile},
+    filter::settings_file,
+    json_object,
+    show::values::list,
+};
+
+/// The name of the file, in the user's settings folder.
+const FILE: &str = "listed.json";
+
+/// A session that was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub id: String,
+    /// The files of its run; none if it came from standard input.
+    pub files: Vec<String>,
+}
+
+/// Remembers the chosen sessions, which were read from `sources`. Returns whether that succeeds.
+pub(crate) fn remember(set: &Set, sources: &[String]) -> bool {
+    let absolute =
+        |file: &String| path::absolute(file).map_or_else(|_| file.clone(), |path| path.display().to_string());
+    let runs = runs(sources).into_iter().filter(|run| run[0] != STDIN);
+    let runs: HashMap<String, Vec<String>> = runs
+        .map(|run| (run[0].clone(), run.iter().map(absolute).collect()))
+        .collect();
+    let sessions = set.selection.chosen.iter().map(|chosen| {
+        let scored = &set.scored[chosen.index];
+        let files = runs.get(&scored.place.source).into_iter().flatten();
+        json_object! { "id": scored.about.id.clone().unwrap_or_default(), "files": list(files.map(String::as_str)) }
+    });
+    let text = list(sessions).to_json();
+    let write = || -> Option<()> {
+        let file = settings_file(FILE)?;
+        fs::create_dir_all(file.parent()?).ok()?;
+        let mut file = OutputFile::open(file.to_str()?).ok()?;
+        file.write(text.as_bytes()).ok()?;
+        file.finish().ok()?;
+        file.publish().ok()
+    };
+    write().is_some()
+}
+
+/// Returns the files of sessions, each once.
+pub(crate) fn files_of_all(sessions: &[Listed]) -> Vec<String> {
+    let files: BTreeSet<_> = sessions.iter().flat_map(|session| &session.files).collect();
+    files.into_iter().cloned().collect()
+}
+
+/// Returns the sessions of these numbers in the last list, which begin at 1.
+///
+/// # Errors
+/// If there is no list, or it has no such number.
+pub(crate) fn listed(numbers: &[usize]) -> Result<Vec<Listed>> {
+    let text = settings_file(FILE).and_then(|file| fs::read_to_string(file).ok());
+    let sessions = text.and_then(|text| parse_str(&text).ok());
+    let sessions = sessions.as_ref().and_then(Value::as_array).unwrap_or_default();
+    let at = |number: &usize| {
+        let session = number.checked_sub(1).and_then(|at| sessions.get(at));
+        let found = session.and_then(|session| {
+            let files = session.get("files")?.as_array()?.iter();
+            Some(Listed {
+                id: session.get("id")?.as_str()?.to_owned(),
+                files: files
+                    .filter_map(|file| file.as_str().map(str::to_owned))
+                    .collect(),
+            })
+        });
+        let problem = match sessions.len() {
+            0 => "there is no list: kp-score makes one".to_owned(),
+            count => format!("there is no session {number}: the last list has {count}"),
+        };
+        let found = found.ok_or_else(|| Failure::usage(problem))?;
+        if found.files.is_empty() || found.id.is_empty() {
+            let problem = format!("session {number} has no file or no id, by which it could be found again");
+            return Err(Failure::usage(problem));
+        }
+        Ok(found)
+    };
+    numbers.iter().map(at).collect()
+}
