@@ -30,11 +30,13 @@ fn begins_messages(text: &Text) -> bool {
 /// Returns the messages in a field of a record, which may be JSON in a text, as data sets have them.
 fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
     match record.get(name)? {
+        Value::Array(list) if matches!(list.first(), Some(Value::String(_))) => parsed(list),
         Value::Array(list) => {
             // No other format has these for anything else.
             let is_alone = !matches!(name, "trajectory" | "history");
             list.first().map_or(is_alone, is_message).then(|| borrowed(list))
         }
+        Value::Object(lists) => by_rows(lists),
         Value::String(text) if begins_messages(text) => match parse_str(text).ok()? {
             Value::Array(list) if list.first().is_some_and(is_message) => {
                 Some(list.into_iter().map(Cow::Owned).collect())
@@ -43,6 +45,64 @@ fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
         },
         _ => None,
     }
+}
+
+/// Returns the messages of a list that has each in a JSON text.
+fn parsed(list: &[Value]) -> Option<Messages<'_>> {
+    let parsed = list
+        .iter()
+        .map(|text| parse_str(text.as_str()?).ok().map(Cow::Owned));
+    let messages: Messages = parsed.collect::<Option<_>>()?;
+    messages
+        .first()
+        .is_some_and(|first| is_message(first))
+        .then_some(messages)
+}
+
+/// Returns the messages of a table that has a list for each field, as tables of data sets have lists of structures.
+fn by_rows(lists: &Object) -> Option<Messages<'_>> {
+    let rows = list_at(lists, "role").len().max(list_at(lists, "from").len());
+    let is_even = lists.values().all(|list| list_of(Some(list)).len() == rows);
+    let row = |at: usize| {
+        let cells = lists
+            .iter()
+            .map(|(name, list)| (name.clone(), list_of(Some(list))[at].clone()));
+        Value::Object(cells.filter(|(_, cell)| !cell.is_null()).collect())
+    };
+    let messages = (rows > 0 && is_even).then(|| (0..rows).map(row).map(Cow::Owned).collect::<Messages>())?;
+    messages
+        .iter()
+        .all(|message| is_message(message))
+        .then_some(messages)
+}
+
+/// Returns the messages of one side of a row for fine-tuning: a list in any form, or a text by somebody of this role.
+fn side_of<'a>(record: &'a Object, name: &str, role: &str) -> Option<Messages<'a>> {
+    match record.get(name)? {
+        text @ Value::String(words) if !begins_messages(words) => {
+            Some(vec![Cow::Owned(message_by(role, text.clone()))])
+        }
+        Value::Array(list) if list.is_empty() => None,
+        _ => list_in(record, name),
+    }
+}
+
+/// Returns the messages of a row for fine-tuning: a prompt and its completion, or the chosen one of two answers.
+fn pair_of(record: &Object) -> Option<Messages<'_>> {
+    let answers = ["completion", "chosen"].into_iter();
+    let (name, mut answer) = answers
+        .into_iter()
+        .find_map(|name| Some((name, side_of(record, name, "assistant")?)))?;
+    let Some(prompt) = side_of(record, "prompt", "user") else {
+        // Without a prompt, only a list has the question too.
+        let is_whole = name == "chosen" && answer.len() > 1;
+        return is_whole.then_some(answer);
+    };
+    // Some have the prompt in the answers too.
+    if answer.starts_with(&prompt) {
+        answer.drain(..prompt.len());
+    }
+    Some([prompt, answer].concat())
 }
 
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
@@ -56,6 +116,9 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let mut lists = MESSAGES.iter().filter_map(|name| list_in(record, name));
     if let Some(asked) = lists.next().or_else(|| asked.next()) {
         return Some([asked, reply_of(record), reply_of(response)].concat());
+    }
+    if let Some(messages) = pair_of(record) {
+        return Some(messages);
     }
     let output = list_of(record.get("output"));
     if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {

@@ -5,7 +5,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     contexts::{self, Words},
     parts::{Call, Part, parts_of},
-    values::{Fields, id_of, is_blank, joined, joined_parts, text_at, with_end},
+    values::{Fields, id_of, is_blank, joined, joined_parts, text_at, with_end, without_nulls},
 };
 
 /// Something that happened in a run: all that one message or entry says.
@@ -444,6 +444,15 @@ impl Events {
     pub fn text_of_parts(&mut self, parts: Vec<Part>) -> Text {
         parts.iter().for_each(|part| self.count(part));
         joined_parts(parts.into_iter().map(Part::words))
+    }
+
+    /// Takes the arguments that are `null` from all calls: tables have a column for each argument of any tool.
+    pub fn without_null_arguments(&mut self) {
+        for what in self.list.iter_mut().flat_map(|event| &mut event.what) {
+            if let What::Call(call) = what {
+                call.args = without_nulls(&call.args);
+            }
+        }
     }
 
     /// Returns whether a call without an id was said last.

@@ -38,9 +38,7 @@ pub fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
         kind => match message.get("data") {
             Some(Value::Object(data)) => (kind, data),
             // Messages of others have a type too.
-            _ if !message.contains("additional_kwargs") && !message.contains("response_metadata") => {
-                return None;
-            }
+            _ if !is_marked(message, kind) => return None,
             _ => (kind, message),
         },
     };
@@ -61,6 +59,17 @@ pub fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
         _ => return None,
     };
     Some((role, fields))
+}
+
+/// Returns whether a message has what only those of LangChain of this type have.
+fn is_marked(message: &Object, kind: &str) -> bool {
+    let marks: &[&str] = match kind {
+        "ai" => &["additional_kwargs", "response_metadata", "invalid_tool_calls"],
+        "tool" => &["additional_kwargs", "response_metadata", "tool_call_id"],
+        "human" if message.len() == 2 => &["content"],
+        _ => &["additional_kwargs", "response_metadata"],
+    };
+    marks.iter().any(|name| message.contains(name))
 }
 
 /// Returns the role of a message, its fields, and the parts of its content; `None` for anything else than a message of LangChain.

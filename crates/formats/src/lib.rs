@@ -51,6 +51,7 @@ pub mod trace;
 #[path = "tests/trials.rs"]
 mod trials;
 mod values;
+mod verdicts;
 mod written;
 
 pub use agent::Format;

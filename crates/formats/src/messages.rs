@@ -8,10 +8,13 @@ use crate::{
     Wrong,
     event::{Events, TextKind},
     langchain,
-    parts::{Part, beside, failure_of, is_call, is_item, parts_in},
+    parts::{Part, beside, failure_of, is_call, is_item, parts_in, parts_of},
     sharegpt, tagged,
     values::{Fields, first_of, id_of, is_given, list_of, object_of, str_of},
 };
+
+/// Where messages of tools name the call.
+const RESULT_IDS: &[&str] = &["tool_call_id", "toolCallId"];
 
 /// Returns whether a value is a message or an item that [`add_message`] takes.
 pub fn is_message(value: &Value) -> bool {
@@ -53,26 +56,23 @@ pub fn add_message(say: &mut Events, value: &Value) -> Result<(), Wrong> {
         return Err(Wrong::new("a message must be an object"));
     };
     if let Some(role) = str_of(message.get("role")) {
-        return add_of_role(say, message, role);
-    }
-    if let Some((role, fields, parts)) = langchain::read(message) {
+        add_of_role(say, message, role);
+    } else if let Some((role, fields, parts)) = langchain::read(message) {
         say.at(fields.get("createdAt"));
-        return add_parts(say, fields, role, parts);
-    }
-    if let Some((role, parts)) = sharegpt::read(message) {
-        return add_parts(say, message, role, parts);
-    }
-    match str_of(message.get("type")) {
-        Some("message") if message.contains("role") => {
-            Err(Wrong::new("a message has a role that is not known"))
+        add_parts(say, fields, role, parts);
+    } else if let Some((role, parts)) = sharegpt::read(message) {
+        add_parts(say, message, role, parts);
+    } else {
+        match str_of(message.get("type")) {
+            Some("message") if !message.contains("role") => add_of_role(say, message, "assistant"),
+            Some(kind) if kind != "message" && is_item(kind) => {
+                say.say_parts(TextKind::Message, parts_in(value))
+            }
+            _ if message.contains("content") => add_by_shape(say, message, parts_of(message.get("content"))),
+            _ => add_by_shape(say, message, parts_in(value)),
         }
-        Some("message") => add_of_role(say, message, "assistant"),
-        Some(kind) if is_item(kind) => {
-            say.say_parts(TextKind::Message, parts_in(value));
-            Ok(())
-        }
-        _ => Err(Wrong::new("a message must have a role, or a type that is known")),
     }
+    Ok(())
 }
 
 /// Adds the next message of a conversation, whichever kind it is of. The turn of a user that follows a call without an id, which the model
@@ -87,28 +87,25 @@ pub fn add_next(say: &mut Events, value: &Value) -> Result<(), Wrong> {
         _ => None,
     };
     match by_user().filter(|_| say.awaits_result()) {
-        Some(content) => add_said(say, "tool", Some(content)),
+        Some(content) => {
+            add_said(say, "tool", Some(content));
+            Ok(())
+        }
         None => add_message(say, value),
     }
 }
 
 /// Adds a message of a role that has nothing else than a content.
-///
-/// # Errors
-/// If the role is not known.
-pub fn add_said(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
+pub fn add_said(say: &mut Events, role: &str, content: Option<&Value>) {
     add_as(say, object_of(None), role, content)
 }
 
 /// Adds a content as that of a message of the role that a record names.
-///
-/// # Errors
-/// If the role is not known.
-pub fn add_by(say: &mut Events, record: &impl Fields, content: Option<&Value>) -> Result<(), Wrong> {
+pub fn add_by(say: &mut Events, record: &impl Fields, content: Option<&Value>) {
     add_said(say, str_of(record.field("role")).unwrap_or_default(), content)
 }
 
-fn add_of_role(say: &mut Events, message: &Object, role: &str) -> Result<(), Wrong> {
+fn add_of_role(say: &mut Events, message: &Object, role: &str) {
     say.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
     let parts = message.get("parts");
@@ -119,18 +116,12 @@ fn add_of_role(say: &mut Events, message: &Object, role: &str) -> Result<(), Wro
 }
 
 /// Adds a content, and what a record has beside it, as a message of a role. Fields that no message has are not counted.
-///
-/// # Errors
-/// If the role is not known.
-pub fn add_as(say: &mut Events, record: &Object, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
+pub fn add_as(say: &mut Events, record: &Object, role: &str, content: Option<&Value>) {
     add_parts(say, record, role, tagged::parts_by(role, content))
 }
 
 /// Adds the parts of a content, and what a record has beside them, as a message of a role.
-///
-/// # Errors
-/// If the role is not known.
-pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<Part>) -> Result<(), Wrong> {
+pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<Part>) {
     match role {
         "system" | "developer" => say.system(),
         "user" | "human" => say.say_parts(TextKind::User, parts),
@@ -142,9 +133,26 @@ pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<
             }
             say.say_parts(TextKind::Message, before.into_iter().chain(parts).chain(after));
         }
-        _ => return Err(Wrong::new("a message has a role that is not known")),
+        _ => add_by_shape(say, record, parts),
     }
-    Ok(())
+}
+
+/// Adds a message of an unknown role as what its shape says: a result if it names a call, the agent's if it has calls, else an
+/// observation.
+fn add_by_shape(say: &mut Events, record: &impl Fields, parts: Vec<Part>) {
+    say.leave_out("role that is not known");
+    if first_of(record, RESULT_IDS).is_some() {
+        return say.say_parts(TextKind::Event, results_in(record, parts));
+    }
+    let [before, after] = beside(record);
+    let is_call = |part: &Part| matches!(part, Part::Call(_));
+    let has_calls = after.iter().chain(&parts).any(is_call);
+    let kind = if has_calls {
+        TextKind::Message
+    } else {
+        TextKind::Event
+    };
+    say.say_parts(kind, before.into_iter().chain(parts).chain(after));
 }
 
 /// Returns the parts of a message of a tool. Several APIs have more than one result in it.
@@ -153,7 +161,7 @@ fn results_in(message: &impl Fields, parts: Vec<Part>) -> Vec<Part> {
         return parts;
     }
     vec![Part::Result {
-        id: id_of(first_of(message, &["tool_call_id", "toolCallId"])),
+        id: id_of(first_of(message, RESULT_IDS)),
         content: parts,
         failed: failure_of(message),
     }]

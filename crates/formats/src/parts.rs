@@ -151,6 +151,16 @@ const BEGINNINGS: &[&str] = &[
 /// Where parts of agents have the id of a call.
 const CALL_IDS: &[&str] = &["toolUseId", "tool_call_id", "tool_use_id", "toolCallId", "id"];
 
+/// Where calls have their arguments, and results what the tool returned.
+const ARGUMENTS: &[&str] = &["input", "arguments", "args"];
+const RESULTS: &[&str] = &["content", "output", "response", "result"];
+
+/// Words in the types of parts that are files, or refer to something outside.
+#[rustfmt::skip]
+const FILES: &[&str] = &[
+    "image", "audio", "video", "file", "document", "media", "blob", "uri", "data", "resource", "reference", "attachment", "cache",
+];
+
 /// Types of items that call a tool that OpenAI runs itself, each named after its tool; some come with the result.
 #[rustfmt::skip]
 const HOSTED_CALLS: &[&str] = &[
@@ -181,7 +191,7 @@ pub fn is_call(kind: &str) -> bool {
 
 /// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
 fn is_result(kind: &str) -> bool {
-    kind == "tool_call_response" || kind.ends_with("tool_result") || kind.ends_with("_call_output")
+    kind.ends_with("tool_call_response") || kind.ends_with("tool_result") || kind.ends_with("_call_output")
 }
 
 /// Returns whether a value of this type is an item of a conversation.
@@ -347,12 +357,30 @@ fn of_type(part: &Object, kind: &Text, parts: &mut Vec<Part>) {
             .into_iter()
             .for_each(|value| decode(value, parts)),
         "redacted_thinking" => parts.push(Part::Thought(None)),
+        "compaction" => parts.push(Part::Page(kind.clone())),
         kind if REASONING.contains(&kind) => parts.push(Part::Thought(reasoning_in(part))),
         kind if is_tool(kind) => of_item(part, kind, parts),
-        _ => parts.push(match text_in(part) {
-            Some(text) => Part::Text(text.clone()),
-            None => Part::Picture(kind.clone()),
-        }),
+        _ => parts.push(by_shape(part, kind)),
+    }
+}
+
+/// Returns what a part of an unknown type is by its shape: a call with a name and arguments, a result with the id of a call, a text, a
+/// file by the words of its type, or else its JSON.
+fn by_shape(part: &Object, kind: &Text) -> Part {
+    let args = first_of(part, ARGUMENTS);
+    if let (Some(name), Some(args)) = (string_of(part.get("name")), args) {
+        return Part::call(first_of(part, CALL_IDS), Some(&name.clone().into()), Some(args));
+    }
+    let content = first_of(part, RESULTS);
+    if let (Some(id), Some(content)) = (first_of(part, &CALL_IDS[..4]), content) {
+        return Part::result(Some(id), Some(content), failure_of(part));
+    }
+    match text_in(part).or_else(|| string_of(part.get(kind))) {
+        Some(text) => Part::Text(text.clone()),
+        None if part.len() == 1 || FILES.iter().any(|word| kind.contains(word)) => {
+            Part::Picture(kind.clone())
+        }
+        None => Part::Other(Value::from(part.clone()).to_json().into()),
     }
 }
 
@@ -364,7 +392,9 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
     ));
     let failed = failure_of(item);
     if is_result(kind) {
-        let content = parts_of(first_of(item, &["content", "output", "response", "result"]));
+        let inner = item.get(kind);
+        let content = first_of(item, RESULTS).or_else(|| first_of(inner?, &["results"]).or(inner));
+        let content = parts_of(content);
         return parts.push(Part::Result { id, content, failed });
     }
     let is_hosted = !is_call(kind);
@@ -375,7 +405,16 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
             ..Call::default()
         }
     } else {
-        let args = first_of(item, &["input", "arguments", "args"]);
+        // Those of a server's tool are in an object of the name of the type.
+        let inner = item
+            .get(kind)
+            .map(|inner| fields_where(object_of(Some(inner)), |name, _| name != "type"));
+        let inner = inner.map(|inner| {
+            or(inner.get("arguments"), Some(&inner.clone().into()))
+                .cloned()
+                .unwrap_or_default()
+        });
+        let args = first_of(item, ARGUMENTS).or(inner.as_ref());
         Call {
             server: string_of(first_of(item, &["server_label", "server_name"])).cloned(),
             ..Call::new(None, item.get("name"), args)

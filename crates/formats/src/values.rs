@@ -121,6 +121,16 @@ pub fn fields_where(object: &Object, is_kept: impl Fn(&str, &Value) -> bool) -> 
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// Returns an object without the fields that are `null`, at any depth of objects.
+pub fn without_nulls(object: &Object) -> Object {
+    let fields = object.iter().filter(|(_, value)| !value.is_null());
+    let fields = fields.map(|(name, value)| match value {
+        Value::Object(inner) => (name.clone(), without_nulls(inner).into()),
+        value => (name.clone(), value.clone()),
+    });
+    fields.collect()
+}
+
 /// Returns a string with something in it.
 pub fn string_of(value: Option<&Value>) -> Option<&Text> {
     value.and_then(Value::as_text).filter(|text| !text.is_empty())

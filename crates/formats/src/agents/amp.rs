@@ -27,7 +27,7 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             object_of(None),
             str_of(message.get("role")).unwrap_or_default(),
             parts,
-        )?;
+        );
     }
     Ok(Decoded::Whole)
 }

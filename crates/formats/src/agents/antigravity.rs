@@ -38,7 +38,7 @@ fn decode(step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     match (str_of(step.get("source")), kind) {
         (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),
         (Some("MODEL"), None | Some("PLANNER_RESPONSE")) => {
-            add_as(say, object_of(Some(step)), "assistant", step.get("content"))?;
+            add_as(say, object_of(Some(step)), "assistant", step.get("content"));
         }
         (Some("MODEL"), _) => add_result(say, step),
         _ => say.leave_out(format!("event {}", kind.unwrap_or("of an unknown kind"))),

@@ -110,7 +110,7 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
             return Err(Wrong::new(problem));
         }
     };
-    add_as(say, step, role, message)?;
+    add_as(say, step, role, message);
     let calls = list_at(step, "tool_calls");
     let results = list_at(fields_of(step, "observation"), "results");
     // Some agents omit which call a result belongs to.

@@ -9,6 +9,7 @@ use crate::{
     langchain,
     prelude::*,
     sharegpt,
+    verdicts::verdicts_of,
 };
 
 /// Where conversations have their names.
@@ -90,6 +91,7 @@ impl Adapter for Chat {
         for (at, message) in messages.iter().enumerate() {
             add_next(say, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
         }
+        say.without_null_arguments();
         Ok(Decoded::Whole)
     }
 }
@@ -115,11 +117,7 @@ fn add_details(say: &mut Events, record: &Object) {
             say.system();
         }
     }
-    let verdicts = ["resolved", "target"].into_iter();
-    let verdicts = verdicts.filter_map(|name| record.get(name).cloned());
-    say.add_all(verdicts.map(|verdict| What::Fact(Fact::Verdict(verdict))));
-    let reward = record.get("reward").cloned();
-    say.add_all(reward.map(|reward| What::Fact(Fact::Reward(reward))));
+    say.add_all(verdicts_of(record).into_iter().map(What::Fact));
     let outcome = fields_where(record, |name, _| matches!(name, "success" | "confidence"));
     if !outcome.is_empty() {
         say.add(What::Fact(Fact::Outcome(outcome)));

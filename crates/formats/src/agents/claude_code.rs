@@ -94,7 +94,7 @@ fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         "result" => add_outcome(say, event),
         kind @ ("user" | "assistant") if has_object(event, "message") => {
             say.at(event.get("timestamp"));
-            add_message(say, event, message, kind)?;
+            add_message(say, event, message, kind);
         }
         "attachment" if is_prompt(fields_of(event, "attachment")) => {
             say.at(event.get("timestamp"));
@@ -152,10 +152,9 @@ fn add_outcome(say: &mut Events, event: &Value) {
     say.facts(object_of(Some(event)), &facts);
 }
 
-fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) -> Result<(), Wrong> {
+fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {
     if let Some((_, what)) = OF_PROGRAM.iter().find(|(name, _)| is_true(event, name)) {
-        say.leave_out(*what);
-        return Ok(());
+        return say.leave_out(*what);
     }
     say.first_fact("model", text_at(message, "model").map(Value::from).as_ref());
     let content = message.get("content");

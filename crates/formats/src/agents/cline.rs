@@ -89,11 +89,11 @@ fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {
             _ => parts_in(part),
         };
         let Some(Value::Array(parts)) = message.get("content") else {
-            add_by(say, message, message.get("content"))?;
+            add_by(say, message, message.get("content"));
             continue;
         };
         let role = str_of(message.get("role")).unwrap_or_default();
-        add_parts(say, object_of(None), role, parts.iter().flat_map(shown).collect())?;
+        add_parts(say, object_of(None), role, parts.iter().flat_map(shown).collect());
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(),
     }
     end(say, result);
     if !others.is_empty() {
-        add_parts(say, object_of(None), role, others)?;
+        add_parts(say, object_of(None), role, others);
     }
     Ok(())
 }

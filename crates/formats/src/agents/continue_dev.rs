@@ -35,7 +35,7 @@ fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {
     }
     match str_of(message.get("role")).unwrap_or_default() {
         "thinking" => say.say_content(TextKind::Reasoning, content),
-        role => add_as(say, message, role, content)?,
+        role => add_as(say, message, role, content),
     }
     for state in list_at(item, "toolCallStates") {
         add_state(say, state);

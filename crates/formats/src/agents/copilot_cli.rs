@@ -67,7 +67,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             let prompt = say.text_of(fields_of(data, "input").get("prompt"));
             say.add(What::Echo(prompt));
         }
-        "assistant.message" => add_as(say, data, "assistant", data.get("content"))?,
+        "assistant.message" => add_as(say, data, "assistant", data.get("content")),
         "tool.execution_start" | "tool.user_requested" => {
             let [id, name, args] = ["toolCallId", "toolName", "arguments"].map(|name| data.get(name));
             let server = text_at(data, "mcpServerName");

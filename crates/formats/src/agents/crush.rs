@@ -28,17 +28,16 @@ fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.fact("summary", session.get("title"));
     say.sub_agent(has_text(session, PARENT), session.get(PARENT));
     for message in list_at(session, "messages") {
-        add_message(say, message)?;
+        add_message(say, message);
     }
     Ok(Decoded::Whole)
 }
 
-fn add_message(say: &mut Events, message: &Value) -> Result<(), Wrong> {
+fn add_message(say: &mut Events, message: &Value) {
     say.begin_record(message.get("id"), None);
     say.first_fact("model", message.get("model"));
     if number_of(message.get("is_summary_message")).is_some_and(|is_summary| is_summary != 0.0) {
-        say.leave_out("summary of a compaction");
-        return Ok(());
+        return say.leave_out("summary of a compaction");
     }
     let mut parts = Vec::new();
     for part in list_at(message, "parts") {
@@ -53,8 +52,7 @@ fn add_message(say: &mut Events, message: &Value) -> Result<(), Wrong> {
             _ => parts.push(Part::named(kind, data)),
         }
     }
-    match str_of(message.get("role")) {
-        Some(role) => add_parts(say, object_of(None), role, parts),
-        None => Ok(()),
+    if let Some(role) = str_of(message.get("role")) {
+        add_parts(say, object_of(None), role, parts);
     }
 }

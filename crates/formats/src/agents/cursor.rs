@@ -60,7 +60,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.begin_record(record.get("id"), None);
     let message = fields_of(record, "message");
     say.first_fact("model", message.get("model"));
-    add_by(say, record, message.get("content"))?;
+    add_by(say, record, message.get("content"));
     Ok(Decoded::GoesOn)
 }
 
@@ -73,7 +73,7 @@ fn add_printed(say: &mut Events, record: &Value) -> Result<Decoded, Wrong> {
     });
     let message = fields_of(record, "message");
     match str_of(record.get("type")).unwrap_or_default() {
-        "user" | "assistant" => add_by(say, message, message.get("content"))?,
+        "user" | "assistant" => add_by(say, message, message.get("content")),
         "thinking" => {
             let text = text_at(record, "text");
             say.add_all(text.map(|text| What::Piece(TextKind::Reasoning, text)));

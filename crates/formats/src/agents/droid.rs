@@ -60,7 +60,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         ..Origin::default()
     });
     let message = fields_of(record, "message");
-    add_by(say, message, message.get("content"))?;
+    add_by(say, message, message.get("content"));
     Ok(Decoded::GoesOn)
 }
 
@@ -74,7 +74,7 @@ fn add_printed(say: &mut Events, record: &Value, kind: &str) -> Result<Decoded, 
     });
     let id = first_of(record, &["toolCallId", "id"]);
     match kind {
-        "message" => add_by(say, record, record.get("text"))?,
+        "message" => add_by(say, record, record.get("text")),
         "tool_call" => say.call(Call::new(id, record.get("toolName"), record.get("parameters"))),
         "tool_result" => {
             let failed = is_true(record, "isError").then_some(true);

@@ -145,7 +145,7 @@ fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
             if first_text(content).is_some_and(begins) {
                 say.leave_out("context of the program");
             } else {
-                add_said(say, "model", content)?;
+                add_said(say, "model", content);
             }
         }
         Some(kind) => say.leave_out(format!("message {kind}")),

@@ -65,7 +65,7 @@ fn add_message(say: &mut Events, message: &Value) -> Result<Decoded, Wrong> {
         object_of(None),
         str_of(message.get("role")).unwrap_or_default(),
         parts,
-    )?;
+    );
     Ok(Decoded::GoesOn)
 }
 

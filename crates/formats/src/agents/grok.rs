@@ -61,7 +61,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         },
         Some("assistant") => {
             say.first_fact("model", record.get("model_id"));
-            add_as(say, object_of(Some(record)), "assistant", content)?;
+            add_as(say, object_of(Some(record)), "assistant", content);
         }
         Some("tool_result") => say.answer(text_at(record, "tool_call_id"), content, None),
         Some("backend_tool_call") => {

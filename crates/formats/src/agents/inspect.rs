@@ -82,9 +82,8 @@ fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
     if messages.is_empty() && input.and_then(Value::as_array).is_none() {
         say.say_content(TextKind::User, input);
     }
-    for (at, message) in messages.iter().enumerate() {
-        let told = add_turn(say, object_of(Some(message)), attachments);
-        told.map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
+    for message in messages {
+        add_turn(say, object_of(Some(message)), attachments);
     }
     Ok(())
 }
@@ -125,7 +124,7 @@ fn float_of(value: Option<&Value>) -> Value {
     number.map_or_else(|| value.cloned().unwrap_or_default(), Value::from)
 }
 
-fn add_turn(say: &mut Events, message: &Object, attachments: &Object) -> Result<(), Wrong> {
+fn add_turn(say: &mut Events, message: &Object, attachments: &Object) {
     let role = str_of(message.get("role")).unwrap_or_default();
     let mut parts = match message.get("content") {
         Some(Value::Array(parts)) => parts
@@ -151,7 +150,6 @@ fn add_turn(say: &mut Events, message: &Object, attachments: &Object) -> Result<
         failed: error.map(|error| !is_refused(error)),
     };
     say.say_parts(TextKind::Event, [result]);
-    Ok(())
 }
 
 fn parts_of_one(part: &Value, attachments: &Object) -> Vec<Part> {

@@ -28,7 +28,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let data = fields_of(record, "data");
         say.begin_record(data.get("message_id"), None);
         let parts = list_at(data, "content").iter().map(part_of).collect();
-        add_parts(say, object_of(None), role, parts)?;
+        add_parts(say, object_of(None), role, parts);
         return Ok(Decoded::GoesOn);
     }
     if record.get("history").is_none() {
@@ -74,7 +74,7 @@ fn add_turn(say: &mut Events, turn: &Value) -> Result<(), Wrong> {
     let ended = fields_of(turn, "request_metadata").get("stream_end_timestamp_ms");
     for (_, reply) in fields_of(turn, "assistant") {
         say.begin_record(reply.get("message_id"), ended);
-        add_as(say, object_of(Some(reply)), "assistant", reply.get("content"))?;
+        add_as(say, object_of(Some(reply)), "assistant", reply.get("content"));
     }
     Ok(())
 }

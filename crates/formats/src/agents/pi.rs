@@ -82,14 +82,14 @@ fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
     let content = message.get("content");
     match str_of(message.get("role")) {
-        Some("user") => add_said(say, "user", content)?,
+        Some("user") => add_said(say, "user", content),
         Some("system") => say.system(),
         Some("assistant") => {
             say.first_fact("model", message.get("model"));
             if has_text(message, "errorMessage") {
                 say.leave_out("error of the API");
             }
-            add_as(say, message, "assistant", content)?;
+            add_as(say, message, "assistant", content);
         }
         Some("toolResult" | "tool") => {
             let text = say.text_of(content);

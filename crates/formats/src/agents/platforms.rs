@@ -7,19 +7,14 @@ use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
 use crate::{
     date, langchain,
     prelude::*,
-    spans::said::{messages_within, text_within},
+    spans::said::{messages_within, parsed, text_within},
+    verdicts::{is_verdict, truth_word},
 };
 
 /// Parts of the names of functions that call a model.
 #[rustfmt::skip]
 const OF_MODEL: &[&str] = &[
     "chat.completions", "messages.create", "responses.create", "generate_content", "chatcompletion", "litellm",
-];
-
-/// Names of scores that say whether the task was done; others judge something else, such as the tone.
-#[rustfmt::skip]
-const VERDICTS: &[&str] = &[
-    "reward", "success", "correctness", "correct", "resolved", "passed", "pass", "task_completion", "goal_accuracy",
 ];
 
 /// Where a score may have its value.
@@ -325,11 +320,14 @@ impl Platform {
     fn add_scores(&self, record: &Value, say: &mut Events) {
         let mut scores = Object::new();
         for list in all_at(record, self.paths("scores")) {
-            for (name, score) in object_of(Some(list)) {
+            // Exports in bulk have it as JSON in a text.
+            let list = parsed(Some(list));
+            let list = list.as_deref();
+            for (name, score) in object_of(list) {
                 let alone = Some(score).filter(|score| score.as_object().is_none());
                 add(&mut scores, name.clone(), score.get("avg").or(alone));
             }
-            for score in list_of(Some(list)) {
+            for score in list_of(list) {
                 let result = score.get("result").and_then(Value::as_object);
                 let value = first_of(result.unwrap_or(object_of(Some(score))), VALUES);
                 if let Some(name) = string_of(first_of(score, &["name", "key"])) {
@@ -340,24 +338,11 @@ impl Platform {
         if scores.is_empty() {
             return;
         }
-        let is_verdict = |(name, _): &(&Text, &Value)| {
-            let name = name.to_lowercase().replace([' ', '-'], "_");
-            VERDICTS.contains(&&*name)
-        };
-        if let Some((_, score)) = scores.iter().find(is_verdict) {
+        if let Some((_, score)) = scores.iter().find(|(name, _)| is_verdict(name)) {
             let reward = truth_word(score).map_or_else(|| score.clone(), Value::from);
             say.add(What::Fact(Fact::Reward(reward)));
         }
         say.fact("scores", Some(&scores.into()));
-    }
-}
-
-/// Returns what labels mean that are no numbers.
-fn truth_word(score: &Value) -> Option<bool> {
-    match score.as_str()?.to_lowercase().as_str() {
-        "true" | "yes" | "correct" | "pass" | "passed" | "success" => Some(true),
-        "false" | "no" | "incorrect" | "fail" | "failed" | "failure" => Some(false),
-        _ => None,
     }
 }
 

@@ -55,7 +55,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             let status = str_of(fields_of(record, "toolCallResult").get("status"));
             add_turn(say, content, status);
         }
-        Some("assistant") => add_said(say, "model", content)?,
+        Some("assistant") => add_said(say, "model", content),
         kind => say.leave_out(format!("record {}", kind.unwrap_or("of no type"))),
     }
     Ok(Decoded::GoesOn)

@@ -40,7 +40,7 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let parts = parts.chain(segments).chain(calls).collect();
         let is_agent = message.get("Agent").is_some();
         let role = str_of(message.get("role")).unwrap_or(if is_agent { "assistant" } else { "user" });
-        add_parts(say, object_of(None), role, parts)?;
+        add_parts(say, object_of(None), role, parts);
         let results = fields_of(agent, "tool_results").values();
         let results = results.chain(list_at(message, "tool_results")).map(result_in);
         say.say_parts(TextKind::User, results);

@@ -1,0 +1,113 @@
+//! Where records and scores say whether the task was done: one table of fields, and what their values mean.
+
+use knowledgepulse_json::{Object, Value};
+
+use crate::{
+    event::Fact,
+    values::{numeric_of, str_of, truth_of},
+};
+
+/// What the value of a field means.
+#[derive(Clone, Copy)]
+enum Says {
+    /// Yes or no.
+    Verdict,
+    /// A reward: above 0 is a success.
+    Reward,
+    /// A reward within 0 and 1, a word, or the name of the exception that ended the run.
+    Result,
+}
+
+use Says::{Result, Reward, Verdict};
+
+/// The fields of records, of which the last one counts.
+const FIELDS: &[(&[&str], Says)] = &[
+    (&["resolved"], Verdict),
+    (&["target"], Verdict),
+    (&["finalResult"], Result),
+    (&["result"], Result),
+    (&["reward_info", "reward"], Reward),
+    (&["reward"], Reward),
+];
+
+/// Fields, one of which a record of a run has. `result` is something else in others.
+const OF_RUNS: &[&str] = &[
+    "trial_name",
+    "run_id",
+    "task_id",
+    "instance_id",
+    "agent",
+    "finalResult",
+];
+
+/// Names of scores that say whether the task was done; others judge something else, such as the tone.
+#[rustfmt::skip]
+const SCORES: &[&str] = &[
+    "reward", "success", "correctness", "correct", "resolved", "passed", "pass", "task_completion", "goal_accuracy",
+];
+
+/// Returns whether a score of this name says whether the task was done.
+pub fn is_verdict(name: &str) -> bool {
+    SCORES.contains(&&*name.to_lowercase().replace([' ', '-'], "_"))
+}
+
+/// Returns what the fields of a record say of its outcome, in the order of the table.
+pub fn verdicts_of(record: &Object) -> Vec<Fact> {
+    let is_of_run = OF_RUNS.iter().any(|name| record.contains(name));
+    let fact = |(path, says): &(&[&str], Says)| {
+        let (first, rest) = path.split_first()?;
+        let value = record.get(first)?.at(rest)?;
+        match says {
+            Verdict => Some(Fact::Verdict(value.clone())),
+            Reward => Some(Fact::Reward(value.clone())),
+            Result => result_of(value).filter(|_| is_of_run),
+        }
+    };
+    FIELDS.iter().filter_map(fact).collect()
+}
+
+fn result_of(value: &Value) -> Option<Fact> {
+    if numeric_of(Some(value)).is_some_and(|number| (0.0..=1.0).contains(&number)) {
+        return Some(Fact::Reward(value.clone()));
+    }
+    let name = str_of(Some(value)).filter(|name| !name.contains(char::is_whitespace));
+    let is_exception = name.is_some_and(|name| name.ends_with("Error") || name.ends_with("Exception"));
+    let truth = truth_word(value)
+        .or(truth_of(Some(value)))
+        .or(is_exception.then_some(false));
+    truth.map(|truth| Fact::Verdict(truth.into()))
+}
+
+/// Returns what labels mean that are no numbers.
+pub fn truth_word(score: &Value) -> Option<bool> {
+    match score.as_str()?.to_lowercase().as_str() {
+        "true" | "yes" | "correct" | "pass" | "passed" | "success" => Some(true),
+        "false" | "no" | "incorrect" | "fail" | "failed" | "failure" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_json::parse_str;
+
+    use super::*;
+
+    #[test]
+    fn verdicts_of_reads_each_field_by_what_it_means() {
+        let verdict = |truth: bool| vec![Fact::Verdict(truth.into())];
+        let reward = |reward: Value| vec![Fact::Reward(reward)];
+        for (record, facts) in [
+            (r#"{"reward_info":{"reward":0.5}}"#, reward(0.5.into())),
+            (r#"{"result":"1.0","trial_name":"a"}"#, reward("1.0".into())),
+            (r#"{"result":"AgentTimeoutError","agent":"a"}"#, verdict(false)),
+            (r#"{"finalResult":"passed"}"#, verdict(true)),
+            (r#"{"result":"1.0"}"#, vec![]),
+            (r#"{"result":"It is done.","agent":"a"}"#, vec![]),
+            (r#"{"result":42,"agent":"a"}"#, vec![]),
+        ] {
+            let value = parse_str(record).unwrap();
+            assert_eq!(verdicts_of(value.as_object().unwrap()), facts, "{record}");
+        }
+    }
+}
