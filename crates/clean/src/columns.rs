@@ -7,8 +7,11 @@ use memchr::{memchr, memrchr};
 use regex::bytes::Regex;
 
 use crate::{
-    names::{is_label, is_marked, is_secret_name},
-    random::is_uuid,
+    commands::is_said,
+    languages::{self, is_shaped},
+    lines::Lines,
+    names::{begins_marker, is_label, is_marked, is_secret_name},
+    random::{is_id, is_uuid},
     ranges::{Ranges, expression, merged, skip, skip_back},
     values::{is_expression, is_keyword, is_mixed, is_path, is_placeholder, is_small_number},
 };
@@ -19,30 +22,32 @@ const MOST_LETTERS: usize = 2048;
 /// Finds the values of columns and lines that are named like secrets.
 pub(super) fn values(letters: &[u8]) -> Ranges {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        expression(r"(?i)pass|secret|token|pwd|credential|sessionid|_?sid\b|[ _-]key\b|apikey|\bpin\b")
+        const OTHERS: &str = r"pass|secret|pwd|bindpw|credential|sessionid|_?sid\b|[ _-]key\b|apikey|psk\b";
+        expression(&format!(r"(?i){OTHERS}|{}", languages::words()))
     });
     let mut ranges = Ranges::new();
     let mut from = 0;
     while let Some(found) = NAME.find_at(letters, from) {
+        if begins_marker(letters, found.start()) {
+            from = found.end();
+            continue;
+        }
         let line = line_at(letters, found.start());
         from = line.end;
         if line.len() > MOST_LETTERS {
             continue;
         }
         let text = &letters[line.clone()];
-        if let Some(value) = value_below(letters, &line) {
-            ranges.push(value);
-        }
-        let Some(sort) = Cells::of(text) else { continue };
+        ranges.extend(value_below(letters, &line).or_else(|| shaped_below(letters, &line)));
+        let Some(sort) = Cells::of(text) else {
+            ranges.extend(second_word(letters, line));
+            continue;
+        };
         let cells = sort.split(letters, line.clone());
-        let wanted: Vec<usize> = (0..cells.len())
-            .filter(|at| is_name(&letters[cells[*at].clone()]))
-            .collect();
-        let names = cells.iter().all(|cell| is_heading(&letters[cell.clone()]));
-        let next = line_at(letters, (line.end + 1).min(letters.len()));
-        let is_ruled = is_rule(&letters[next]);
-        if names && !wanted.is_empty() && cells.len() > 1 && (is_ruled || sort != Cells::Sign(b'|')) {
-            from = rows_below(letters, &line, &cells, sort, &wanted, &mut ranges);
+        if let Some(table) = Table::at(letters, &line, &cells, sort, is_name) {
+            from = table.end;
+            let cells = table.rows.into_iter().flatten();
+            ranges.extend(cells.filter(|cell| is_value(&letters[cell.clone()])));
         }
         ranges.extend(second_of(letters, &cells, sort));
     }
@@ -120,13 +125,15 @@ fn trimmed(letters: &[u8], cell: Range<usize>) -> Range<usize> {
     start..skip_back(letters, start..cell.end, is_around)
 }
 
-/// Returns whether a cell names a secret.
+/// Returns whether a cell names a secret, perhaps in another language.
 fn is_name(cell: &[u8]) -> bool {
+    static WORD: LazyLock<Regex> =
+        LazyLock::new(|| expression(&format!(r"(?i)(?:^|[ _-])(?:{})$", languages::words())));
     let name: Vec<u8> = cell
         .iter()
         .map(|letter| if *letter == b' ' { b'_' } else { *letter })
         .collect();
-    is_heading(cell) && is_secret_name(&name)
+    is_heading(cell) && (is_secret_name(&name) || WORD.is_match(cell))
 }
 
 /// Returns whether a cell can be the heading of a column.
@@ -137,18 +144,76 @@ fn is_heading(cell: &[u8]) -> bool {
         && cell.iter().filter(|letter| **letter == b' ').count() <= MOST_BLANKS
         && cell
             .iter()
-            .all(|letter| letter.is_ascii_alphanumeric() || b" _-./()#".contains(letter))
+            .all(|letter| letter.is_ascii_alphanumeric() || b" _-./()#\xFE".contains(letter))
 }
 
-/// Finds the values in the rows below a heading. Returns where they end.
+/// Some columns of a table: their headings, and in each row their cells, which are empty where the row is shorter.
+pub(super) struct Table {
+    pub(super) headings: Ranges,
+    pub(super) rows: Vec<Ranges>,
+    end: usize,
+}
+
+impl Table {
+    /// Reads the wanted columns of the table whose headings are the cells of a line; `None` if the line heads none.
+    fn at(
+        letters: &[u8],
+        line: &Range<usize>,
+        cells: &[Range<usize>],
+        sort: Cells,
+        is_wanted: fn(&[u8]) -> bool,
+    ) -> Option<Self> {
+        let wanted: Vec<usize> = (0..cells.len())
+            .filter(|at| is_wanted(&letters[cells[*at].clone()]))
+            .collect();
+        let is_ruled = || is_rule(&letters[line_at(letters, (line.end + 1).min(letters.len()))]);
+        let is_heading = !wanted.is_empty()
+            && cells.len() > 1
+            && cells.iter().all(|cell| is_heading(&letters[cell.clone()]))
+            && (sort != Cells::Sign(b'|') || is_ruled());
+        is_heading.then(|| {
+            let (rows, end) = rows_below(letters, line, cells, sort, &wanted);
+            let headings = wanted.iter().map(|at| cells[*at].clone()).collect();
+            Self { headings, rows, end }
+        })
+    }
+}
+
+/// Returns the tables that have wanted columns. A line that `heading` does not find heads none.
+pub(super) fn tables(letters: &[u8], heading: &Regex, is_wanted: fn(&[u8]) -> bool) -> Vec<Table> {
+    let mut tables = Vec::new();
+    let mut from = 0;
+    while let Some(found) = heading.find_at(letters, from) {
+        // A line break can be a part of it.
+        let line = line_at(
+            letters,
+            found.start() + usize::from(letters[found.start()] == b'\n'),
+        );
+        from = line.end.max(found.end());
+        if line.len() > MOST_LETTERS {
+            continue;
+        }
+        let Some(sort) = Cells::of(&letters[line.clone()]) else {
+            continue;
+        };
+        let cells = sort.split(letters, line.clone());
+        if let Some(table) = Table::at(letters, &line, &cells, sort, is_wanted) {
+            from = from.max(table.end);
+            tables.push(table);
+        }
+    }
+    tables
+}
+
+/// Returns the cells of the wanted columns in the rows below a heading, and where the rows end.
 fn rows_below(
     letters: &[u8],
     heading: &Range<usize>,
     cells: &[Range<usize>],
     sort: Cells,
     wanted: &[usize],
-    ranges: &mut Ranges,
-) -> usize {
+) -> (Vec<Ranges>, usize) {
+    let mut rows = Vec::new();
     let mut end = heading.end;
     while end < letters.len() {
         let line = line_at(letters, end + 1);
@@ -165,7 +230,7 @@ fn rows_below(
             continue;
         }
         let row = sort.split(letters, line.clone());
-        for at in wanted {
+        let cell = |at: &usize| {
             let column = cells[*at].start - heading.start;
             let cell = match sort {
                 // In a terminal, below the heading.
@@ -174,10 +239,11 @@ fn rows_below(
                     .find(|cell| (cell.start - line.start).abs_diff(column) < 2),
                 Cells::Sign(_) => row.get(*at),
             };
-            ranges.extend(cell.filter(|cell| is_value(&letters[(*cell).clone()])).cloned());
-        }
+            cell.cloned().unwrap_or_default()
+        };
+        rows.push(wanted.iter().map(cell).collect());
     }
-    end
+    (rows, end)
 }
 
 /// Returns the second cell of a row whose first one names a secret.
@@ -196,6 +262,34 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
     let is_table = matches!(sort, Cells::Sign(b'|' | b'\t') | Cells::Blanks);
     (is_table && is_name(name) && is_value(value) && is_mixed(value) && value.len() >= LEAST_LETTERS)
         .then(|| second.clone())
+}
+
+/// Returns the second word of a line of two, whose first one names a secret, as in files of configuration: `bindpw …`.
+fn second_word(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
+    let line = trimmed(letters, line);
+    let end = skip(&letters[..line.end], line.start, |letter| letter != b' ');
+    let value = trimmed(letters, end..line.end);
+    let name = &letters[line.start..end];
+    let is_pair = name.first().is_some_and(u8::is_ascii_alphanumeric)
+        && is_name(name)
+        && is_value(&letters[value.clone()]);
+    (is_pair && is_said(letters, &value, false)).then_some(value)
+}
+
+/// Returns the only word of one of the two lines below a line that tells of a secret, or the one behind a colon in it, by its shape.
+fn shaped_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
+    const LINES: usize = 2;
+    let rest = line.end..letters.len().min(line.end + MOST_LETTERS);
+    let lines = Lines::new(letters, rest).skip(1);
+    let mut lines = lines.filter(|line| !letters[line.clone()].trim_ascii().is_empty());
+    let of_label = |letter: &u8| letter.is_ascii_alphabetic() || b" -".contains(letter);
+    lines.by_ref().take(LINES).find_map(|line| {
+        let colon = memchr(b':', &letters[line.clone()]).map(|at| line.start + at);
+        let label = colon.filter(|colon| letters[line.start..*colon].iter().all(of_label));
+        let value = trimmed(letters, label.map_or(line.start, |colon| colon + 1)..line.end);
+        let text = &letters[value.clone()];
+        (is_shaped(text) && is_value(text) && !is_id(text)).then_some(value)
+    })
 }
 
 /// Returns the only word of the line below a line that ends with the name of a secret: `Password:`, `password: >-`.

@@ -17,7 +17,9 @@ use memchr::memrchr2;
 use regex::bytes::{Captures, Regex};
 
 use crate::{
+    columns::tables,
     ranges::expression,
+    review::{PEOPLE, plain},
     text::{LATIN, Text, letter},
     words::{NOBODY, Words},
 };
@@ -39,7 +41,13 @@ static DIRECTORIES: Words = Words::new(
 static PERSONAL: Words = Words::new(
     "login username user_name displayname display_name fullname full_name realname real_name givenname given_name firstname \
      first_name lastname last_name surname familyname family_name email mail emailaddress email_address author owner \
-     screen_name assignee reporter user arn",
+     screen_name assignee reporter user arn phone telephone mobile",
+);
+/// What stands before `name` in the names of columns that hold people.
+static OF_PEOPLE: Words = Words::new("full first last given family sur display real");
+/// Names of columns beside one with people.
+static BESIDE_PEOPLE: Words = Words::new(
+    "email mail phone mobile role title position department team age birthday city address salary",
 );
 static BRANCHES: Words = Words::new("gitbranch git_branch branch head_branch headbranch");
 static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
@@ -251,6 +259,7 @@ impl Identities {
         if text.contains('@') {
             self.learn_rows(text);
         }
+        self.learn_columns(text);
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
             && let Ok(value) = parse_str(text)
@@ -543,8 +552,16 @@ impl Identities {
         }
         self.learn_bytes(lines.as_bytes());
         let name = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+        let full = || {
+            fields
+                .values()
+                .filter_map(Value::as_str)
+                .find(|text| is_full_name(text))
+        };
         if name.contains(' ') && is_person(name) {
             self.add_author(name, "");
+        } else if full().is_some_and(|full| belongs(full, name)) {
+            self.add_user(name, "", "");
         }
     }
 
@@ -605,6 +622,54 @@ impl Identities {
         }
     }
 
+    /// Learns the names in columns of tables that are named like people.
+    fn learn_columns(&mut self, text: &str) {
+        const LEAST_PEOPLE: usize = 3;
+        static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+            let words: Vec<_> = PEOPLE.iter().collect();
+            let words = words.join("|");
+            expression(&format!(
+                r#"(?i)(?:^|[|,;\t\n"]|  )[ "]*(?:[a-z]{{0,12}}[ _-]?name|{words})[ "]*(?:[|,;\t\r\n"]|  |$)"#
+            ))
+        });
+        let is_wanted = |heading: &[u8]| {
+            let name = plain(heading);
+            let own = name.strip_suffix(b"name").unwrap_or(&name);
+            own.is_empty() || PEOPLE.has(own) || OF_PEOPLE.has(own) || BESIDE_PEOPLE.has(&name)
+        };
+        for table in tables(text.as_bytes(), &HEADING, is_wanted) {
+            let text_of = |cell: &Range<usize>| text.get(cell.clone()).unwrap_or_default();
+            let headings: Vec<_> = table
+                .headings
+                .iter()
+                .map(|at| plain(text_of(at).as_bytes()))
+                .collect();
+            let column = |of: &[&[u8]]| headings.iter().position(|heading| of.contains(&&heading[..]));
+            let first = column(&[b"firstname", b"givenname", b"prenom"]);
+            let last = column(&[b"lastname", b"surname", b"familyname", b"nom"]);
+            for row in &table.rows {
+                if let (Some(first), Some(last)) = (first, last) {
+                    self.add_author(&format!("{} {}", text_of(&row[first]), text_of(&row[last])), "");
+                }
+            }
+            // A column that is called `name` alone has people if there are several, or if another column tells.
+            let is_told =
+                table.rows.len() >= LEAST_PEOPLE || headings.iter().any(|each| BESIDE_PEOPLE.has(each));
+            for (at, heading) in headings
+                .iter()
+                .enumerate()
+                .filter(|(_, each)| !BESIDE_PEOPLE.has(each))
+            {
+                let cells: Vec<&str> = table.rows.iter().map(|row| text_of(&row[at])).collect();
+                let are_full = || cells.iter().all(|cell| cell.is_empty() || is_full_name(cell));
+                let is_known = heading != b"name" || is_told && are_full();
+                for name in cells.into_iter().filter(|cell| is_known && is_person(cell)) {
+                    self.add_author(name, "");
+                }
+            }
+        }
+    }
+
     /// Learns the name of a person, and the local part of an address.
     fn add_author(&mut self, name: &str, mail: &str) {
         let (local, domain) = mail.split_once('@').unwrap_or_default();
@@ -650,7 +715,13 @@ impl Identities {
             self.owners.push((who, *number));
             self.owners.len() - 1
         });
-        for name in names {
+        for name in names
+            .into_iter()
+            .map(str::to_owned)
+            .flat_map(spellings)
+            .collect::<Vec<_>>()
+        {
+            let name = name.as_str();
             self.names.insert(key(name), owner);
             let (before, after) = if is_alone(name) { ("", "") } else { (before, after) };
             let units = |text: &str| text.to_lowercase().encode_utf16().collect::<Vec<u16>>();
@@ -806,6 +877,15 @@ fn is_person(text: &str) -> bool {
         && !words.iter().all(is_common)
 }
 
+/// Returns whether a text is the name of a person whatever stands beside it: two or three words, none of which is common.
+fn is_full_name(text: &str) -> bool {
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_own = |word: &&str| {
+        word.chars().any(char::is_lowercase) && !is_nobody(word) && !COMMON.contains(&*word.to_lowercase())
+    };
+    matches!(words.len(), 2 | 3) && is_person(text) && words.iter().all(is_own)
+}
+
 /// Returns whether the local part of an address is made of a name: of a word of it, or of its beginning.
 fn belongs(name: &str, local: &str) -> bool {
     let local: String = local
@@ -846,6 +926,42 @@ fn forms_of(name: &str) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns a name as it is written, without its accents, and with them as letters of their own.
+fn spellings(name: String) -> Vec<String> {
+    /// An accent, and letters without it and with it.
+    const ACCENTS: [(&str, &str, &str); 10] = [
+        ("\u{300}", "aeiou", "àèìòù"),
+        ("\u{301}", "aeiouycnsz", "áéíóúýćńśź"),
+        ("\u{302}", "aeiou", "âêîôû"),
+        ("\u{303}", "ano", "ãñõ"),
+        ("\u{308}", "aeiou", "äëïöü"),
+        ("\u{30a}", "au", "åů"),
+        ("\u{30c}", "cdenrstz", "čďěňřšťž"),
+        ("\u{327}", "cs", "çş"),
+        ("\u{328}", "ae", "ąę"),
+        ("", "oldig", "øłđığ"),
+    ];
+    let spelt = |with_accents: bool| {
+        let letters = name.to_lowercase();
+        let letters = letters.chars().map(|letter| {
+            let found = ACCENTS.iter().find_map(|(accent, plain, accented)| {
+                let plain = plain
+                    .chars()
+                    .zip(accented.chars())
+                    .find(|(_, accented)| *accented == letter);
+                plain.map(|(plain, _)| (plain, *accent))
+            });
+            let (plain, accent) = found.unwrap_or((letter, ""));
+            format!("{plain}{}", if with_accents { accent } else { "" })
+        });
+        letters.collect::<String>()
+    };
+    if name.is_ascii() {
+        return vec![name];
+    }
+    vec![spelt(false), spelt(true), name]
 }
 
 /// Returns whether a name is replaced wherever it stands: it has a space, or it is long enough and no common words.
@@ -989,6 +1105,42 @@ mod tests {
     #[test]
     fn the_expressions_of_all_rules_are_well_formed() {
         assert!(RULES.iter().all(|rule| rule.expression().captures_len() > 1));
+    }
+
+    #[test]
+    fn learn_text_finds_people_in_columns_behind_labels_and_below_greetings() {
+        for text in [
+            "| Kunde | Ort |\n|---|---|\n| Svenja Brockhaus | Kiel |",
+            "id,contact,city\n7,Svenja Brockhaus,Kiel\n",
+            " id |    full_name     | active\n----+------------------+------\n  1 | Svenja Brockhaus | t",
+            "emp_no,first_name,last_name\n10,Svenja,Brockhaus\n",
+            "| Name | Role |\n|---|---|\n| Svenja Brockhaus | CTO |",
+            "Customer: Svenja Brockhaus\nOrder: 12",
+            "Bill to:\nSvenja Brockhaus\n12 High Street",
+            "Mit freundlichen Grüßen,\nSvenja Brockhaus",
+            r#"{"contact":{"name":"Svenja Brockhaus","phone":"1"}}"#,
+        ] {
+            let clean = cleaned_text(text, &format!("{text}\nask Brockhaus"));
+            assert!(
+                clean.contains("user-1") && !clean.contains("Brockhaus"),
+                "{clean}"
+            );
+        }
+        for text in [
+            "| Name | Use |\n|---|---|\n| Svenja Brockhaus | CTO |\n| read_file | reads |",
+            "| Name | Version |\n|---|---|\n| Visual Studio | 2022 |",
+            "Client: Redis\nname,value\nalpha,1",
+        ] {
+            assert_eq!(cleaned_text(text, text), text);
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_without_its_accents_and_with_them_as_letters_of_their_own() {
+        let learned = "author: Jose\u{301} Iba\u{301}n\u{303}ez <x@y.zz>\nAuthor: José Ibáñez <x@y.zz>";
+        for text in ["José Ibáñez", "Jose Ibanez", "Iba\u{301}n\u{303}ez", "IBÁÑEZ"] {
+            assert_eq!(cleaned_text(learned, text), "user-1", "{text}");
+        }
     }
 
     #[test]

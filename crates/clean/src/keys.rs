@@ -28,6 +28,13 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
     EXPRESSION.captures_iter(letters).filter_map(secret_of).collect()
 }
 
+/// Returns a connection string that has more than hosts, their ports and a path. Of one that is cut off, a password may be the last part.
+pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    static HARMLESS: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"^\w[\w+]*://[\w.-]*(?::\d{1,5})?(?:/[^@=]*)?$"));
+    (!HARMLESS.is_match(&letters[found.clone()])).then_some(found)
+}
+
 /// JSON Web Tokens: signed ones, whose signature may be empty, and encrypted ones, which have five parts. The header begins with `{"`.
 pub(super) fn json_web_tokens(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {

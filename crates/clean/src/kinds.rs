@@ -116,6 +116,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("social_security_number", Match(numbers::social_security_number)),
     ("told", InText(languages::said)),
     ("url_credentials", Own(keys::url_credentials)),
+    ("with_credentials", Match(keys::with_credentials)),
     ("wrapped_keys", Own(wrapped_keys)),
 ];
 

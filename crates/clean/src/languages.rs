@@ -6,8 +6,11 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::{
     commands::is_said,
+    names::begins_marker,
+    random::{is_hexadecimal, is_random},
     ranges::{Ranges, keyword_automaton, merged, skip, skip_back},
-    text::{LATIN, OTHER, Text, is_white_space, is_word},
+    text::{LATIN, OTHER, Text, is_white_space, is_word, letter},
+    values::{is_generated, is_mixed},
 };
 
 /// How far behind the word for it a secret stands.
@@ -81,6 +84,15 @@ fn folded(unit: u16) -> u8 {
     }
 }
 
+/// Returns an expression that finds the words, in a text's letters.
+pub(super) fn words() -> String {
+    let letters = |(word, _): &Word| word.iter().map(|unit| letter(*unit)).collect::<Vec<u8>>();
+    let words = LANGUAGES.words.iter().map(letters);
+    let of_latin = |word: &Vec<u8>| word.iter().any(u8::is_ascii_alphabetic) && !word.contains(&OTHER);
+    let escaped = |word: Vec<u8>| word.escape_ascii().to_string().replace('.', r"\.");
+    words.filter(of_latin).map(escaped).collect::<Vec<_>>().join("|")
+}
+
 /// Finds secrets behind a word for one.
 pub(super) fn said(text: &Text) -> Ranges {
     let letters = text.letters();
@@ -99,16 +111,55 @@ pub(super) fn said(text: &Text) -> Ranges {
         let units = &text.units()[found.range()];
         let is_equal = units.iter().zip(word).all(|(unit, of)| small(*unit) == *of);
         let before = letters[..found.start()].last().copied().unwrap_or(b' ');
-        let is_part = is_word(before) || b"-.+/$@".contains(&before);
+        let is_part = is_word(before) || b"-.+/$@".contains(&before) || begins_marker(letters, found.start());
         if is_equal && !(is_part && units[0] < 0x250) {
-            ranges.extend(secret_behind(letters, found.end(), verbs.as_deref()));
+            let behind = secret_behind(letters, found.end(), verbs.as_deref());
+            ranges.extend(behind.or_else(|| secret_before(letters, found.start())));
         }
     }
     merged(ranges)
 }
 
+/// Returns the secret before a word that begins at `start`, by its shape: `use … as the password`.
+fn secret_before(letters: &[u8], start: usize) -> Option<Range<usize>> {
+    let least = start.saturating_sub(MOST_BETWEEN);
+    let is_sign = |letter: u8| is_white_space(letter) || letter >= 0x80 || b"\"'`.,;:()[]".contains(&letter);
+    let is_blank = |letter: u8| is_sign(letter) && !matches!(letter, b'\n' | b'\r' | b';');
+    let mut end = start;
+    for _ in 0..=MOST_WORDS {
+        end = skip_back(letters, least..end, is_blank);
+        let word = skip_back(letters, least..end, |letter| !is_sign(letter))..end;
+        if is_shaped(&letters[word.clone()]) {
+            return (word.start > least)
+                .then_some(word)
+                .filter(|word| is_said(letters, word, false));
+        }
+        end = word.start;
+    }
+    None
+}
+
+/// Returns whether a word has the shape of a password, with letters, digits and signs, or of a generated key.
+pub(super) fn is_shaped(word: &[u8]) -> bool {
+    const LENGTHS: std::ops::RangeInclusive<usize> = 8..=64;
+    let is_sign = |letter: &u8| b"!#$%?^".contains(letter);
+    let of_password = |letter: &u8| letter.is_ascii_alphanumeric() || b"!#$%?^&*+@~_-".contains(letter);
+    let is_escape = |part: &[u8]| part.len() < 2 || part[..2].iter().all(u8::is_ascii_hexdigit);
+    let is_password = || {
+        LENGTHS.contains(&word.len())
+            && is_mixed(word)
+            && word.iter().any(is_sign)
+            && word.iter().all(of_password)
+            && word[0].is_ascii_alphanumeric()
+            // `%20`, and the format of a number.
+            && !word.split(|letter| *letter == b'%').skip(1).any(is_escape)
+    };
+    let of_key = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/=_~-".contains(letter);
+    is_password() || is_generated(word) && word.iter().all(of_key) && is_random(word) && !is_hexadecimal(word)
+}
+
 /// Returns the secret behind a word that ends at `end`: the first one of the next words that can be one. With `verbs` it has to follow one of
-/// them, or a colon.
+/// them or a colon, or have the shape of a password.
 fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<Range<usize>> {
     let limit = letters.len().min(end + MOST_BETWEEN);
     // Letters of other scripts go on with their own alone.
@@ -124,8 +175,18 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     let mut at = ending;
     let is_around =
         |letter: u8| is_white_space(letter) || letter >= 0x80 || b"\"'`*()[]<>,".contains(&letter);
-    let is_next = || matches!(letters[at..limit], [b' ', next, ..] if next.is_ascii_alphanumeric());
+    // Quotes or a dash may stand between the word and its secret: `pw "…"`.
+    let is_next = || {
+        let next = skip(&letters[..limit], at, |letter| {
+            letter == OTHER || b" \"'*-".contains(&letter)
+        });
+        next > at
+            && letters[next..limit]
+                .first()
+                .is_some_and(u8::is_ascii_alphanumeric)
+    };
     let mut is_told = verbs.is_none_or(|verbs| verbs.contains(&ITSELF) && is_next());
+    let may_be_number = verbs.is_some_and(|verbs| verbs.contains(&":"));
     // A field's colon tells its own value, not that of the next field: `tokens: 7, cache key: page-1`.
     let may_tell = verbs.is_none() || !matches!(letters[at..limit], [b':' | b'=', ..]);
     // Whether only a colon has told it, which in English is the name of a field.
@@ -146,7 +207,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             return None;
         }
         if matches!(text, b":" | b"=" | b"-" | b"->" | b"=>" | b"/" | b":=") {
-            is_told |= count > 0 || verbs.is_none();
+            is_told |= count > 0 || verbs.is_none() || may_be_number;
             continue;
         }
         let begins = skip(letters, start, |letter| matches!(letter, b':' | b'=' | b'\'')).min(end);
@@ -162,7 +223,9 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             Some(b'!' | b'?') if end == value.end + 1 && has_sign => value.start..end,
             _ => value,
         };
-        if is_told && is_said(letters, &value, is_quoted) {
+        let word = &letters[value.clone()];
+        let is_pin = may_be_number && matches!(word.len(), 4..=8) && word.iter().all(u8::is_ascii_digit);
+        if is_told && is_pin || (is_told || is_shaped(word)) && is_said(letters, &value, is_quoted) {
             return Some(value);
         }
         let is_sentence = text.ends_with(b".") || text.iter().any(|letter| b";(){}=".contains(letter));
@@ -177,8 +240,10 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
                     .eq_ignore_ascii_case(verb.as_bytes())
             })
         };
-        is_field = !verbs.is_none_or(is_verb);
-        is_told = !is_field || may_tell && count > 0 && text.ends_with(b":");
+        let is_verb = verbs.is_none_or(is_verb);
+        // A word in quotes can be anything behind `to`.
+        is_field = !is_verb || text == b"to";
+        is_told = is_verb || may_tell && count > 0 && text.ends_with(b":");
     }
     None
 }

@@ -62,7 +62,7 @@ const SORTS: &[(Sort, &str)] = &[
         Sort::Secret,
         concat!(
             r"(?:pass-?(?:word|phrase|code)|passwd|secret(?:-?(?:string|text|id))?|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
-            r"|(?:store|key|db)-?pass|<pw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
+            r"|(?:store|key|db)-?pass|bindpw|<pw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
         ),
     ),
     (Sort::Directory, "pwd"),
@@ -370,6 +370,13 @@ impl<'l> Assignment<'l> {
         });
         if matches!(letters.get(prefix), Some(b'"' | b'\'')) {
             start = prefix;
+        }
+        // The quote of a text of several lines, which has one here.
+        if matches!(
+            letters[start.min(letters.len())..],
+            [b'"', b'"', b'"', ..] | [b'\'', b'\'', b'\'', ..]
+        ) {
+            start += 2;
         }
         if let Some(opening) = opening_at(letters, start) {
             return self.find_string(opening, ranges);
@@ -852,6 +859,11 @@ fn begins_name(letters: &[u8], start: usize) -> bool {
         is_word(letter) || matches!(letter, b'-' | b'.')
     });
     end > start && matches!(letters.get(end), Some(b'=' | b':'))
+}
+
+/// Returns whether the type of a marker begins at a place.
+pub(super) fn begins_marker(letters: &[u8], at: usize) -> bool {
+    letters[..at].ends_with(b"[REDACTED:")
 }
 
 /// Returns whether a value is a marker already, perhaps in quotes.

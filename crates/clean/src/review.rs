@@ -11,12 +11,16 @@ use crate::{
     words::Words,
 };
 
-/// Names of fields that hold a person, a company or where they are, without signs and without `name` at their end.
-static CONTACTS: Words = Words::new(
-    "contact contacts customer customers client clients company employer recipient patient tenant guest passenger address street \
-     streetaddress postaladdress billingaddress shippingaddress firma unternehmen kunde kundin ansprechpartner adresse anschrift strasse \
-     cliente empresa direccion nombre apellido contacto nom prenom societe entreprise nome cognome indirizzo azienda morada klant bedrijf \
-     adres kund namn adress imie nazwisko klient firmenname",
+/// Names of fields that hold a person or a company, without signs and without `name` at their end.
+pub(crate) static PEOPLE: Words = Words::new(
+    "contact contacts customer customers client clients company employer recipient patient tenant guest passenger firma unternehmen kunde \
+     kundin ansprechpartner cliente empresa nombre apellido contacto nom prenom societe entreprise nome cognome azienda klant bedrijf kund \
+     namn imie nazwisko klient firmen employee",
+);
+/// Names of fields that hold where somebody is, as [`PEOPLE`].
+static ADDRESSES: Words = Words::new(
+    "address street streetaddress postaladdress billingaddress shippingaddress adresse anschrift strasse direccion indirizzo morada adres \
+     adress",
 );
 /// Names of fields that hold a name, if an address stands beside them.
 static NAMES: Words =
@@ -123,17 +127,19 @@ fn names_somebody(name: &[u8], value: &Value, is_beside_address: bool) -> bool {
     let Some(text) = value.as_str().filter(|text| text.len() <= MOST_NAME) else {
         return false;
     };
-    let name: Vec<u8> = name
-        .iter()
-        .filter(|byte| byte.is_ascii_alphanumeric())
-        .map(u8::to_ascii_lowercase)
-        .collect();
-    let is_contact =
-        CONTACTS.has(name.strip_suffix(b"name").unwrap_or(&name)) || is_beside_address && NAMES.has(&name);
+    let name = plain(name);
+    let own = name.strip_suffix(b"name").unwrap_or(&name);
+    let is_contact = PEOPLE.has(own) || ADDRESSES.has(own) || is_beside_address && NAMES.has(&name);
     let is_told = text
         .chars()
         .any(|c| c.is_uppercase() || c.is_alphabetic() && !c.is_ascii());
     is_contact && is_told && !text.contains("REDACTED:") && !text.contains("://") && !text.contains('<')
+}
+
+/// Returns a name in small letters and without signs.
+pub(crate) fn plain(name: &[u8]) -> Vec<u8> {
+    let letters = name.iter().filter(|byte| byte.is_ascii_alphanumeric());
+    letters.map(u8::to_ascii_lowercase).collect()
 }
 
 /// Returns where, in bytes, something looks like a street address, or like a greeting or a signature with a name, in order.

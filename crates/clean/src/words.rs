@@ -19,11 +19,15 @@ impl Words {
         Self { text, numbers }
     }
 
+    /// Returns the words.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'static str> {
+        self.text.split_ascii_whitespace()
+    }
+
     /// Returns whether a word is in the list, in any case.
     pub(super) fn has(&self, word: &[u8]) -> bool {
         let numbers = self.numbers.get_or_init(|| {
-            let words = self.text.split_ascii_whitespace();
-            let mut numbers: Vec<_> = words.map(|word| number(word.as_bytes())).collect();
+            let mut numbers: Vec<_> = self.iter().map(|word| number(word.as_bytes())).collect();
             numbers.sort_unstable();
             numbers
         });
