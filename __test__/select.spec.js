@@ -48,6 +48,23 @@ test('select tells what each chosen trace stands for', async () => {
   expect(explanation).toMatch('the outcome of every trace is known');
 });
 
+test('select of unknown outcomes ranks the runs of each agent apart', async () => {
+  const run = (format, objective, turns) => {
+    const types = Array.from({ length: turns }, () => ['thought', 'observation']).flat();
+    const steps = types.map((type, step_id) => ({ type, step_id, content: objective }));
+    const trace = makeTrace({ objective, steps });
+    return { ...trace, metadata: { ...trace.metadata, imported: { format, known: { success: false } } } };
+  };
+  const traces = [
+    run('codex', 'book a flight to paris', 6),
+    run('codex', 'cancel my hotel', 8),
+    run('pi', 'compose some music', 30),
+    run('pi', 'reconcile the invoices', 40),
+  ];
+  const { chosen } = await select(traces, { count: 2 });
+  expect(chosen.map(({ index }) => index).sort()).toEqual([0, 2]);
+});
+
 test('select of traces in another order chooses the same ones', async () => {
   const traces = Array.from({ length: 60 }, (_, run) =>
     traceOf(`task${run % 12} of kind${run % 12} run${run} note${(run * 7) % 31}`, {

@@ -123,12 +123,13 @@ impl NativeCandidates {
         success: Option<bool>,
     ) -> Result<Option<String>> {
         let mut read = trace::read(env, trace, Some(Method::Full))?;
-        let is_known = success.is_some() || trace::is_outcome_known(env, trace)?;
+        let (is_known, agent) = trace::noted(env, trace)?;
+        let is_known = is_known || success.is_some();
         read.metadata.success = success.unwrap_or(read.metadata.success);
         let digest = digested.then(|| digest::of(&read));
         let outcome = SelectOutcome {
             is_verified: success.is_some(),
-            ..SelectOutcome::of(&read, is_known)
+            ..SelectOutcome::of(&read, is_known).of_agent(&agent.unwrap_or_default())
         };
         self.read.push((read, outcome));
         Ok(digest)

@@ -73,31 +73,42 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
     })
 }
 
-/// Returns whether the outcome of a trace is known: a reader of logs notes an unknown one as `metadata.imported.known.success`.
+/// Returns what a reader of logs notes in `metadata.imported` of a trace: whether its outcome is known, in `known.success`, and its agent,
+/// in `format`.
 ///
 /// # Errors
 /// Throws `ERR_INVALID_TRACE` if a getter of the trace throws.
-pub(super) fn is_outcome_known(env: &Env, trace: Unknown) -> Result<bool> {
+pub(super) fn noted(env: &Env, trace: Unknown) -> Result<(bool, Option<String>)> {
     let reader = Reader::new(env, None)?;
-    let mut value = trace;
-    for path in IS_SUCCESS_KNOWN {
-        if value.get_type()? != ValueType::Object {
-            return Ok(true);
+    let at = |path: &[&'static str]| {
+        let mut value = trace;
+        for path in IMPORTED.iter().chain(path).copied() {
+            if value.get_type()? != ValueType::Object {
+                return Ok(None);
+            }
+            let name = path.rsplit('.').next().unwrap_or_default();
+            value = reader.get(&Object::from_raw(env.raw(), value.raw()), name, At::trace(path))?;
         }
-        let name = path.rsplit('.').next().unwrap_or_default();
-        value = reader.get(&Object::from_raw(env.raw(), value.raw()), name, At::trace(path))?;
-    }
+        Result::Ok(Some((value, value.get_type()?)))
+    };
+    let known = at(&[
+        "trace.metadata.imported.known",
+        "trace.metadata.imported.known.success",
+    ])?;
+    let known = known.filter(|(_, kind)| *kind == ValueType::Boolean);
     // SAFETY: the value is of the type that is read.
-    Ok(value.get_type()? != ValueType::Boolean || unsafe { value.cast::<bool>() }?)
+    let known = known
+        .map(|(value, _)| unsafe { value.cast::<bool>() })
+        .transpose()?;
+    let agent = at(&["trace.metadata.imported.format"])?;
+    let agent = agent.filter(|(_, kind)| *kind == ValueType::String);
+    let place = At::trace("trace.metadata.imported.format");
+    let agent = agent.map(|(agent, _)| reader.string(agent, place, String::from_utf16_lossy));
+    Ok((known.unwrap_or(true), agent.transpose()?))
 }
 
-/// The path of what a reader of logs notes, from its beginning.
-const IS_SUCCESS_KNOWN: [&str; 4] = [
-    "trace.metadata",
-    "trace.metadata.imported",
-    "trace.metadata.imported.known",
-    "trace.metadata.imported.known.success",
-];
+/// The path of what a reader of logs notes.
+const IMPORTED: [&str; 2] = ["trace.metadata", "trace.metadata.imported"];
 
 /// The path of a value, which is written out only if something is wrong with the value.
 #[derive(Clone, Copy)]

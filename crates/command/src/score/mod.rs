@@ -34,6 +34,7 @@ use knowledgepulse_trace::{
 use crate::{
     choose::labels::ids_of,
     error::Failure,
+    filter::agent_of,
     host::Host,
     read::{Prepare, ReadTrace},
     score::scored::{Place, RunInfo, Scored, TraceInfo},
@@ -68,9 +69,9 @@ pub(crate) struct Facts {
 impl Facts {
     /// Reads the facts of a trace; `known` tells whether its record said how it ended.
     fn of(trace: &Trace, value: &Value, known: bool) -> Self {
-        let agent = value.at(&AGENT).map(Value::to_json);
+        let agent = agent_of(value).unwrap_or_default();
         Self {
-            outcome: Ending::of(trace, known && known_of(value).success).of_agent(&agent.unwrap_or_default()),
+            outcome: Ending::of(trace, known && known_of(value).success).of_agent(agent),
             unfit: Unfit::of(trace),
             ids: ids_of(value),
             session: value

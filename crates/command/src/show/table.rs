@@ -199,7 +199,7 @@ impl Table {
             false => text,
         };
         let number_width = self.rows.len().to_string().len().max(2);
-        let mut lines = vec![painted(HEADING, format!("{:>number_width$}", "#"))];
+        let mut lines = vec![format!("{:>number_width$}", "#")];
         lines.extend((1..=self.rows.len()).map(|number| format!("{number:>number_width$}")));
         let columns: Vec<_> = columns.iter().filter(|column| column.is_shown()).collect();
         let used = |widest: usize| {
@@ -224,18 +224,19 @@ impl Table {
                 true => format!("  {text:>width$}"),
                 false => format!("  {}", pad_end(&fitted(text, width), width)),
             };
-            lines[0].push_str(&painted(HEADING, padded(heading)));
+            lines[0].push_str(&padded(heading));
             for (line, cell) in lines[1..].iter_mut().zip(cells) {
                 let style = match cell.as_str() {
-                    "yes" => GOOD,
-                    "no" => BAD,
-                    "?" => FAINT,
-                    _ => Style::new(),
+                    "yes" => Some(GOOD),
+                    "no" => Some(BAD),
+                    "?" => Some(FAINT),
+                    _ => None,
                 };
-                line.push_str(&painted(style, padded(cell)));
+                let styled = style.map(|style| padded(cell).replacen(cell, &painted(style, cell.clone()), 1));
+                line.push_str(&styled.unwrap_or_else(|| padded(cell)));
             }
         }
-        lines[0].push_str(&painted(HEADING, "  objective".into()));
+        lines[0] = painted(HEADING, format!("{}  objective", lines[0]));
         for (line, TableRow { scored, end, below }) in lines[1..].iter_mut().zip(&self.rows) {
             let end = if end.is_empty() {
                 String::new()

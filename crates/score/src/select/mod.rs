@@ -7,7 +7,8 @@
 //!
 //! large, where M is what is shared already. A told outcome is worth confidence × (success ? 1 : 0.3), and up to a quarter less where
 //! similar traces failed, unless it is verified; w(i) is q(i). Where no outcome is told, q(i) is a rank by [`Signs`], and w(i) is q(i)
-//! divided by the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts once. s(i, j) is that of
+//! divided by the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts once, and by the root of the
+//! part of these runs that its agent has, so that one agent does not fill a short list. s(i, j) is that of
 //! the [`join`](knowledgepulse_index::traces::join). Lazy greedy gives at least 1 - 1/e of the largest F. DESIGN.md has the measurements.
 
 mod candidates;
@@ -258,10 +259,11 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
     pairs
         .filter(|(_, unfit)| unfit.is_some())
         .for_each(|(quality, _)| *quality = 0.0);
+    let parts = value::parts_of_agents(&outcomes);
     let weights = neighbours.iter().zip(&qualities).zip(&outcomes);
     let weights = weights.map(|((of, quality), outcome)| match outcome.success {
         Some(_) => *quality,
-        None => quality / value::density(of),
+        None => quality / (value::density(of) * parts[&outcome.agent]),
     });
     let cover = neighbours
         .iter()

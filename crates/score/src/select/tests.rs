@@ -709,3 +709,65 @@ fn join_compares_by_cosines_of_words_with_roots_of_counts() {
     close(near, often.sqrt() * three / (lengths[1] * lengths[2]).sqrt());
     assert_eq!(found[2], Neighbours::default());
 }
+
+/// A disk of 200 runs of unknown outcome, in which agents differ in how many they have, how long these are, how often they err and hedge,
+/// and in the words that all of their runs share.
+fn mixed_disk(seed: u64) -> (Vec<usize>, Candidates) {
+    let mut state = seed;
+    let mut random = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    // By agent: runs, steps and how far these spread, late errors, hedges.
+    let agents = [
+        (90, 12, 20, 1, 0.2),
+        (50, 40, 80, 3, 0.0),
+        (30, 8, 6, 1, 0.8),
+        (20, 100, 300, 8, 0.4),
+        (10, 20, 10, 2, 0.1),
+    ];
+    let mut candidates = Candidates::new(Method::Lexical, 384);
+    let mut of = Vec::new();
+    for (agent, (runs, steps, spread, errors, hedging)) in agents.into_iter().enumerate() {
+        for _ in 0..runs {
+            let shared = (0..6).map(|word| format!("agent{agent}tool{word}"));
+            let task = random(60);
+            let own = (0..12).map(|word| format!("task{task}word{word}"));
+            let noise = (0..12)
+                .map(|_| format!("noise{}", random(4_000)))
+                .collect::<Vec<_>>();
+            let text = shared.chain(own).chain(noise).collect::<Vec<_>>().join(" ");
+            let steps = steps + usize::try_from(random(spread)).unwrap();
+            let outcome = SelectOutcome {
+                signs: Signs {
+                    steps,
+                    turns: steps / 2,
+                    late_errors: usize::try_from(random(errors + 1)).unwrap(),
+                    hedging: hedging * f64::from(u32::try_from(random(10)).unwrap()),
+                },
+                ..UNKNOWN.of_agent(&agent.to_string())
+            };
+            candidates.add((&words(&text)).into(), outcome, None).unwrap();
+            of.push(agent);
+        }
+    }
+    (of, candidates)
+}
+
+#[test]
+fn no_agent_of_a_mixed_disk_has_more_than_half_of_the_first_ten() {
+    for seed in 0..20 {
+        let (agents, mut candidates) = mixed_disk(seed);
+        let selection = select(&mut candidates, &options(10), &|_| true).unwrap();
+        let first: Vec<_> = indices(&selection)
+            .into_iter()
+            .map(|index| agents[index])
+            .collect();
+        let most = (0..5)
+            .map(|agent| first.iter().filter(|other| **other == agent).count())
+            .max();
+        assert!(first.len() == 10 && most <= Some(5), "{seed}: {first:?}");
+    }
+}

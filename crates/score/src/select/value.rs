@@ -1,5 +1,7 @@
 //! What a trace is worth: q, and the density around it.
 
+use std::collections::HashMap;
+
 use knowledgepulse_index::traces::join::Neighbours;
 
 use super::{DENSE, SelectOutcome};
@@ -74,6 +76,20 @@ fn ranks(outcomes: &[SelectOutcome]) -> Vec<f64> {
 fn mean<'v>(values: impl Iterator<Item = &'v f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
+}
+
+/// Returns the root of the part that each agent has of the runs of unknown outcome: 1 where there is one agent.
+#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+pub(super) fn parts_of_agents(outcomes: &[SelectOutcome]) -> HashMap<u64, f64> {
+    let mut counts: HashMap<u64, f64> = HashMap::new();
+    for outcome in outcomes.iter().filter(|outcome| outcome.success.is_none()) {
+        *counts.entry(outcome.agent).or_default() += 1.0;
+    }
+    let all: f64 = counts.values().sum();
+    counts
+        .into_iter()
+        .map(|(agent, count)| (agent, (count / all).sqrt()))
+        .collect()
 }
 
 /// How much of its kind there is around a trace, itself included.
