@@ -71,6 +71,8 @@ export default defineConfig({
     ],
     sidebar: sidebar(),
     search: { provider: 'local' },
+    // The label that a reader of the screen hears, which otherwise is not what the link says.
+    notFound: { linkLabel: 'Take me home' },
     socialLinks: [{ icon: 'github', link: GITHUB }],
     outline: [2, 3],
   },

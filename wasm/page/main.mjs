@@ -235,7 +235,8 @@ async function readAll(files) {
   again.hidden = false;
   place.append(desk.root);
   const beside = skipped > 0 ? `; ${count(skipped, 'file')} beside the sessions not read` : '';
-  return `${count(total, 'session')} read${beside}.`;
+  const sessions = drawn.sessions.filter(({ parent }) => parent === null);
+  return `${count(sessions.length, 'session')} read${beside}.`;
 }
 
 /** @param {import('../../report/decisions.mjs').Decisions} decisions */

@@ -158,12 +158,17 @@ const tasks = {
       String(readable[other.index].row.began).localeCompare(String(readable[one.index].row.began));
     const order = [...selection.chosen, ...[...selection.left].sort(latest)];
     const places = new Map(order.map(({ index }, at) => [index, at]));
-    const bySession = new Map(readable.map(({ entry }, index) => [importedOf(entry).session_id, index]));
+    // Sub-agents that have the name of their session have none of their own.
+    const named = [...readable.entries()].filter(([, { entry }]) => {
+      const { parent_session_id: parent, session_id: own } = importedOf(entry);
+      return parent === undefined || parent !== own;
+    });
+    const bySession = new Map(named.map(([index, { entry }]) => [importedOf(entry).session_id, index]));
     const placeOf = (/** @type {number} */ index) => places.get(index) ?? -1;
     shown = order.map((one) => {
       const { entry, row, ...rest } = readable[one.index];
-      const { parent_session_id: parent, session_id: own } = importedOf(entry);
-      const started = parent === undefined || parent === own ? undefined : bySession.get(parent);
+      const { parent_session_id: parent } = importedOf(entry);
+      const started = parent === undefined ? undefined : bySession.get(parent);
       const near =
         'rank' in one
           ? [...one.similar, ...(one.nearestLeft ? [one.nearestLeft] : [])]
