@@ -4,6 +4,7 @@ mod aider;
 mod amp;
 mod antigravity;
 mod atif;
+mod autogen;
 mod chat;
 mod claude_code;
 mod cline;
@@ -15,6 +16,7 @@ mod crush;
 mod cursor;
 mod droid;
 mod gemini_cli;
+mod google_adk;
 mod goose;
 mod grok;
 mod hermes;
@@ -27,8 +29,11 @@ mod openhands;
 mod otel;
 mod pi;
 mod platforms;
+mod pydantic_ai;
 mod qwen_code;
+mod smolagents;
 mod swe_agent;
+mod tau2;
 mod zed;
 
 use std::{fmt, path::Path};
@@ -132,6 +137,16 @@ agents! {
     Atif = atif::FORMAT,
     /// Logs of Inspect.
     Inspect = inspect::FORMAT,
+    /// Messages of Pydantic AI.
+    PydanticAi = pydantic_ai::FORMAT,
+    /// Sessions of Google's Agent Development Kit.
+    GoogleAdk = google_adk::FORMAT,
+    /// Steps of smolagents.
+    Smolagents = smolagents::FORMAT,
+    /// Messages and states of AutoGen.
+    Autogen = autogen::FORMAT,
+    /// Results of tau2-bench.
+    Tau2 = tau2::FORMAT,
     /// Spans of OpenTelemetry.
     Otel = otel::FORMAT,
     /// Runs of LangSmith.
@@ -148,6 +163,8 @@ agents! {
     Braintrust = platforms::BRAINTRUST,
     /// Rows of Logfire.
     Logfire = platforms::LOGFIRE,
+    /// Spans of the OpenAI Agents SDK.
+    OpenaiAgents = platforms::OPENAI_AGENTS,
     /// Messages of LangChain and states of LangGraph.
     Langchain = chat::LANGCHAIN,
     /// Conversations of data sets for fine-tuning.

@@ -56,10 +56,10 @@ const MAX_COUNTED: usize = 50;
 const MAX_NAMED: usize = 3;
 
 /// How a result begins that says that its call failed, where its format says nothing of it: the words of shells, of Python and
-/// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent. A return code of 0 is told apart below.
+/// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent, and of the OpenAI Agents SDK. A return code of 0 is told apart below.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"^(?i-u:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
+        r"^(?i-u:error\b|an error occurred while (?:running|calling|executing) the tool|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
     )
 });
 
@@ -709,6 +709,7 @@ mod tests {
             "<returncode>1</returncode>",
             "<returncode>",
             "<exception>x",
+            "An error occurred while running the tool. Please try again.",
             r#"{"error":"x"}"#,
             r#"{"exit_code":"2"}"#,
             r#"{"isError":true}"#,

@@ -146,6 +146,18 @@ pub static LOGFIRE: Format = format_of(
 )
 .also("rows of `records`");
 
+/// Spans of the OpenAI Agents SDK.
+pub static OPENAI_AGENTS: Format = format_of(
+    "OpenAI Agents SDK",
+    &Platform {
+        name: "openai-agents",
+        marks: &["span_data/type", "trace_id", "started_at"],
+        types: &[],
+        lists: &["data"],
+    },
+)
+.also("exported spans; its `SQLiteSession` is of `openai-chat`");
+
 /// Fields of `metadata.imported`, by the span around all others.
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
@@ -282,7 +294,8 @@ impl Platform {
     fn add_sides(&self, span: &mut Span, record: &Value, is_root: bool) {
         let [kind, name, model, input, output] =
             ["kind", "name", "model", "input", "output"].map(|what| at(record, self.paths(what)));
-        let kind = kind.map_or("CHAIN", |kind| kind_of(&kind));
+        let is_tool = str_of(kind.as_deref()) == Some(self.paths("tool"));
+        let kind = kind.map_or("CHAIN", |kind| if is_tool { "TOOL" } else { kind_of(&kind) });
         let name = name.map(|name| short(&name));
         let (input, output) = (input.as_deref(), output.as_deref());
         // A list of choices has the message.

@@ -118,6 +118,27 @@ pub static DATABASES: &[Database] = &[
         sessions: "SELECT DISTINCT conversation_id FROM conversations_v2 ORDER BY conversation_id",
         session: "SELECT value FROM conversations_v2 WHERE conversation_id = ?1 ORDER BY updated_at DESC LIMIT 1",
     },
+    // The sessions of the OpenAI Agents SDK, whose items are those of the API.
+    Database {
+        agent: "openai-chat",
+        mark: ("agent_messages", "message_data"),
+        tables: &["agent_sessions", "agent_messages"],
+        sessions: "SELECT session_id FROM agent_messages GROUP BY session_id ORDER BY min(id)",
+        session: "
+            SELECT json_object('session_id', ?1, 'messages', json_group_array(json(message_data) ORDER BY id))
+            FROM agent_messages WHERE session_id = ?1",
+    },
+    // Google ADK. A session's name is unique with its app and user.
+    Database {
+        agent: "google-adk",
+        mark: ("events", "event_data"),
+        tables: &["sessions", "events"],
+        sessions: "SELECT rowid FROM sessions ORDER BY create_time, rowid",
+        session: "
+            SELECT json_object('id', id, 'app_name', app_name, 'events', (SELECT json_group_array(json(event_data) ORDER BY timestamp, e.rowid)
+                FROM events e WHERE e.app_name = s.app_name AND e.user_id = s.user_id AND e.session_id = s.id))
+            FROM sessions s WHERE rowid = ?1",
+    },
     // Zed. Older databases lack a column.
     Database {
         agent: "zed",

@@ -1,0 +1,199 @@
+"""python3 record.py FOLDER: writes what frameworks store of a run with a scripted model, as the folders in agents/ have it.
+
+pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24.
+"""
+
+import asyncio, json, os, sqlite3, sys
+from pathlib import Path
+
+OUT = Path(sys.argv[1])
+TASK = "How deep is the Elbe in Dresden?"
+ANSWER = "The Elbe is 2.1 m deep in Dresden."
+CALLS = [{"river": "Elbe"}, {"river": "Elbe", "place": "Dresden"}]
+
+
+def depth(river: str, place: str = "") -> str:
+    """Says how deep a river is.
+
+    Args:
+        river: The river.
+        place: The place.
+    """
+    if not place:
+        raise ValueError("name a place")
+    return "2.1 m"
+
+
+def write(name, text):
+    (OUT / name).parent.mkdir(parents=True, exist_ok=True)
+    (OUT / name).write_text(text + "\n")
+
+
+def dump(name, path):
+    """Writes a database as the statements that make it."""
+    with sqlite3.connect(path) as database:
+        write(name, "\n".join(["PRAGMA foreign_keys = OFF;", *database.iterdump()]))
+    os.unlink(path)
+
+
+def pydantic_ai():
+    from pydantic_ai import Agent, ModelRetry
+    from pydantic_ai.messages import ModelResponse, TextPart, ThinkingPart, ToolCallPart
+    from pydantic_ai.models.function import FunctionModel
+
+    replies = iter([
+        [ThinkingPart("Ask the gauge."), ToolCallPart("depth", CALLS[0], "c1")],
+        [TextPart("Once more."), ToolCallPart("depth", json.dumps(CALLS[1]), "c2")],
+        [TextPart(ANSWER)],
+    ])
+    agent = Agent(FunctionModel(lambda messages, info: ModelResponse(next(replies))), instructions="You know rivers.")
+
+    @agent.tool_plain(name="depth")
+    def tool(river: str, place: str = "") -> str:
+        try:
+            return depth(river, place)
+        except ValueError as error:
+            raise ModelRetry(str(error))
+
+    write("pydantic-ai/messages.json", agent.run_sync(TASK).all_messages_json().decode())
+
+
+async def openai_agents():
+    from agents import Agent, ModelResponse, Runner, SQLiteSession, Usage, function_tool
+    from agents import generation_span, set_trace_processors
+    from agents.models.interface import Model
+    from agents.tracing import TracingProcessor
+    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+    def text(text):
+        content = [ResponseOutputText(text=text, type="output_text", annotations=[])]
+        return ResponseOutputMessage(id="m", type="message", role="assistant", status="completed", content=content)
+
+    def call(at):
+        return ResponseFunctionToolCall(call_id=f"c{at}", name="depth", arguments=json.dumps(CALLS[at]), type="function_call")
+
+    replies = iter([[call(0)], [text("Once more."), call(1)], [text(ANSWER)]])
+
+    class Script(Model):
+        async def get_response(self, system_instructions, input, *rest, **named):
+            output = next(replies)
+            given = [{"role": "user", "content": input}] if isinstance(input, str) else input
+            said = [item.model_dump(exclude_none=True) for item in output]
+            with generation_span(input=list(given), output=said, model="script"):
+                return ModelResponse(output=output, usage=Usage(), response_id=None)
+
+        def stream_response(self, *rest, **named):
+            raise NotImplementedError
+
+    class Keep(TracingProcessor):
+        lines = []
+        on_trace_start = lambda self, trace: self.lines.append(json.dumps(trace.export()))
+        on_span_end = lambda self, span: self.lines.append(json.dumps(span.export()))
+        on_trace_end = on_span_start = lambda self, _: None
+        shutdown = force_flush = lambda self, *_: None
+
+    set_trace_processors([Keep()])
+    session = SQLiteSession("river-1", "river.db")
+    agent = Agent(name="Gauge", instructions="You know rivers.", model=Script(), tools=[function_tool(depth)])
+    await Runner.run(agent, TASK, session=session)
+    session.close()
+    dump("openai-chat-session/session.db.sql", "river.db")
+    write("openai-agents/spans.jsonl", "\n".join(Keep.lines))
+
+
+async def google_adk():
+    from google.adk.agents import LlmAgent
+    from google.adk.models import BaseLlm, LlmResponse
+    from google.adk.runners import Runner
+    from google.adk.sessions.sqlite_session_service import SqliteSessionService
+    from google.genai import types
+
+    def call(at):
+        return types.Part(function_call=types.FunctionCall(name="depth", args=CALLS[at]))
+
+    thought = types.Part(text="Ask the gauge.", thought=True)
+    replies = iter([[thought, call(0)], [types.Part(text="Once more."), call(1)], [types.Part(text=ANSWER)]])
+
+    class Script(BaseLlm):
+        async def generate_content_async(self, request, stream=False):
+            yield LlmResponse(content=types.Content(role="model", parts=next(replies)))
+
+    def safe(river: str, place: str = "") -> dict:
+        try:
+            return {"status": "success", "depth": depth(river, place)}
+        except ValueError as error:
+            return {"status": "error", "error_message": str(error)}
+
+    safe.__name__ = "depth"
+    service = SqliteSessionService("adk.db")
+    await service.create_session(app_name="rivers", user_id="u", session_id="river-1")
+    runner = Runner(agent=LlmAgent(name="gauge", model=Script(model="script"), tools=[safe]), app_name="rivers", session_service=service)
+    message = types.Content(role="user", parts=[types.Part(text=TASK)])
+    async for _ in runner.run_async(user_id="u", session_id="river-1", new_message=message):
+        pass
+    session = await service.get_session(app_name="rivers", user_id="u", session_id="river-1")
+    write("google-adk/session.json", session.model_dump_json(by_alias=True, exclude_none=True))
+    write("google-adk/session-snake.json", session.model_dump_json())
+    dump("google-adk/sessions.db.sql", "adk.db")
+
+
+async def autogen():
+    from autogen_agentchat.agents import AssistantAgent
+    from autogen_agentchat.conditions import MaxMessageTermination
+    from autogen_agentchat.teams import RoundRobinGroupChat
+    from autogen_core import FunctionCall
+    from autogen_core.models import CreateResult, RequestUsage
+    from autogen_ext.models.replay import ReplayChatCompletionClient
+
+    def reply(content, thought=None):
+        usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+        return CreateResult(finish_reason="stop", content=content, usage=usage, cached=False, thought=thought)
+
+    def call(at):
+        return [FunctionCall(id=f"c{at}", name="depth", arguments=json.dumps(CALLS[at]))]
+
+    replies = [reply(call(0), "Ask the gauge."), reply(call(1)), reply(ANSWER)]
+    information = {"function_calling": True, "vision": False, "json_output": False, "family": "unknown", "structured_output": False}
+    client = ReplayChatCompletionClient(replies, model_info=information)
+    agent = AssistantAgent("gauge", client, tools=[depth], max_tool_iterations=3)
+    team = RoundRobinGroupChat([agent], termination_condition=MaxMessageTermination(2))
+    result = await team.run(task=TASK)
+    write("autogen/result.json", json.dumps(result.model_dump(mode="json")))
+    write("autogen/messages.jsonl", "\n".join(message.model_dump_json() for message in result.messages))
+    write("autogen/team.json", json.dumps(await team.save_state()))
+
+
+def smolagents():
+    from smolagents import CodeAgent, ToolCallingAgent, tool
+    from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole, Model
+
+    class Script(Model):
+        def __init__(self, replies):
+            super().__init__()
+            self.replies = iter(replies)
+
+        def generate(self, messages, **rest):
+            text, *calls = next(self.replies)
+            calls = [
+                ChatMessageToolCall(id=f"c{at}", type="function", function=ChatMessageToolCallFunction(name=name, arguments=arguments))
+                for at, (name, arguments) in enumerate(calls)
+            ]
+            return ChatMessage(role=MessageRole.ASSISTANT, content=text, tool_calls=calls or None)
+
+    of_tools = [("Ask.", ("depth", CALLS[0])), ("Once more.", ("depth", CALLS[1])), ("", ("final_answer", {"answer": ANSWER}))]
+    codes = ["depth(river='Elbe')", "print(depth(river='Elbe', place='Dresden'))", f"final_answer('{ANSWER}')"]
+    of_code = [(f"Thought: ask.\n<code>\n{code}\n</code>",) for code in codes]
+    for name, kind, replies in [("tools", ToolCallingAgent, of_tools), ("code", CodeAgent, of_code)]:
+        agent = kind(tools=[tool(depth)], model=Script(replies), verbosity_level=0)
+        agent.run(TASK)
+        steps = agent.memory.get_succinct_steps()
+        write(f"smolagents/{name}.json", json.dumps(steps, default=str))
+
+
+if __name__ == "__main__":
+    pydantic_ai()
+    asyncio.run(openai_agents())
+    asyncio.run(google_adk())
+    asyncio.run(autogen())
+    smolagents()

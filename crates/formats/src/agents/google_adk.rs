@@ -1,0 +1,112 @@
+//! Google's Agent Development Kit: sessions with their events, as `Session.model_dump_json` writes them with aliases or without, rows of
+//! `SqliteSessionService`, and events one a line.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new(
+    "google-adk",
+    "Google ADK",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.also("sessions in JSON and of `SqliteSessionService`")
+.without("`DatabaseSessionService`");
+
+/// What an event of the kit is told by.
+fn is_event(record: &Value) -> bool {
+    has_text(record, "author")
+        && first_of(record, &["invocationId", "invocation_id"]).is_some()
+        && has_object(record, "actions")
+}
+
+fn is_session(record: &Value) -> bool {
+    let has_name = first_of(record, &["appName", "app_name"]).is_some();
+    let first = list_at(record, "events").first();
+    has_name && has_list(record, "events") && first.is_none_or(is_event)
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    is_session(record) || is_event(record)
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_session(record) {
+        say.begin_run(record.get("id"), None);
+        say.fact("app_name", first_of(record, &["appName", "app_name"]));
+        list_at(record, "events")
+            .iter()
+            .for_each(|event| add_event(say, event));
+        return Ok(Decoded::Whole);
+    }
+    if !is_event(record) {
+        return Ok(Decoded::Unknown);
+    }
+    add_event(say, record);
+    Ok(Decoded::GoesOn)
+}
+
+fn add_event(say: &mut Events, event: &Value) {
+    say.begin_record(event.get("id"), milliseconds_of(event.get("timestamp")).as_ref());
+    say.add(What::Fact(Fact::Domain("default")));
+    say.first_fact("model", first_of(event, &["modelVersion", "model_version"]));
+    if is_true(event, "partial") {
+        return say.leave_out("piece of a message");
+    }
+    let actions = fields_of(event, "actions");
+    if first_of(
+        actions,
+        &["rewindBeforeInvocationId", "rewind_before_invocation_id"],
+    )
+    .is_some()
+    {
+        say.leave_out("event rewind");
+    }
+    if first_of(actions, &["compaction"]).is_some() {
+        return say.leave_out("summary of a compaction");
+    }
+    let kind = if str_of(event.get("author")) == Some("user") {
+        TextKind::User
+    } else {
+        TextKind::Message
+    };
+    let parts = list_at(fields_of(event, "content"), "parts").iter();
+    say.say_parts(kind, parts.flat_map(part_of));
+    if let Some(error) = first_of(event, &["errorMessage", "error_message"]) {
+        say.say_content(TextKind::Event, Some(error));
+    }
+}
+
+/// Returns a part, whose fields may be `null` and written with underscores.
+fn part_of(part: &Value) -> Vec<Part> {
+    let part = without_nulls(object_of(Some(part)));
+    let get = |names: [&str; 2]| first_of(&part, &names);
+    if let Some(code) = get(["executableCode", "executable_code"]) {
+        let name = "code_execution".into();
+        return vec![Part::call(None, Some(&name), Some(code))];
+    }
+    if let Some(result) = get(["codeExecutionResult", "code_execution_result"]) {
+        let failed = str_of(result.get("outcome")).map(|outcome| !outcome.ends_with("OK"));
+        return vec![Part::result(None, result.get("output"), failed)];
+    }
+    if let Some(call) = get(["functionCall", "function_call"]) {
+        return vec![Part::call(call.get("id"), call.get("name"), call.get("args"))];
+    }
+    if let Some(result) = get(["functionResponse", "function_response"]) {
+        let response = result.get("response");
+        // Tools of the kit say so in a field.
+        let is_error = response.is_some_and(|response| str_of(response.get("status")) == Some("error"));
+        let text = response.map(|response| json_of(response).into_owned().into());
+        return vec![Part::result(
+            result.get("id"),
+            text.as_ref(),
+            is_error.then_some(true),
+        )];
+    }
+    if get(["inlineData", "inline_data"])
+        .or_else(|| get(["fileData", "file_data"]))
+        .is_some()
+    {
+        return vec![Part::Picture("file".into())];
+    }
+    parts_in(&part.into())
+}

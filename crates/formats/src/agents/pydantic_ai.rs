@@ -1,0 +1,102 @@
+//! Pydantic AI: the messages of a run as `all_messages_json()` writes them, requests and responses with parts by `part_kind`, in a list or in a
+//! field of a record.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new(
+    "pydantic-ai",
+    "Pydantic AI",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.also("`all_messages_json()`");
+
+/// Where records of programs keep a run's messages.
+const LISTS: [&str; 4] = ["all_messages", "message_history", "messages", "new_messages"];
+
+fn is_message(record: &Value) -> bool {
+    let has_kind = |part: &Value| has_text(part, "part_kind");
+    matches!(str_of(record.get("kind")), Some("request" | "response"))
+        && has_list(record, "parts")
+        && list_at(record, "parts").iter().all(has_kind)
+}
+
+fn messages_of(record: &Value) -> Option<&[Value]> {
+    let mut lists = LISTS.iter().map(|name| list_at(record, name));
+    lists.find(|list| list.first().is_some_and(is_message))
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    is_message(record) || messages_of(record).is_some()
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some(messages) = messages_of(record) {
+        say.begin_run(first_of(record, &["id", "conversation_id", "run_id"]), None);
+        messages.iter().for_each(|message| add_request(say, message));
+        return Ok(Decoded::Whole);
+    }
+    if !is_message(record) {
+        return Ok(Decoded::Unknown);
+    }
+    add_request(say, record);
+    Ok(Decoded::GoesOn)
+}
+
+fn add_request(say: &mut Events, message: &Value) {
+    let parts = list_at(message, "parts");
+    let time = first_of(message, &["timestamp"]).or_else(|| parts.first()?.get("timestamp"));
+    say.begin_record(None, time);
+    say.session(message.get("conversation_id"));
+    say.add(What::Fact(Fact::Domain("default")));
+    say.first_fact("model", message.get("model_name"));
+    if message.get("instructions").is_some_and(|text| !text.is_null()) {
+        say.system();
+    }
+    for part in parts {
+        let content = part.get("content");
+        let id = part.get("tool_call_id");
+        let is_of_tool = has_text(part, "tool_name");
+        match str_of(part.get("part_kind")).unwrap_or_default() {
+            "system-prompt" => say.system(),
+            "user-prompt" => say.say_parts(TextKind::User, elements_of(content).iter().flat_map(part_of)),
+            "text" => say.say_parts(TextKind::Message, parts_of(content)),
+            "thinking" => {
+                let text = content.and_then(string).map(|text| Part::Thought(Some(text)));
+                say.say_parts(TextKind::Message, [text.unwrap_or(Part::Thought(None))]);
+            }
+            "tool-call" | "builtin-tool-call" => {
+                say.call(Call::new(id, part.get("tool_name"), part.get("args")))
+            }
+            "tool-return" | "builtin-tool-return" => {
+                let failed = match str_of(part.get("outcome")) {
+                    Some("failed" | "retried") => Some(true),
+                    Some("denied") => Some(false),
+                    _ => None,
+                };
+                say.answer(
+                    id_of(id),
+                    content
+                        .map(|content| json_of(content).into_owned().into())
+                        .as_ref(),
+                    failed,
+                );
+            }
+            "retry-prompt" if is_of_tool => say.answer(id_of(id), content, Some(true)),
+            "retry-prompt" => say.say_content(TextKind::Event, content),
+            _ => say.say_parts(TextKind::Message, part_of(part)),
+        }
+    }
+}
+
+fn string(value: &Value) -> Option<Text> {
+    string_of(Some(value)).cloned()
+}
+
+/// Returns one part of a user's prompt: a text, or a file by its kind.
+fn part_of(part: &Value) -> Vec<Part> {
+    match str_of(first_of(part, &["kind", "part_kind"])) {
+        Some(kind) if !has_text(part, "content") => vec![Part::Picture(kind.into())],
+        _ => parts_in(part),
+    }
+}

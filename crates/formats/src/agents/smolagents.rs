@@ -1,0 +1,125 @@
+//! smolagents: the steps of an agent's memory, as `get_full_steps()` and `get_succinct_steps()` return them, and results of runs.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new(
+    "smolagents",
+    "smolagents",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.also("memory, `RunResult`");
+
+/// The tool whose argument is the answer.
+const ANSWER: &str = "final_answer";
+
+/// How the code of a code agent begins in its text.
+const CODE: [&str; 3] = ["<code>", "```py", "```"];
+
+fn is_action(record: &Value) -> bool {
+    has_all(record, &["step_number", "model_output", "observations"])
+}
+
+fn is_step(record: &Value) -> bool {
+    is_action(record)
+        || has_all(record, &["task", "task_images"])
+        || has_all(record, &["plan", "model_output_message"])
+        || (record.get("system_prompt").is_some() && object_of(Some(record)).len() == 1)
+}
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    is_step(record) || list_at(record, "steps").first().is_some_and(is_step)
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_step(record) {
+        add_step(say, record);
+        return Ok(Decoded::GoesOn);
+    }
+    if !list_at(record, "steps").first().is_some_and(is_step) {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin_run(record.get("id"), None);
+    say.fact("state", record.get("state"));
+    if str_of(record.get("state")) == Some("max_steps_error") {
+        say.add(What::Success(false));
+    }
+    list_at(record, "steps")
+        .iter()
+        .for_each(|step| add_step(say, step));
+    Ok(Decoded::Whole)
+}
+
+fn add_step(say: &mut Events, step: &Value) {
+    say.begin_record(
+        None,
+        milliseconds_of(fields_of(step, "timing").get("start_time")).as_ref(),
+    );
+    say.add(What::Fact(Fact::Domain("default")));
+    if let Some(task) = step.get("task") {
+        return say.say_content(TextKind::User, Some(task));
+    }
+    if let Some(plan) = step.get("plan") {
+        return say.say_content(TextKind::Reasoning, Some(plan));
+    }
+    if !is_action(step) {
+        return say.system();
+    }
+    let message = fields_of(step, "model_output_message");
+    // A call that has failed is in the message alone.
+    let lists = [list_at(step, "tool_calls"), list_at(message, "tool_calls")];
+    let calls = lists
+        .into_iter()
+        .find(|list| !list.is_empty())
+        .unwrap_or_default();
+    let text = str_of(step.get("model_output")).unwrap_or_default();
+    let is_code = has_text(step, "code_action");
+    let begin = CODE
+        .iter()
+        .filter_map(|code| text.find(code))
+        .min()
+        .filter(|_| is_code);
+    let own = text[..begin.unwrap_or(text.len())].trim();
+    // Models write calls as text, which are in the list too.
+    let own = if calls.is_empty() || !own.starts_with('{') {
+        own
+    } else {
+        ""
+    };
+    say.say(TextKind::Message, own.into());
+    let function = |call: &Value| call.get("function").cloned().unwrap_or_default();
+    for call in calls {
+        let function = function(call);
+        if str_of(function.get("name")) == Some(ANSWER) {
+            continue;
+        }
+        let code = function
+            .get("arguments")
+            .filter(|_| is_code)
+            .filter(|code| code.as_text().is_some());
+        let args = code.map(|code| object([("code", code.clone())]));
+        let args = args.as_ref().or_else(|| function.get("arguments"));
+        say.call(Call::new(call.get("id"), function.get("name"), args));
+    }
+    let answers = |call: &Value| str_of(function(call).get("name")) == Some(ANSWER);
+    let is_answer = calls.iter().any(answers);
+    if let Some(error) = first_of(step, &["error"]) {
+        let error = or(error.get("message"), Some(error));
+        match calls.iter().all(answers) {
+            true => say.say_content(TextKind::Event, error),
+            false => say.answer(None, error, Some(true)),
+        }
+    } else if calls.len() > usize::from(is_answer) && is_given(step.get("observations")) {
+        // One text has the results of all calls.
+        say.answer(None, step.get("observations"), None);
+    }
+    if is_true(step, "is_final_answer") {
+        let answer = first_of(step, &["action_output", "observations"]);
+        say.say(
+            TextKind::Message,
+            answer
+                .map(|answer| json_of(answer).into_owned())
+                .unwrap_or_default(),
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! The results of tau2-bench: a run of each simulation, in which the user may call tools too.
+
+use std::borrow::Cow;
+
+use crate::{prelude::*, verdicts::verdicts_of};
+
+pub static FORMAT: Format = Format::new("tau2", "tau2-bench", Kind::Rows, &Tau2).also("results");
+
+struct Tau2;
+
+/// How a simulated user ends a conversation.
+const ENDS: [&str; 3] = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];
+
+fn is_simulation(record: &Value) -> bool {
+    has_all(
+        record,
+        &["task_id", "messages", "reward_info", "termination_reason"],
+    )
+}
+
+impl Adapter for Tau2 {
+    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+        is_simulation(record) || list_at(record, "simulations").first().is_some_and(is_simulation)
+    }
+
+    fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
+        let simulations = list_at(record, "simulations").iter().zip(0..);
+        let inner = simulations.map(|(simulation, at)| Inner {
+            value: Cow::Borrowed(simulation),
+            name: format!("simulations[{at}]").into(),
+            index: Some(at),
+        });
+        inner.collect()
+    }
+
+    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        if has_list(record, "simulations") {
+            return Ok(Decoded::Whole);
+        }
+        say.begin_run(record.get("id"), first_of(record, &["start_time", "timestamp"]));
+        let fields = object_of(Some(record));
+        say.facts(fields, &["task_id", "trial", "termination_reason"]);
+        say.add_all(verdicts_of(fields).into_iter().map(What::Fact));
+        for message in list_at(record, "messages") {
+            add_turn(say, message)?;
+        }
+        Ok(Decoded::Whole)
+    }
+}
+
+fn add_turn(say: &mut Events, message: &Value) -> Result<(), Wrong> {
+    say.begin_record(None, message.get("timestamp"));
+    match str_of(message.get("role")) {
+        Some("tool") => {
+            let failed = truth_of(message.get("error"));
+            say.answer(id_of(message.get("id")), message.get("content"), failed);
+        }
+        // Results of several calls.
+        None | Some("multi_tool") => list_at(message, "tool_messages")
+            .iter()
+            .try_for_each(|inner| add_turn(say, inner))?,
+        Some("user") => {
+            let text = ENDS
+                .iter()
+                .fold(str_of(message.get("content")).unwrap_or_default(), |text, end| {
+                    text.trim_end().strip_suffix(end).unwrap_or(text).trim_end()
+                });
+            if !text.is_empty() {
+                say.say_text(TextKind::User, text.into());
+            }
+            for call in list_at(message, "tool_calls") {
+                say.call(Call::new(call.get("id"), call.get("name"), call.get("arguments")));
+            }
+        }
+        Some(_) => add_message(say, message)?,
+    }
+    Ok(())
+}
