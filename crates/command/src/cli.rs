@@ -21,7 +21,13 @@ use crate::{
 /// The example stands before the usage.
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
-const EXIT_CODES: &str = "Exit code: 0 all is well; 1 some lines are bad, the rest is scored; 2 wrong usage;
+const AFTER_HELP: &str = "Columns of the list:
+  turns      how often the agent spoke or called
+  facts      what was observed, such as tests that passed, and the outcome if it is known
+  +1 alike   sessions that go with this one: near-copies, sub-agents, earlier copies
+A column that says the same of each session is left out.
+
+Exit code: 0 all is well; 1 some lines are bad, the rest is scored; 2 wrong usage;
 3 a file could not be read or written; 4 clean --check has found something;
 130 interrupted.";
 
@@ -32,7 +38,7 @@ const EXIT_CODES: &str = "Exit code: 0 all is well; 1 some lines are bad, the re
     version = VERSION,
     help_template = TEMPLATE,
     before_help = "Example: kp-score                 the sessions on this machine that are most worth sharing",
-    after_help = EXIT_CODES,
+    after_help = AFTER_HELP,
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]

@@ -31,7 +31,12 @@ pub(crate) const BEST: usize = 10;
 
 /// Score each trace from 0 to 1
 #[derive(Debug, Clone, Args)]
-#[command(before_help = "Example: kp-score score runs/ --format csv > scores.csv")]
+#[command(
+    before_help = "Example: kp-score score runs/ --format csv > scores.csv",
+    after_help = "Columns of the table:
+  beats  how many of the others score less
+  done   whether the agent succeeded, or ? where its log does not tell"
+)]
 pub(crate) struct ScoreArgs {
     #[command(flatten)]
     pub input: InputArgs,
