@@ -63,6 +63,24 @@ const names =
 const directory = scratchDirectory('import');
 linkPackages(directory, { '@knowledgepulse/native': root });
 
+test('the package for browsers has each test of a type that the package takes from node:util', () => {
+  const lib = path.join(root, 'lib');
+  const files = fs
+    .readdirSync(lib, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.js'));
+  const taken = files.flatMap((file) => {
+    const text = fs.readFileSync(path.join(lib, file), 'utf8');
+    const [, destructured = ''] = /const \{([^}]+)\} = require\('node:util'\)\.types;/.exec(text) ?? [];
+    return [...destructured.split(','), ...(text.match(/(?<=\btypes\.)is\w+/g) ?? [])];
+  });
+  const names = new Set(taken.map((name) => name.trim()).filter(Boolean));
+  expect(names).toContain('isMap');
+  const text = fs.readFileSync(path.join(root, 'wasm', 'browser', 'node.mjs'), 'utf8');
+  const [, listed] = /export const types = \{\n(.*?)\n\};/s.exec(text);
+  const offered = listed.match(/(?<=^ {2})is\w+/gm);
+  expect([...names].filter((name) => !offered.includes(name))).toEqual([]);
+});
+
 test('require gives the exports of the package, and so does its package for browsers', () => {
   expect(Object.keys(require('..')).sort()).toEqual(names);
   const browser = fs.readFileSync(path.join(root, 'wasm', 'browser', 'main.mjs'), 'utf8');

@@ -23,6 +23,7 @@ const lengthOfShared =
 const isSharedArrayBuffer = (value) =>
   lengthOfShared !== undefined && isOne(value, (it) => lengthOfShared.call(it));
 
+const sourceOf = getter(RegExp.prototype, 'source');
 const lengthOfView = getter(DataView.prototype, 'byteLength');
 
 /** `types` of `node:util`: an object of another page is one too. */
@@ -34,6 +35,7 @@ export const types = {
   isFloat64Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Float64Array',
   isMap: (/** @type {unknown} */ value) => isOne(value, (it) => Map.prototype.has.call(it, undefined)),
   isPromise: (/** @type {unknown} */ value) => Object.prototype.toString.call(value) === '[object Promise]',
+  isRegExp: (/** @type {unknown} */ value) => isOne(value, (it) => sourceOf.call(it)),
   isSharedArrayBuffer,
   isUint8Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Uint8Array',
 };
