@@ -151,10 +151,18 @@ fn is_heading(cell: &[u8]) -> bool {
 pub(super) struct Table {
     pub(super) headings: Ranges,
     pub(super) rows: Vec<Ranges>,
-    end: usize,
+    pub(super) end: usize,
 }
 
 impl Table {
+    /// Reads the wanted columns of the table that the line at a place heads.
+    pub(super) fn below(letters: &[u8], at: usize, is_wanted: fn(&[u8]) -> bool) -> Option<Self> {
+        let line = line_at(letters, at);
+        let sort = Cells::of(&letters[line.clone()]).filter(|_| line.len() <= MOST_LETTERS)?;
+        let cells = sort.split(letters, line.clone());
+        Self::at(letters, &line, &cells, sort, is_wanted)
+    }
+
     /// Reads the wanted columns of the table whose headings are the cells of a line; `None` if the line heads none.
     fn at(
         letters: &[u8],
@@ -177,32 +185,6 @@ impl Table {
             Self { headings, rows, end }
         })
     }
-}
-
-/// Returns the tables that have wanted columns. A line that `heading` does not find heads none.
-pub(super) fn tables(letters: &[u8], heading: &Regex, is_wanted: fn(&[u8]) -> bool) -> Vec<Table> {
-    let mut tables = Vec::new();
-    let mut from = 0;
-    while let Some(found) = heading.find_at(letters, from) {
-        // A line break can be a part of it.
-        let line = line_at(
-            letters,
-            found.start() + usize::from(letters[found.start()] == b'\n'),
-        );
-        from = line.end.max(found.end());
-        if line.len() > MOST_LETTERS {
-            continue;
-        }
-        let Some(sort) = Cells::of(&letters[line.clone()]) else {
-            continue;
-        };
-        let cells = sort.split(letters, line.clone());
-        if let Some(table) = Table::at(letters, &line, &cells, sort, is_wanted) {
-            from = from.max(table.end);
-            tables.push(table);
-        }
-    }
-    tables
 }
 
 /// Returns the cells of the wanted columns in the rows below a heading, and where the rows end.

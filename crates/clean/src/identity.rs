@@ -17,7 +17,7 @@ use memchr::memrchr2;
 use regex::bytes::{Captures, Regex};
 
 use crate::{
-    columns::tables,
+    columns::Table,
     ranges::expression,
     review::{PEOPLE, plain},
     text::{LATIN, Text, letter},
@@ -44,7 +44,7 @@ static PERSONAL: Words = Words::new(
      screen_name assignee reporter user arn phone telephone mobile",
 );
 /// What stands before `name` in the names of columns that hold people.
-static OF_PEOPLE: Words = Words::new("full first last given family sur display real");
+static OF_PEOPLE: Words = Words::new("full first last given family sur display real vor nach");
 /// Names of columns beside one with people.
 static BESIDE_PEOPLE: Words = Words::new(
     "email mail phone mobile role title position department team age birthday city address salary",
@@ -259,7 +259,7 @@ impl Identities {
         if text.contains('@') {
             self.learn_rows(text);
         }
-        self.learn_columns(text);
+        self.learn_labelled(text);
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
             && let Ok(value) = parse_str(text)
@@ -622,50 +622,56 @@ impl Identities {
         }
     }
 
-    /// Learns the names in columns of tables that are named like people.
-    fn learn_columns(&mut self, text: &str) {
-        const LEAST_PEOPLE: usize = 3;
-        static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+    /// Learns the names behind labels that are named like people, and in columns of tables.
+    fn learn_labelled(&mut self, text: &str) {
+        static LABEL: LazyLock<Regex> = LazyLock::new(|| {
             let words: Vec<_> = PEOPLE.iter().collect();
             let words = words.join("|");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"]|  )[ "]*(?:[a-z]{{0,12}}[ _-]?name|{words})[ "]*(?:[|,;\t\r\n"]|  |$)"#
+                r#"(?i)(?:^|[|,;\t\n"]|  )[ "*-]*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|[ "]*(?:[|,;\t\r\n"]|  |$))"#
             ))
         });
-        let is_wanted = |heading: &[u8]| {
-            let name = plain(heading);
-            let own = name.strip_suffix(b"name").unwrap_or(&name);
-            own.is_empty() || PEOPLE.has(own) || OF_PEOPLE.has(own) || BESIDE_PEOPLE.has(&name)
-        };
-        for table in tables(text.as_bytes(), &HEADING, is_wanted) {
-            let text_of = |cell: &Range<usize>| text.get(cell.clone()).unwrap_or_default();
-            let headings: Vec<_> = table
-                .headings
-                .iter()
-                .map(|at| plain(text_of(at).as_bytes()))
-                .collect();
-            let column = |of: &[&[u8]]| headings.iter().position(|heading| of.contains(&&heading[..]));
-            let first = column(&[b"firstname", b"givenname", b"prenom"]);
-            let last = column(&[b"lastname", b"surname", b"familyname", b"nom"]);
-            for row in &table.rows {
-                if let (Some(first), Some(last)) = (first, last) {
-                    self.add_author(&format!("{} {}", text_of(&row[first]), text_of(&row[last])), "");
+        let mut from = 0;
+        while let Some(found) = LABEL.find_at(text.as_bytes(), from) {
+            from = found.end();
+            if found.as_bytes().ends_with(b":") {
+                let line = text[from..].lines().next().unwrap_or_default();
+                let names = line
+                    .split([',', ';', '&'])
+                    .map(|name| name.trim_matches([' ', '\t', '*']));
+                if own_name(found.as_bytes()).is_some_and(|own| PEOPLE.has(&own)) {
+                    names
+                        .filter(|name| name.contains(' ') && is_person(name))
+                        .for_each(|name| self.add_author(name, ""));
                 }
+            } else if let Some(table) = Table::below(text.as_bytes(), from - 1, is_of_people) {
+                from = table.end.max(from);
+                self.learn_table(text, &table);
             }
-            // A column that is called `name` alone has people if there are several, or if another column tells.
-            let is_told =
-                table.rows.len() >= LEAST_PEOPLE || headings.iter().any(|each| BESIDE_PEOPLE.has(each));
-            for (at, heading) in headings
-                .iter()
-                .enumerate()
-                .filter(|(_, each)| !BESIDE_PEOPLE.has(each))
-            {
-                let cells: Vec<&str> = table.rows.iter().map(|row| text_of(&row[at])).collect();
-                let are_full = || cells.iter().all(|cell| cell.is_empty() || is_full_name(cell));
-                let is_known = heading != b"name" || is_told && are_full();
-                for name in cells.into_iter().filter(|cell| is_known && is_person(cell)) {
-                    self.add_author(name, "");
-                }
+        }
+    }
+
+    /// Learns the people in the columns of a table.
+    fn learn_table(&mut self, text: &str, table: &Table) {
+        const LEAST_PEOPLE: usize = 3;
+        static FIRST: Words = Words::new("firstname givenname prenom vorname nombre nome imie");
+        static LAST: Words = Words::new("lastname surname familyname nom nachname apellido cognome nazwisko");
+        let text_of = |cell: &Range<usize>| text.get(cell.clone()).unwrap_or_default();
+        let headings = table.headings.iter().map(|at| plain(text_of(at).as_bytes()));
+        let headings: Vec<_> = headings.collect();
+        let column = |names: &Words| headings.iter().position(|heading| names.has(heading));
+        let pair = column(&FIRST).zip(column(&LAST));
+        for (row, (first, last)) in table.rows.iter().zip(pair.into_iter().cycle()) {
+            self.add_author(&format!("{} {}", text_of(&row[first]), text_of(&row[last])), "");
+        }
+        // A column that is called `name` alone has people if there are several, or if another column tells.
+        let is_told = table.rows.len() >= LEAST_PEOPLE || column(&BESIDE_PEOPLE).is_some();
+        for (at, heading) in headings.iter().enumerate() {
+            let cells: Vec<&str> = table.rows.iter().map(|row| text_of(&row[at])).collect();
+            let are_full = || cells.iter().all(|cell| cell.is_empty() || is_full_name(cell));
+            let has_people = !BESIDE_PEOPLE.has(heading) && (heading != b"name" || is_told && are_full());
+            for name in cells.into_iter().filter(|cell| has_people && is_person(cell)) {
+                self.add_author(name, "");
             }
         }
     }
@@ -875,6 +881,19 @@ fn is_person(text: &str) -> bool {
         && words.len() <= 4
         && words.iter().all(|word| is_word(word))
         && !words.iter().all(is_common)
+}
+
+/// Returns the name of a field or a column in small letters and without signs, and without `name` at its end; `None` if it is `name`.
+fn own_name(name: &[u8]) -> Option<Vec<u8>> {
+    let name = plain(name);
+    let own = name.strip_suffix(b"name").unwrap_or(&name);
+    (!own.is_empty()).then(|| own.to_vec())
+}
+
+/// Returns whether a column has people, or tells that the one beside it has.
+fn is_of_people(heading: &[u8]) -> bool {
+    let of_people = |own: Vec<u8>| PEOPLE.has(&own) || OF_PEOPLE.has(&own) || BESIDE_PEOPLE.has(&own);
+    own_name(heading).is_none_or(of_people)
 }
 
 /// Returns whether a text is the name of a person whatever stands beside it: two or three words, none of which is common.

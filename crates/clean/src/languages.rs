@@ -112,8 +112,15 @@ pub(super) fn said(text: &Text) -> Ranges {
         let is_equal = units.iter().zip(word).all(|(unit, of)| small(*unit) == *of);
         let before = letters[..found.start()].last().copied().unwrap_or(b' ');
         let is_part = is_word(before) || b"-.+/$@".contains(&before) || begins_marker(letters, found.start());
-        if is_equal && !(is_part && units[0] < 0x250) {
-            let behind = secret_behind(letters, found.end(), verbs.as_deref());
+        // The last part of a name tells a shape alone.
+        let is_last_part = matches!(before, b'-' | b'_');
+        if is_equal && (!(is_part && units[0] < 0x250) || is_last_part) {
+            let verbs = if is_last_part {
+                Some(&[][..])
+            } else {
+                verbs.as_deref()
+            };
+            let behind = secret_behind(letters, found.end(), verbs);
             ranges.extend(behind.or_else(|| secret_before(letters, found.start())));
         }
     }
@@ -141,21 +148,27 @@ fn secret_before(letters: &[u8], start: usize) -> Option<Range<usize>> {
 
 /// Returns whether a word has the shape of a password, with letters, digits and signs, or of a generated key.
 pub(super) fn is_shaped(word: &[u8]) -> bool {
+    const LEAST_KEY: usize = 20;
     const LENGTHS: std::ops::RangeInclusive<usize> = 8..=64;
-    let is_sign = |letter: &u8| b"!#$%?^".contains(letter);
+    let has = |sort: fn(&u8) -> bool| word.iter().filter(|letter| sort(letter)).count();
+    // Other signs also stand between the parts of names and terms.
+    let is_varied =
+        || has(u8::is_ascii_uppercase) > 0 && has(u8::is_ascii_lowercase) > 0 && has(u8::is_ascii_digit) > 1;
     let of_password = |letter: &u8| letter.is_ascii_alphanumeric() || b"!#$%?^&*+@~_-".contains(letter);
     let is_escape = |part: &[u8]| part.len() < 2 || part[..2].iter().all(u8::is_ascii_hexdigit);
     let is_password = || {
         LENGTHS.contains(&word.len())
             && is_mixed(word)
-            && word.iter().any(is_sign)
+            && (has(|letter| b"!#$%?^".contains(letter)) > 0
+                || has(|letter| b"&*+@~".contains(letter)) > 0 && is_varied())
             && word.iter().all(of_password)
             && word[0].is_ascii_alphanumeric()
             // `%20`, and the format of a number.
             && !word.split(|letter| *letter == b'%').skip(1).any(is_escape)
     };
     let of_key = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/=_~-".contains(letter);
-    is_password() || is_generated(word) && word.iter().all(of_key) && is_random(word) && !is_hexadecimal(word)
+    let is_key = || is_generated(word) || word.len() >= LEAST_KEY && is_mixed(&word[..word.len() - 1]);
+    is_password() || is_key() && word.iter().all(of_key) && is_random(word) && !is_hexadecimal(word)
 }
 
 /// Returns the secret behind a word that ends at `end`: the first one of the next words that can be one. With `verbs` it has to follow one of
@@ -189,6 +202,8 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     let may_be_number = verbs.is_some_and(|verbs| verbs.contains(&":"));
     // A field's colon tells its own value, not that of the next field: `tokens: 7, cache key: page-1`.
     let may_tell = verbs.is_none() || !matches!(letters[at..limit], [b':' | b'=', ..]);
+    // Whether the sentence has ended; then a shape alone tells.
+    let mut is_over = false;
     // Whether only a colon has told it, which in English is the name of a field.
     let mut is_field = true;
     for count in 0..=MOST_WORDS {
@@ -205,6 +220,10 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         // In English a sign of assignment is one of a program.
         if verbs.is_some() && text.contains(&b'=') {
             return None;
+        }
+        // The kind of a secret in the configuration of a router: `secret 0 …`.
+        if matches!(text, [b'0'..=b'9']) {
+            continue;
         }
         if matches!(text, b":" | b"=" | b"-" | b"->" | b"=>" | b"/" | b":=") {
             is_told |= count > 0 || verbs.is_none() || may_be_number;
@@ -224,14 +243,22 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             _ => value,
         };
         let word = &letters[value.clone()];
-        let is_pin = may_be_number && matches!(word.len(), 4..=8) && word.iter().all(u8::is_ascii_digit);
-        if is_told && is_pin || (is_told || is_shaped(word)) && is_said(letters, &value, is_quoted) {
+        // The rest of an escape: `\u003c!`.
+        let may_be_shape = letters[begins - 1] != b'\\';
+        let digits = word.iter().filter(|letter| letter.is_ascii_digit()).count();
+        let is_pin = may_be_number
+            && matches!(digits, 4..=8)
+            && word.iter().all(|letter| b"0123456789#*-".contains(letter));
+        if is_told && is_pin
+            || (is_told && !is_over || may_be_shape && is_shaped(word)) && is_said(letters, &value, is_quoted)
+        {
             return Some(value);
         }
         let is_sentence = text.ends_with(b".") || text.iter().any(|letter| b";(){}=".contains(letter));
-        if is_sentence || verbs.is_some() && letters[end..].starts_with(b"\"") {
+        if verbs.is_some() && letters[end..].starts_with(b"\"") {
             return None;
         }
+        is_over |= is_sentence;
         let is_verb = |verbs: &[&str]| {
             verbs.iter().any(|verb| {
                 text.trim_ascii_end()

@@ -680,8 +680,9 @@ impl<'l> Assignment<'l> {
         let word = skip_at_most(header, start, MOST_NAME_LETTERS, |letter| {
             is_word(letter) || letter == b'-'
         });
-        let is_scheme = SCHEMES.has(&letters[start..word]);
         let credentials = skip_at_most(header, word, MOST_BLANKS, |letter| matches!(letter, b' ' | b'\t'));
+        let is_scheme =
+            SCHEMES.has(&letters[start..word]) || is_generated(header[credentials..].trim_ascii());
         let secret = if is_scheme { credentials } else { start };
         let first_end = skip_at_most(header, secret, MOST_VALUE_LETTERS, |letter| {
             !is_white_space(letter)

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) static PEOPLE: Words = Words::new(
     "contact contacts customer customers client clients company employer recipient patient tenant guest passenger firma unternehmen kunde \
      kundin ansprechpartner cliente empresa nombre apellido contacto nom prenom societe entreprise nome cognome azienda klant bedrijf kund \
-     namn imie nazwisko klient firmen employee",
+     namn imie nazwisko klient firmen employee kontakt attendees participants",
 );
 /// Names of fields that hold where somebody is, as [`PEOPLE`].
 static ADDRESSES: Words = Words::new(
