@@ -6,6 +6,7 @@ use memchr::{memchr, memchr_iter};
 use regex::bytes::Regex;
 
 use crate::{
+    identity::PUBLIC_HOSTS,
     ranges::{Ranges, expression},
     text::{LATIN, starts_with},
 };
@@ -26,6 +27,15 @@ pub(super) fn other_email(letters: &[u8], mut found: Range<usize>) -> Option<Ran
         }
     }
     is_other.then_some(found)
+}
+
+/// Returns an e-mail address that is not the same for everybody: `git@github.com`, `noreply@…`.
+pub(super) fn own_email(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let text = &letters[found.clone()];
+    let (local, domain) = text.split_at(memchr(b'@', text)?);
+    let is_of_git = local == b"git" && PUBLIC_HOSTS.iter().any(|host| domain[1..] == *host.as_bytes());
+    let is_of_nobody = matches!(local, b"noreply" | b"no-reply" | b"donotreply");
+    (!is_of_git && !is_of_nobody).then_some(found)
 }
 
 /// Finds e-mail addresses whose signs are words: `bob (at) example (dot) com`.

@@ -109,7 +109,7 @@ const ASKING: [&str; 24] = [
 ];
 /// Ends of names of machines that have no address of their own.
 const PRIVATE: [&str; 5] = [".local", ".lan", ".home", ".internal", ".corp"];
-const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
+pub(crate) const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {

@@ -97,6 +97,8 @@ const FINDERS: &[(&str, Finder)] = &[
     ("national_phone", Match(numbers::national_phone)),
     ("of_structures", Own(structures::of_structures)),
     ("other_email", Match(emails::other_email)),
+    ("own_address", Match(numbers::own_address)),
+    ("own_email", Match(emails::own_email)),
     ("password_of_line", Match(commands::password_of_line)),
     ("passwords", Own(passwords)),
     ("passwords_outside_programs", Own(passwords_outside_programs)),

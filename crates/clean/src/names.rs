@@ -389,7 +389,10 @@ impl<'l> Assignment<'l> {
             Some(b'[' | b'{')
                 if self.is_quoted || letters.get(start).is_some_and(|letter| *letter == b'[') =>
             {
-                return self.find_list(start, ranges);
+                return match is_of_package(&letters[start..]) {
+                    true => start,
+                    false => self.find_list(start, ranges),
+                };
             }
             Some(_) => {}
             None => return start,
@@ -871,6 +874,18 @@ pub(super) fn begins_marker(letters: &[u8], at: usize) -> bool {
 pub(super) fn is_marked(value: &[u8]) -> bool {
     let start = skip(value, 0, |letter| matches!(letter, b'\\' | b'"' | b'\''));
     value[start..].starts_with(b"[REDACTED:")
+}
+
+/// Returns whether an object is what a lock file says of a package, whose name can be like that of a secret.
+fn is_of_package(object: &[u8]) -> bool {
+    let end = object
+        .iter()
+        .take(MOST_PARAMETER_LETTERS)
+        .position(|letter| *letter == b'}');
+    let fields = &object[..end.unwrap_or(object.len().min(MOST_PARAMETER_LETTERS))];
+    [&b"integrity"[..], b"resolved"]
+        .iter()
+        .any(|name| memmem::find(fields, name).is_some())
 }
 
 /// Returns whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.

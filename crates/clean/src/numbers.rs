@@ -350,7 +350,7 @@ pub(super) fn national_phone(letters: &[u8], found: Range<usize>) -> Option<Rang
     ((least..=15).contains(&count) && !is_in_row && is_whole_number(letters, &range)).then_some(range)
 }
 
-/// Returns a telephone number that is no part of a UUID.
+/// Returns a telephone number that is no part of a UUID or of a longer number.
 pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const UUID_LETTERS: usize = 36;
     let of_uuid = |letter: u8| letter.is_ascii_hexdigit() || letter == b'-';
@@ -367,7 +367,14 @@ pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<
     let groups = letters[start..end]
         .split(|letter| *letter == b'-')
         .map(<[u8]>::len);
-    (!groups.eq([8, 4, 4, 4, 12])).then_some(found)
+    let goes_on = letters[..found.start].last().is_some_and(u8::is_ascii_digit);
+    (!goes_on && !groups.eq([8, 4, 4, 4, 12])).then_some(found)
+}
+
+/// Returns an IPv4 address that not every machine has: `127.0.0.1` and `0.0.0.0` say nothing.
+pub(super) fn own_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let text = &letters[found.clone()];
+    (!text.starts_with(b"127.") && text != b"0.0.0.0").then_some(found)
 }
 
 /// Finds hardware addresses: six pairs of hexadecimal digits, or three groups of four. Those of all machines say nothing.

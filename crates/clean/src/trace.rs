@@ -342,10 +342,14 @@ fn is_link(name: &Text, value: &Value) -> bool {
         && providers::keys(value).is_empty()
 }
 
-/// Returns whether a value describes a field instead of having one.
+/// Returns whether a value describes a field instead of having one, or what a lock file says of a package.
 fn is_schema(value: &Value) -> bool {
     let kind = value.get("type").and_then(Value::as_str);
-    kind.is_some_and(|kind| SCHEMA_TYPES.has(kind.as_bytes())) && value.get("value").is_none()
+    let is_of_package = ["integrity", "resolved"]
+        .iter()
+        .any(|name| value.get(name).is_some());
+    is_of_package
+        || kind.is_some_and(|kind| SCHEMA_TYPES.has(kind.as_bytes())) && value.get("value").is_none()
 }
 
 /// Numbers names that are the same once they are redacted: `[REDACTED:email] (2)`.
