@@ -103,13 +103,11 @@ def read(paths: Paths, *, source: Optional[str] = None, **options: Option) -> It
 
 def score(paths: Paths = None, *, source: Optional[str] = None, **options: Option) -> Iterator[Row]:
     """Yields the score of each trace, in the order of the input."""
-    given = {"source": source, **options, "format": "jsonl"}
-    # Without a command the program looks at this machine.
-    yield from _rows(_arguments("score" if paths is not None else None, paths, given))
+    yield from _rows(_arguments("score", paths, {"source": source, **options, "format": "jsonl"}))
 
 
 def select(
-    count: Union[int, str], paths: Paths, *, source: Optional[str] = None, **options: Option
+    count: Union[int, str], paths: Paths = None, *, source: Optional[str] = None, **options: Option
 ) -> Iterator[Row]:
     """Yields the ``count`` traces (or a share, as in ``"10%"``) that together cover the others, the first choice first."""
     yield from _rows(_arguments("select", paths, {"source": source, **options, "format": "jsonl"}, count))
@@ -159,9 +157,9 @@ def to_pandas(rows: Iterable[Row]) -> pandas.DataFrame:
     return pandas.json_normalize(list(rows))
 
 
-def _arguments(command: Optional[str], paths: Paths, options: Mapping[str, Option], *first: Union[int, str]) -> List[str]:
+def _arguments(command: str, paths: Paths, options: Mapping[str, Option], *first: Union[int, str]) -> List[str]:
     """Returns the arguments of a command; ``first`` are those before the paths."""
-    arguments = [] if command is None else [command]
+    arguments = [command]
     for name, value in options.items():
         name = RENAMED.get(name, name)
         option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
