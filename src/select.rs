@@ -178,7 +178,6 @@ impl NativeCandidates {
             count: count.into(),
             failures: failures.map(Into::into),
             threads: 0,
-            beyond: false,
             only_new: false,
         };
         background::run(move || {

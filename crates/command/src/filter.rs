@@ -58,7 +58,8 @@ pub struct Filter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excluded {
     name: String,
-    path: PathBuf,
+    /// The path that it may be, and what that is without links, as agents note it.
+    paths: Vec<PathBuf>,
 }
 
 impl Excluded {
@@ -69,12 +70,19 @@ impl Excluded {
         let path = home().map_or_else(|| base.join(name), |(name, home)| home.join(name));
         Self {
             name: name.to_owned(),
-            path: path::absolute(&path).unwrap_or(path),
+            paths: [path::absolute(&path), path.canonicalize()]
+                .into_iter()
+                .flatten()
+                .collect(),
         }
     }
 
     fn has_file(&self, file: &str) -> bool {
-        path::absolute(file).is_ok_and(|file| file.starts_with(&self.path))
+        path::absolute(file).is_ok_and(|file| self.has_path(&file))
+    }
+
+    fn has_path(&self, path: &Path) -> bool {
+        self.paths.iter().any(|above| path.starts_with(above))
     }
 
     fn has_session(&self, file: &str, trace: &Value) -> bool {
@@ -88,7 +96,7 @@ impl Excluded {
         let folder = text(&["metadata", "imported", "cwd"]);
         ids.any(|id| id == self.name)
             || is_project(trace, &self.name)
-            || folder.is_some_and(|folder| Path::new(folder).starts_with(&self.path))
+            || folder.is_some_and(|folder| self.has_path(Path::new(folder)))
             || self.has_file(file)
     }
 }
@@ -129,7 +137,7 @@ impl Filter {
             text => text.map_err(|error| Failure::read(&name, &error))?,
         };
         let home = env::home_dir().unwrap_or_default();
-        let lines = text.lines().map(str::trim);
+        let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         self.ignored = (lines.map(|line| Excluded::new(line, &home)).collect(), name);
         Ok(self)
@@ -141,8 +149,8 @@ impl Filter {
         is_given || !self.agents.is_empty() || !self.excluded.is_empty()
     }
 
-    /// Returns whether a file may have wanted sessions: what was written last before a time began before it.
-    pub(crate) fn of_file(&self, file: &str) -> Verdict {
+    /// Returns whether a file may have wanted sessions. Where its time `is_kept`, what was written last before a time began before it.
+    pub(crate) fn of_file(&self, file: &str, is_kept: bool) -> Verdict {
         let written = fs::metadata(file).and_then(|stat| stat.modified()).ok();
         let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let written = written.and_then(|time| date::from_number(time.as_secs_f64() * 1000.0));
@@ -151,7 +159,8 @@ impl Filter {
         match file {
             STDIN => Verdict::Wanted,
             _ if has(&self.ignored.0) => Verdict::Ignored,
-            _ if !self.since.as_ref().is_none_or(is_late) || has(&self.excluded) => Verdict::Other,
+            _ if is_kept && !self.since.as_ref().is_none_or(is_late) => Verdict::Other,
+            _ if has(&self.excluded) => Verdict::Other,
             _ => Verdict::Wanted,
         }
     }
@@ -293,6 +302,19 @@ mod tests {
             let has = excluded.has_session("/home/maja/logs/f.jsonl", &session("2026-10-02"));
             assert_eq!(has, is_excluded, "{name}");
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn excluded_folder_may_be_named_by_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (there, link) = (folder.path().join("there"), folder.path().join("link"));
+        fs::create_dir(&there).unwrap();
+        std::os::unix::fs::symlink(&there, &link).unwrap();
+        let excluded = Excluded::new("link", folder.path());
+        let there = there.canonicalize().unwrap().display().to_string();
+        let text = format!(r#"{{"metadata":{{"imported":{{"cwd":"{there}/shop"}}}}}}"#);
+        assert!(excluded.has_session("f", &parse_str(&text).unwrap()));
     }
 
     #[test]

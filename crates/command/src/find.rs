@@ -57,7 +57,7 @@ pub(crate) fn expand(inputs: &mut Inputs, outputs: &[Output], messages: &Message
         )));
     }
     inputs.sources = sources;
-    inputs.leave_out_files();
+    inputs.leave_out_files(false);
     Ok(())
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn sessions(filter: Filter, messages: &Messages) -> Inputs {
         filter,
         ..Inputs::default()
     };
-    inputs.leave_out_files();
+    inputs.leave_out_files(true);
     inputs
 }
 

@@ -81,7 +81,6 @@ fn main() {
             count: Count::Number(CHOSEN),
             failures: None,
             threads: 0,
-            beyond: true,
             only_new: false,
         };
         let selection = select(&mut candidates, &options, &|_| true).expect("a choice");

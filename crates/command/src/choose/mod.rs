@@ -266,7 +266,6 @@ pub(crate) fn choose(
             count: choice.count.unwrap_or(Count::Number(0)),
             failures: choice.failures,
             threads: 0,
-            beyond: false,
             only_new,
         },
         stop,

@@ -67,11 +67,11 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Leaves out the files that have no wanted session.
-    pub(crate) fn leave_out_files(&mut self) {
+    /// Leaves out the files that have no wanted session, also by their times if agents keep those.
+    pub(crate) fn leave_out_files(&mut self, are_kept: bool) {
         let (filter, left_out) = (&self.filter, &mut self.left_out);
         self.sources.retain(|file| {
-            let verdict = filter.of_file(file);
+            let verdict = filter.of_file(file, are_kept);
             left_out.files += u64::from(verdict == Verdict::Ignored);
             left_out.others += u64::from(verdict == Verdict::Other);
             verdict == Verdict::Wanted

@@ -45,9 +45,6 @@ const LEAST_BEND: f64 = 0.05;
 /// different ones .04 to .06, and .6 % of these or less reach it.
 const SAME_TASK: f64 = 0.4;
 
-/// How many times as many traces as were asked for the curve has.
-const BEYOND: usize = 4;
-
 /// A number of traces, or a part of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Count {
@@ -83,8 +80,6 @@ pub struct SelectOptions {
     pub failures: Option<Count>,
     /// How many threads compare traces; 0 stands for one for each core.
     pub threads: usize,
-    /// Whether to tell how much a larger set would cover.
-    pub beyond: bool,
     /// Whether to pass over copies of what is chosen or known, so that the set ends where the rest adds nothing new.
     pub only_new: bool,
 }
@@ -160,8 +155,6 @@ pub struct Selection {
     pub unknown: usize,
     /// The part of the largest F that the known traces cover by themselves.
     pub covered_before: f64,
-    /// The part of the largest F that the set would cover with one more trace, two more and so on, if it was asked for.
-    pub beyond: Option<Vec<f64>>,
     /// The sample that the set was chosen from; `None` if it was chosen from all traces.
     pub sampled: Option<Sampled>,
 }
@@ -204,17 +197,11 @@ impl Selection {
         explanation
     }
 
-    /// Returns the part of the largest F that the first trace covers, the first two and so on, beyond the set if that was asked for.
-    #[must_use]
-    pub fn curve(&self) -> Vec<f64> {
-        let covered = self.chosen.iter().map(|chosen| chosen.covered);
-        covered.chain(self.beyond.iter().flatten().copied()).collect()
-    }
-
     /// Returns after how many traces the curve bends most, so that more add less; `None` if it hardly bends.
     #[must_use]
     pub fn knee(&self) -> Option<usize> {
-        knee(self.covered_before, &self.curve())
+        let covered: Vec<_> = self.chosen.iter().map(|chosen| chosen.covered).collect();
+        knee(self.covered_before, &covered)
     }
 }
 
@@ -300,11 +287,6 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
                 .find(|near| is_left[near.index]),
         })
         .collect();
-    // The code below does not change the set.
-    let beyond = options.beyond.then(|| {
-        let more = facility.choose_greedily((BEYOND - 1) * picks.len(), &is_eligible, options.copy());
-        more.iter().map(|pick| share_with(pick.gain)).collect()
-    });
     let standings = stand(neighbours, &qualities, &is_left);
     list(&mut chosen, &standings);
     let left = standings.into_iter().map(|(index, standing)| Left {
@@ -320,7 +302,6 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
             .filter(|outcome| outcome.success.is_none())
             .count(),
         covered_before: share(before, most),
-        beyond,
         sampled: None,
     }
 }

@@ -57,7 +57,6 @@ fn options(count: usize) -> SelectOptions {
         count: Count::Number(count),
         failures: None,
         threads: 1,
-        beyond: false,
         only_new: false,
     }
 }
@@ -515,12 +514,10 @@ fn select_of_only_new_traces_ends_where_the_rest_are_copies() {
         .collect();
     let only_new = SelectOptions {
         only_new: true,
-        beyond: true,
         ..options(10)
     };
     let selection = select(&mut candidates(&traces), &only_new, &|_| true).unwrap();
     assert_eq!(indices(&selection), [0, 20]);
-    assert_eq!(selection.beyond.as_deref(), Some(&[][..]));
     let all = select(&mut candidates(&traces), &options(10), &|_| true).unwrap();
     assert_eq!(all.chosen.len(), 10);
     assert!(
@@ -571,7 +568,6 @@ fn select_leaves_traces_that_are_not_fit_to_be_shared() {
     };
     let everything = SelectOptions {
         failures: Some(Count::Number(2)),
-        beyond: true,
         ..options(5)
     };
     let selection = select(&mut add(&reasons), &everything, &|_| true).unwrap();
@@ -579,7 +575,6 @@ fn select_leaves_traces_that_are_not_fit_to_be_shared() {
     found.sort_unstable();
     assert_eq!(found, [0, 4]);
     assert!(selection.chosen.last().unwrap().covered > 1.0 - 1e-9);
-    assert_eq!(selection.beyond, Some(Vec::new()));
     let left: Vec<_> = selection
         .left
         .iter()
@@ -614,22 +609,6 @@ fn unfit_names_the_first_reason() {
         [Reason::Coverage, Reason::Failure].map(Reason::name),
         ["coverage", "failure"]
     );
-}
-
-#[test]
-fn beyond_goes_on_where_the_set_ends() {
-    let texts: Vec<_> = (0..12)
-        .map(|task| format!("task{} run{task}", task / 2))
-        .collect();
-    let traces: Vec<_> = texts.iter().map(|text| (&**text, SUCCESS)).collect();
-    let beyond = SelectOptions {
-        beyond: true,
-        ..options(2)
-    };
-    let selection = select(&mut candidates(&traces), &beyond, &|_| true).unwrap();
-    let larger = select(&mut candidates(&traces), &options(8), &|_| true).unwrap();
-    let expected: Vec<_> = larger.chosen[2..].iter().map(|chosen| chosen.covered).collect();
-    assert_eq!(selection.beyond, Some(expected));
 }
 
 #[test]
