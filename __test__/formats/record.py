@@ -191,7 +191,36 @@ def smolagents():
         write(f"smolagents/{name}.json", json.dumps(steps, default=str))
 
 
+def langgraph():
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langgraph.checkpoint.sqlite import SqliteSaver
+    from langgraph.graph import MessagesState, StateGraph
+
+    def call(at):
+        return [{"name": "depth", "args": CALLS[at], "id": f"c{at}"}]
+
+    replies = iter([AIMessage("", tool_calls=call(0)), AIMessage("Once more.", tool_calls=call(1)), AIMessage(ANSWER)])
+
+    def tools(state):
+        wanted = state["messages"][-1].tool_calls[0]
+        try:
+            return {"messages": [ToolMessage(depth(**wanted["args"]), tool_call_id=wanted["id"])]}
+        except ValueError as error:
+            return {"messages": [ToolMessage(f"Error: {error}", tool_call_id=wanted["id"], status="error")]}
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [next(replies)]})
+    graph.add_node("tools", tools)
+    graph.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else "__end__")
+    graph.add_edge("tools", "model")
+    graph.set_entry_point("model")
+    with SqliteSaver.from_conn_string("graph.db") as saver:
+        graph.compile(saver).invoke({"messages": [HumanMessage(TASK)]}, {"configurable": {"thread_id": "river-1"}})
+    dump("langchain-checkpoints/checkpoints.db.sql", "graph.db")
+
+
 if __name__ == "__main__":
+    langgraph()
     pydantic_ai()
     asyncio.run(openai_agents())
     asyncio.run(google_adk())

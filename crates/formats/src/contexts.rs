@@ -113,12 +113,21 @@ const BEGINNINGS: &[&str] = &[
 
 /// How parts begin that are a command of the program, or one of a shell with its output.
 const COMMANDS: [&str; 2] = ["<command-name>/", "<local-command-"];
-const SHELL: [&str; 4] = [
+const SHELL: [&str; 5] = [
+    "New Terminal Output:",
     "<bash-input>",
     "<bash-stdout>",
     "<bash-stderr>",
     "<user_shell_command>",
 ];
+
+/// How the first prompt of Terminus begins, and what its task is between; smolagents has words before a task.
+const TERMINUS: &str = "You are an AI assistant tasked with solving command-line tasks";
+const TERMINUS_TASK: [[&str; 2]; 2] = [
+    ["\nTask Description:\n", "\nCurrent terminal state:"],
+    ["\nInstruction:\n", "\nYour response must be"],
+];
+const NEW_TASK: &str = "New task:\n";
 
 /// How a command begins that becomes a prompt, and the tags of its name and its arguments.
 const PROMPT_COMMAND: &str = "<command-message>";
@@ -148,11 +157,22 @@ pub fn words_of(part: Text) -> Vec<Words> {
     if is_notice(&part) {
         return vec![Words::Context];
     }
-    if !part.contains(['<', '#']) {
-        return vec![Words::Own(part)];
-    }
     let text = part.as_str();
     let beginning = text.trim_start();
+    if beginning.starts_with(TERMINUS) {
+        let task = TERMINUS_TASK.iter().find_map(|[begin, end]| {
+            let (_, task) = beginning.split_once(begin)?;
+            Some(task.split_once(end).map_or(task, |(task, _)| task))
+        });
+        let own = task.map(|task| Words::Own(task.trim().into()));
+        return [Words::Context].into_iter().chain(own).collect();
+    }
+    if let Some(task) = beginning.strip_prefix(NEW_TASK) {
+        return vec![Words::Own(task.into())];
+    }
+    if !part.contains(['<', '#']) && !beginning.starts_with(SHELL[0]) {
+        return vec![Words::Own(part)];
+    }
     let begins = |with: &&str| beginning.starts_with(*with);
     if COMMANDS.iter().any(begins) {
         return vec![Words::Command];

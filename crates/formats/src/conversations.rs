@@ -141,6 +141,56 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
 }
 
+/// Returns whether a record is the state of a thread of LangGraph.
+pub fn is_state(record: &Value) -> bool {
+    has_object(record, "values") && has_list(record, "next") && thread_of(record).is_some()
+}
+
+/// Returns the thread that a state of LangGraph is of.
+fn thread_of(record: &Value) -> Option<&Value> {
+    let of_run = record.at(&["config", "configurable", "thread_id"]);
+    of_run.or_else(|| record.at(&["checkpoint", "thread_id"]))
+}
+
+/// Returns the messages of a row that are in no text.
+fn plain_list(row: &Value) -> &[Value] {
+    let inner = if is_state(row) {
+        fields_of(row, "values")
+    } else {
+        object_of(Some(row))
+    };
+    let mut lists = MESSAGES.iter().map(|name| list_at(inner, name));
+    lists.find(|list| !list.is_empty()).unwrap_or_default()
+}
+
+/// Returns whether the conversation of a row is the beginning of that of another row: snapshots of a run repeat what was said before.
+/// The same turn of two conversations is none, unless it has an id.
+pub fn is_begun_by(row: &Value, beginning: &Value) -> bool {
+    let is_same = |(one, other): (&Value, &Value)| one == other || without_marks(one) == without_marks(other);
+    let is_begun =
+        |all: &[Value], first: &[Value]| first.len() <= all.len() && all.iter().zip(first).all(is_same);
+    let is_of_thread = is_state(row) && is_state(beginning) && thread_of(row) == thread_of(beginning);
+    let (all, first) = (plain_list(row), plain_list(beginning));
+    let is_telling = first.len() > 1 || first.first().is_some_and(|first| is_given(first.get("id")));
+    (is_of_thread || (is_telling && first.len() < all.len())) && is_begun(all, first)
+}
+
+/// Returns the fields of a message that a copy of it has too.
+fn without_marks(message: &Value) -> Object {
+    let is_mark = |name: &str| {
+        matches!(
+            name,
+            "id" | "created_at" | "timestamp" | "response_metadata" | "usage_metadata"
+        )
+    };
+    fields_where(object_of(Some(message)), |name, _| !is_mark(name))
+}
+
+/// Returns whether a row may be a snapshot of a run.
+pub fn may_be_snapshot(row: &Value) -> bool {
+    is_state(row) || !plain_list(row).is_empty()
+}
+
 pub fn borrowed(list: &[Value]) -> Messages<'_> {
     list.iter().map(Cow::Borrowed).collect()
 }

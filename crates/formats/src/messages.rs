@@ -125,8 +125,10 @@ pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<
     match role {
         "system" | "developer" => say.system(),
         "user" | "human" => say.say_parts(TextKind::User, parts),
-        "tool" | "function" => say.say_parts(TextKind::Event, results_in(record, parts)),
-        "assistant" | "model" | "ai" => {
+        "tool" | "function" | tagged::RESULT_ROLE => {
+            say.say_parts(TextKind::Event, results_in(record, parts))
+        }
+        "assistant" | "model" | "ai" | tagged::CALL_ROLE => {
             let [before, after] = beside(record);
             for _ in parts.iter().filter(|part| tagged::is_unread_call(part)) {
                 say.leave_out("text like a call of an unknown style");

@@ -10,8 +10,9 @@ pub use crate::{
 };
 
 use crate::{
-    FormatName,
+    FormatName, Place,
     agent::Kind,
+    conversations::{is_begun_by, may_be_snapshot},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
@@ -80,6 +81,8 @@ pub struct TraceReader {
     settings: Arc<Settings>,
     file: FileKind,
     readers: Vec<Runs>,
+    /// A row that the next one may go on with.
+    held: Option<Row>,
 }
 
 /// What a file is.
@@ -116,6 +119,7 @@ impl TraceReader {
             settings: Arc::new(settings),
             file,
             readers: Vec::new(),
+            held: None,
         }
     }
 
@@ -124,17 +128,22 @@ impl TraceReader {
         let Record { place, content } = record;
         let (value, text) = match content {
             Ok(content) => content,
-            Err(error) => return vec![Run::done(place, None, Content::Wrong(error.into()))],
+            Err(error) => return self.done(place, Content::Wrong(error.into())),
         };
         if let Some(Value::String(error)) = value.get(UNREADABLE) {
             let reason = format!("this part of the database cannot be read: {error}");
-            return vec![Run::done(place, None, Content::Wrong(reason.into()))];
+            return self.done(place, Content::Wrong(reason.into()));
         }
         if let Some(Value::String(tables)) = value.get(NOT_READ) {
             let reason = format!("tables of a newer version are not read: {tables}");
-            return vec![Run::done(place, None, Content::Skipped(reason.into()))];
+            return self.done(place, Content::Skipped(reason.into()));
         }
-        let row = Row { value, text, place };
+        let row = Row {
+            value,
+            text,
+            place,
+            copies: 0,
+        };
         let mut runs = Vec::new();
         if let FileKind::Undecided(first) = &mut self.file {
             let format = self.settings.format_of(&row.value);
@@ -156,6 +165,14 @@ impl TraceReader {
         runs
     }
 
+    /// Returns what became of a record that is not read, behind the row that was waiting.
+    fn done(&mut self, place: Place, content: Content) -> Vec<Run> {
+        let mut runs = Vec::new();
+        self.release(&mut runs);
+        runs.push(Run::done(place, None, content));
+        runs
+    }
+
     /// Appends the runs that a record of a file ends whose kind is known.
     fn read_row(&mut self, row: Row, runs: &mut Vec<Run>) {
         let format = match &self.file {
@@ -165,11 +182,17 @@ impl TraceReader {
             }
             FileKind::Of(format) => *format,
             // Messages that follow each other are one conversation.
-            FileKind::Rows if is_message(&row.value) => match self.settings.format_of(&row.value) {
-                Some(format) => format,
-                None => return runs.push(row.plain(None)),
-            },
+            FileKind::Rows if is_message(&row.value) => {
+                self.release(runs);
+                match self.settings.format_of(&row.value) {
+                    Some(format) => format,
+                    None => return runs.push(row.plain(None)),
+                }
+            }
             FileKind::Rows => {
+                if may_be_snapshot(&row.value) {
+                    return self.hold(row, runs);
+                }
                 self.end_readers(runs);
                 return runs.push(Run::Row(row, Arc::clone(&self.settings)));
             }
@@ -218,7 +241,35 @@ impl TraceReader {
         runs
     }
 
+    /// Keeps a row until the next one is there: of snapshots of a run, the longest stands for the others.
+    fn hold(&mut self, mut row: Row, runs: &mut Vec<Run>) {
+        if let Some(mut before) = self.held.take() {
+            let is_first = is_begun_by(&row.value, &before.value);
+            if is_first || is_begun_by(&before.value, &row.value) {
+                let (whole, part) = if is_first {
+                    (&mut row, &before)
+                } else {
+                    (&mut before, &row)
+                };
+                whole.copies += part.copies + 1;
+                whole.place.size += part.place.size;
+                self.held = Some(if is_first { row } else { before });
+                return;
+            }
+            self.held = Some(before);
+        }
+        self.end_readers(runs);
+        self.held = Some(row);
+    }
+
+    /// Appends the row that waits for the next one.
+    fn release(&mut self, runs: &mut Vec<Run>) {
+        let held = self.held.take();
+        runs.extend(held.map(|row| Run::Row(row, Arc::clone(&self.settings))));
+    }
+
     fn end_readers(&mut self, runs: &mut Vec<Run>) {
+        self.release(runs);
         for mut reader in mem::take(&mut self.readers) {
             reader.end(runs);
         }

@@ -70,6 +70,8 @@ pub struct Row {
     pub text: Option<String>,
     /// Where it is.
     pub place: Place,
+    /// How many earlier snapshots of it there are.
+    pub copies: u64,
 }
 
 impl Row {
@@ -122,6 +124,7 @@ impl Run {
             Self::Done(item) => vec![item],
             Self::Session(session, format, given) => vec![item_of(session.finish(), format, &given)],
             Self::Row(row, settings) => {
+                let copies = row.copies;
                 let mut runs = Vec::new();
                 let format = settings.format_of(&row.value);
                 match format.and_then(|format| Runs::of(format, &settings)) {
@@ -131,6 +134,7 @@ impl Run {
                     }
                     None => runs.push(row.plain(format)),
                 }
+                runs.iter_mut().for_each(|run| run.stand_for(copies));
                 runs.into_iter().flat_map(Self::build).collect()
             }
         }

@@ -24,7 +24,7 @@ pub mod said;
 
 use crate::{prelude::*, trace::TraceBuilder};
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
-use said::{Given, Said, first_in, messages_in, parsed, said_in, text_within};
+use said::{Given, Said, argument_in, first_in, messages_in, parsed, said_in, text_within};
 
 /// The end of a span that is around all others, or around others with its own end not known.
 const LATEST: i128 = 1 << 64;
@@ -180,9 +180,14 @@ fn tool_of(span: &Span) -> ToolSpan {
     ToolSpan {
         call: Call {
             id: string_of(id).cloned(),
-            ..Call::new(None, name, args.as_ref())
+            ..Call::new(
+                None,
+                name,
+                args.as_ref().and_then(argument_in).as_ref().or(args.as_ref()),
+            )
         },
         is_named: name.is_some(),
+        is_failure: content.is_none() && failed == Some(true),
         content: content
             .map(text_in)
             .or_else(|| (failed == Some(true)).then(failure)),

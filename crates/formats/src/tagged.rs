@@ -5,7 +5,7 @@ use knowledgepulse_json::{Value, parse_str};
 use crate::{
     parts::{Part, parts_of},
     values::{first_of, has_text, list_of},
-    written::{bare_calls_in, is_like_call, may_have_calls, read},
+    written::{bare_calls_in, calls_in, commands_in, is_like_call, may_have_calls, read},
 };
 
 /// The beginnings and ends of reasoning.
@@ -40,6 +40,10 @@ const RETURN: &str = "## Return of ";
 /// Where gpt-oss says whose words follow, and where these end.
 const MESSAGE: &str = "<|message|>";
 const ENDS: [&str; 5] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"];
+
+/// The roles of calls and results in messages of smolagents.
+pub const CALL_ROLE: &str = "tool-call";
+pub const RESULT_ROLE: &str = "tool-response";
 
 /// A text with so many tags that cannot be read goes on as plain text, because each of them is read up to the end of the text.
 const MOST_BROKEN: usize = 16;
@@ -84,9 +88,21 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
         "assistant" | "model" | "ai" => text.and_then(parts_of_model),
         "user" | "human" => text.and_then(|text| parts_of_results(text, &RESULTS[..3])),
         "tool" => text.and_then(|text| parts_of_results(text, &RESULTS).or_else(|| listed_results(text))),
+        CALL_ROLE => text.and_then(|text| calls_in(text.strip_prefix("Calling tools:")?)),
+        RESULT_ROLE => text.and_then(named_result),
         _ => None,
     };
     tagged.unwrap_or_else(|| parts_of(content))
+}
+
+/// Returns the result of a call that a text of smolagents names in its first line.
+fn named_result(text: &str) -> Option<Vec<Part>> {
+    let (id, body) = text.strip_prefix("Call id: ")?.split_once('\n')?;
+    Some(vec![Part::result(
+        Some(&id.trim().into()),
+        Some(&body.trim().into()),
+        None,
+    )])
 }
 
 /// Returns whether a part is a text that looks like a call in a style that is not known.
@@ -102,8 +118,8 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     if text.contains(MESSAGE) {
         return parts_of_channels(text);
     }
-    if let Some(calls) = bare_calls_in(text) {
-        return Some(calls);
+    if let Some(parts) = commands_in(text).or_else(|| bare_calls_in(text)) {
+        return Some(parts);
     }
     if !THOUGHTS.iter().flatten().any(|tag| text.contains(tag)) && !may_have_calls(text) {
         return None;

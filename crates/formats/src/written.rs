@@ -7,7 +7,10 @@ use regex::Regex;
 
 use crate::{
     parts::{Call, Part},
-    values::{elements_of, first_of, input_of, object_of, regex, str_of},
+    values::{
+        elements_of, first_of, has_list, has_text, input_of, joined_parts, list_at, object_of, regex, str_of,
+        text_at,
+    },
 };
 
 /// How calls begin and end in a text. Without an end, they reach to the end of the text.
@@ -70,6 +73,9 @@ const LONGEST_NAME: usize = 128;
 const NAMES: &[&str] = &["name", "tool_name"];
 const ARGUMENTS: &[&str] = &["input", "arguments", "args", "parameters"];
 const IDS: &[&str] = &["id", "tool_call_id"];
+
+/// What replies of Terminus have beside their commands.
+const THOUGHTS: &[&str] = &["state_analysis", "analysis", "explanation", "plan"];
 
 /// Returns whether a text has a line that looks like a call.
 pub fn is_like_call(text: &str) -> bool {
@@ -147,6 +153,56 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
         .iter()
         .all(is_call)
         .then(|| calls_of(&value))?
+}
+
+/// Returns what a reply of Terminus says: its analysis and its plan, and a call for each of its commands. `None` for another text.
+pub fn commands_in(text: &str) -> Option<Vec<Part>> {
+    if !text.contains("keystrokes") && !text.contains("\"commands\"") {
+        return None;
+    }
+    let (thoughts, commands) = match text.find('{').and_then(|at| literal(&text[at..])) {
+        Some((reply @ Value::Object(_), _)) if has_list(&reply, "commands") => {
+            let thoughts = THOUGHTS.iter().filter_map(|name| text_at(&reply, name)).collect();
+            let commands = list_at(&reply, "commands")
+                .iter()
+                .map(|command| object_of(Some(command)).clone());
+            (thoughts, commands.collect())
+        }
+        _ => commands_of_xml(text)?,
+    };
+    let is_command = |command: &Object| has_text(command, "keystrokes");
+    if !commands.iter().all(is_command) || (thoughts.is_empty() && commands.is_empty()) {
+        return None;
+    }
+    let thought = Some(joined_parts(thoughts)).filter(|thought| !thought.is_empty());
+    let thought = thought.map(|thought| Part::Thought(Some(thought)));
+    Some(
+        thought
+            .into_iter()
+            .chain(commands.into_iter().map(|command| named("terminal", command)))
+            .collect(),
+    )
+}
+
+/// Returns the thoughts and the commands of a reply of Terminus in XML.
+fn commands_of_xml(text: &str) -> Option<(Vec<Text>, Vec<Object>)> {
+    let inside = |name: &str| {
+        let (_, inner) = text.split_once(&format!("<{name}>"))?;
+        Some(inner.split_once(&format!("</{name}>"))?.0)
+    };
+    let mut rest = inside("commands")?;
+    let mut commands = Vec::new();
+    while let Some((_, after)) = rest.split_once("<keystrokes") {
+        let (keys, after) = after.split_once("</keystrokes>")?;
+        let (_, keys) = keys.split_once('>')?;
+        commands.push([("keystrokes".into(), keys.into())].into_iter().collect());
+        rest = after;
+    }
+    let thoughts = THOUGHTS
+        .iter()
+        .filter_map(|name| inside(name))
+        .map(|text| text.trim().into());
+    Some((thoughts.collect(), commands))
 }
 
 /// Reads one of the shapes of calls, with which a text begins.

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    conversations::{borrowed, is_reply, messages_of},
+    conversations::{borrowed, is_reply, is_state, messages_of},
     langchain,
     prelude::*,
     sharegpt,
@@ -40,6 +40,9 @@ pub static LANGCHAIN: Format = Format::new(
     Kind::Rows,
     &Chat(|value| {
         let of_state = fields_of(value, "values").get("messages");
+        if is_state(value) {
+            return true;
+        }
         let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
         langchain::is_message(value) || lists.any(|list| is_first(list, langchain::is_message))
     }),
@@ -78,7 +81,13 @@ impl Adapter for Chat {
             value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
             _ => messages_of(record),
         };
-        let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
+        let messages = messages.ok_or_else(|| {
+            Wrong::new(if is_state(value) {
+                "a LangGraph checkpoint without messages"
+            } else {
+                "it has no messages, and no items"
+            })
+        })?;
         let inner = ["body", "request", "response", "request_body", "response_body"];
         let inner = inner.map(|name| fields_of(record, name));
         let input = fields_of(fields_of(record, "input"), "inputBodyJson");

@@ -11,7 +11,7 @@ pub struct Database {
     pub tables: &'static [&'static str],
     /// Selects the names of the sessions, in their order.
     pub sessions: &'static str,
-    /// Selects the session of the name `?1` as JSON. `unzstd` decompresses.
+    /// Selects the session of the name `?1` as JSON. `unzstd` decompresses, `unmsgpack` makes JSON.
     pub session: &'static str,
 }
 
@@ -127,6 +127,17 @@ pub static DATABASES: &[Database] = &[
         session: "
             SELECT json_object('session_id', ?1, 'messages', json_group_array(json(message_data) ORDER BY id))
             FROM agent_messages WHERE session_id = ?1",
+    },
+    // Checkpoints of LangGraph. The last one of a thread has the whole state.
+    Database {
+        agent: "langchain",
+        mark: ("checkpoints", "checkpoint_ns"),
+        tables: &["checkpoints"],
+        sessions: "SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id ORDER BY min(checkpoint_id)",
+        session: "
+            SELECT json_object('values', json(CASE type WHEN 'msgpack' THEN unmsgpack(checkpoint) ELSE CAST(checkpoint AS TEXT) END) -> '$.channel_values',
+                'next', json('[]'), 'config', json_object('configurable', json_object('thread_id', thread_id)))
+            FROM checkpoints WHERE thread_id = ?1 AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1",
     },
     // Google ADK. A session's name is unique with its app and user.
     Database {

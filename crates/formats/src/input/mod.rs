@@ -4,6 +4,8 @@ mod aider;
 pub mod compression;
 #[cfg(not(target_family = "wasm"))]
 mod databases;
+#[cfg(not(target_family = "wasm"))]
+mod msgpack;
 #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
 mod parquet;
 #[cfg(not(target_family = "wasm"))]

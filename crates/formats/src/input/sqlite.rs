@@ -27,7 +27,7 @@ use thiserror::Error;
 use super::{
     Foreign, Lines,
     databases::{DATABASES, Database},
-    tables_not_read, unreadable,
+    msgpack, tables_not_read, unreadable,
 };
 use crate::DEFAULT_LIMIT;
 
@@ -165,7 +165,7 @@ impl Sessions {
         // Functions that a table of somebody names are not run.
         connection.pragma_update(None, "trusted_schema", false)?;
         let work = limit_work(&connection)?;
-        add_unzstd(&connection, limit)?;
+        add_functions(&connection, limit)?;
         let tables = tables(&connection)?;
         let mut names: Vec<(&Database, Value)> = Vec::new();
         let mut read = Vec::new();
@@ -333,12 +333,17 @@ fn column(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<Value>> {
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Adds the function `unzstd`, which returns the text of a compressed value of at most `limit` bytes.
-fn add_unzstd(connection: &Connection, limit: u64) -> rusqlite::Result<()> {
+/// Adds the functions `unzstd`, which returns the text of a compressed value of at most `limit` bytes, and `unmsgpack`, which returns a value
+/// in JSON.
+fn add_functions(connection: &Connection, limit: u64) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    let wrong = |error: &dyn std::fmt::Display| rusqlite::Error::UserFunctionError(error.to_string().into());
+    connection.create_scalar_function("unmsgpack", 1, flags, move |context| {
+        let bytes = context.get_raw(0).as_blob().map_err(|error| wrong(&error))?;
+        let value = msgpack::value_of(bytes).ok_or_else(|| wrong(&"it is no MessagePack"))?;
+        Ok(value.to_json())
+    })?;
     connection.create_scalar_function("unzstd", 1, flags, move |context| {
-        let wrong =
-            |error: &dyn std::fmt::Display| rusqlite::Error::UserFunctionError(error.to_string().into());
         let bytes = context.get_raw(0).as_blob().map_err(|error| wrong(&error))?;
         let decoder = ruzstd::decoding::StreamingDecoder::new(bytes).map_err(|error| wrong(&error))?;
         let mut text = String::new();

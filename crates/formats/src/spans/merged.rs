@@ -18,6 +18,8 @@ pub struct ToolSpan {
     pub is_named: bool,
     /// The content of the result.
     pub content: Option<Value>,
+    /// Whether the content is only the failure of the span: a message may have what the model was told of it.
+    pub is_failure: bool,
     /// Whether the call failed.
     pub failed: Option<bool>,
     /// How long the call took.
@@ -85,6 +87,8 @@ struct Node {
     is_spoken: bool,
     /// Whether a span of a tool has it.
     is_traced: bool,
+    /// Whether it is a result that a message may replace.
+    is_failure: bool,
     milliseconds: Option<f64>,
 }
 
@@ -201,6 +205,7 @@ impl Conversation {
         };
         let item = Item::new(What::Result(result), &Value::Null);
         let at = self.add_result_node(item, Some(call));
+        self.nodes[at].is_failure = span.is_failure;
         self.order.push(at);
     }
 
@@ -251,6 +256,18 @@ impl Conversation {
             What::Result(result) => {
                 let call = self.call_of(&result.id, list);
                 known = call.map_or(same, |call| self.nodes[call].other);
+                if let Some(node) = known.map(|at| &mut self.nodes[at])
+                    && std::mem::take(&mut node.is_failure)
+                {
+                    let failed = Some(true);
+                    node.item = Item::new(
+                        What::Result(Outcome {
+                            failed,
+                            ..result.clone()
+                        }),
+                        &Value::Null,
+                    );
+                }
                 known.unwrap_or_else(|| self.add_result_node(Rc::clone(item), call))
             }
             _ => known.unwrap_or_else(|| {
@@ -310,6 +327,7 @@ impl Conversation {
             other: None,
             is_spoken: false,
             is_traced: false,
+            is_failure: false,
             milliseconds: None,
         });
         self.nodes.len() - 1

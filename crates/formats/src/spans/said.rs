@@ -99,12 +99,17 @@ pub fn first_in<'a>(attributes: &'a Object, names: &str) -> Option<&'a Value> {
 }
 
 /// Returns the only argument that a function of Python was given, of a value with its `args` and `kwargs`, which may be JSON in a text.
-fn argument_in(value: &Value) -> Option<Value> {
+pub fn argument_in(value: &Value) -> Option<Value> {
     if value.as_str().is_some_and(|text| !text.contains("\"kwargs\"")) {
         return None;
     }
     let value = parsed(Some(value))?;
-    let fields = value.as_object().filter(|fields| fields.len() == 2)?;
+    // OpenInference has what smolagents does with them beside them.
+    let others = value
+        .as_object()?
+        .keys()
+        .filter(|name| *name != "sanitize_inputs_outputs");
+    let fields = value.as_object().filter(|_| others.count() == 2)?;
     match (fields.get("args")?, fields.get("kwargs")?) {
         (Value::Array(args), Value::Object(named)) if named.is_empty() && args.len() == 1 => {
             args.first().cloned()
