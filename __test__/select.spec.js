@@ -45,7 +45,7 @@ test('select tells what each chosen trace stands for', async () => {
   ]);
   expect(chosen.map(({ nearestBefore }) => nearestBefore)).toEqual([0, 0]);
   expect(coveredBefore).toBe(0);
-  expect(explanation).toMatch('the outcome of every trace is known');
+  expect(explanation).toMatch('every outcome is known');
 });
 
 test('select of unknown outcomes ranks the runs of each agent apart', async () => {
@@ -87,7 +87,7 @@ test('select names why a trace is not fit, and takes a trace without an outcome'
   const { chosen, left, explanation } = await select([unfit, unknown], { count: 20 });
   expect(chosen.map(({ index }) => index)).toEqual([1]);
   expect(left.map(({ unfit }) => unfit)).toEqual(['no-agent-step']);
-  expect(explanation).toMatch('the outcomes of 1 of 2 traces are not known: of these, runs that ended soon');
+  expect(explanation).toMatch('1 of 2 outcomes are not known: of these, runs that ended soon');
   expect(explanation).toMatch('1 of 2 are not fit to be shared: 1 without a step of the agent');
 });
 
@@ -132,7 +132,7 @@ test('select takes labels by id over what the traces say', async () => {
       .slice(0, 2)
       .sort(),
   ).toEqual([0, 1]);
-  expect(explanation).toMatch('the outcome of every trace is known');
+  expect(explanation).toMatch('every outcome is known');
 });
 
 test('select keeps places for failures of unsolved tasks', async () => {

@@ -99,6 +99,19 @@ test.each([
   expect((await found(options)).map(({ project }) => project)).toEqual(projects);
 });
 
+const isUsual = process.platform === 'linux';
+(isUsual ? test : test.skip)(
+  'sessions leaves out what the file ignore in the settings folder names',
+  async () => {
+    const ignore = path.join(home, '.config', 'kp-score', 'ignore');
+    fs.mkdirSync(path.dirname(ignore), { recursive: true });
+    fs.writeFileSync(ignore, '# of my employer\n/work/garden\nBAKERY\n');
+    const projects = (await found('')).map(({ project }) => project);
+    fs.rmSync(ignore);
+    expect(projects).toEqual(['Shop']);
+  },
+);
+
 test.each([
   ...['soon', 7, null, Symbol('now'), new Date(Number.NaN)].map((since) => [
     { since },

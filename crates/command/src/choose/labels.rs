@@ -58,7 +58,7 @@ impl Labels {
         found
     }
 
-    /// Says how many labels belong to no trace that was asked for, and names one; `None` if all have a trace.
+    /// Says how many labels belong to no session that was asked for, and names one; `None` if all have a trace.
     ///
     /// # Errors
     /// If no label belongs to a trace.
@@ -69,7 +69,7 @@ impl Labels {
         };
         let (count, all, file) = (unused.count(), self.labels.len(), &self.file);
         let first = Value::from(first.clone()).to_json();
-        let words = format!("{count} of {all} labels in {file} belong to no trace, such as {first}");
+        let words = format!("{count} of {all} labels in {file} belong to no session, such as {first}");
         if count == all {
             return Err(Failure::file(format!("--labels: {words}")));
         }

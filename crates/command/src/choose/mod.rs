@@ -55,7 +55,7 @@ const LIKE: f64 = 0.4;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The set")]
 pub(crate) struct ChoiceArgs {
-    /// How many traces: 20, or 5%
+    /// How many sessions: 20, or 5%
     #[arg(value_name = "N", value_parser = count, help_heading = None::<&str>)]
     pub count: Option<Count>,
 
@@ -469,7 +469,7 @@ impl Choosing<'_> {
     fn choose(&mut self, options: &SelectOptions, stop: &Stop) -> Result<Selection> {
         if let Some(labels) = &self.labels {
             let without = self.without_label;
-            let without = (without > 0).then(|| format!("{without} traces have no label"));
+            let without = (without > 0).then(|| format!("{without} sessions have no label"));
             let problems: Vec<_> = labels.unused()?.into_iter().chain(without).collect();
             if !problems.is_empty() {
                 self.messages

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Choose a set of traces to share: many tasks instead of near-copies of one
+/// Choose a set of sessions to share: many tasks instead of near-copies of one
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score select 20 ~/.claude/projects --out set.jsonl")]
 pub(crate) struct SelectArgs {
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         results,
     } = args;
     if choice.count.is_none() {
-        return Err(Failure::usage("select needs a number of traces: 20, or 5%"));
+        return Err(Failure::usage("select needs a number of sessions: 20, or 5%"));
     }
     let wanted = Wanted {
         format: results.format,

@@ -165,11 +165,9 @@ impl Selection {
     pub fn explanation(&self) -> String {
         let all = self.chosen.len() + self.left.len();
         let mut explanation = match self.unknown {
-            0 => "the outcome of every trace is known: successes count more".to_owned(),
+            0 => "every outcome is known: successes count more".to_owned(),
             unknown if unknown == all => format!("no outcome is known: {WITHOUT_OUTCOME}"),
-            unknown => format!(
-                "the outcomes of {unknown} of {all} traces are not known: of these, {WITHOUT_OUTCOME}"
-            ),
+            unknown => format!("{unknown} of {all} outcomes are not known: of these, {WITHOUT_OUTCOME}"),
         };
         let copies = self
             .chosen

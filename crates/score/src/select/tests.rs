@@ -296,13 +296,13 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
     assert_eq!(indices(&selection), [0, 1]);
     let explanation = selection.explanation();
     assert!(
-        explanation.contains("the outcomes of 1 of 3 traces are not known"),
+        explanation.contains("1 of 3 outcomes are not known"),
         "{explanation}"
     );
     let known = select(&mut candidates(&traces[..1]), &options(2), &|_| true).unwrap();
     assert_eq!(
         known.explanation(),
-        "the outcome of every trace is known: successes count more"
+        "every outcome is known: successes count more"
     );
 }
 
