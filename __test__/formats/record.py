@@ -1,7 +1,7 @@
 """python3 record.py FOLDER: writes what frameworks store of a run with a scripted model, as the folders in agents/ have it.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
-langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24.
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0.
 """
 
 import asyncio, json, os, sqlite3, sys
@@ -219,7 +219,83 @@ def langgraph():
     dump("langchain-checkpoints/checkpoints.db.sql", "graph.db")
 
 
+def strands():
+    from strands import Agent, tool
+    from strands.models import Model
+    from strands.session.file_session_manager import FileSessionManager
+
+    replies = iter([[("c0", CALLS[0])], ["Once more.", ("c1", CALLS[1])], [ANSWER]])
+
+    class Script(Model):
+        update_config = get_config = lambda self, **named: {}
+
+        async def structured_output(self, *rest, **named):
+            yield {}
+
+        async def stream(self, messages, *rest, **named):
+            reason = "end_turn"
+            yield {"messageStart": {"role": "assistant"}}
+            for block in next(replies):
+                start, delta = {}, {"text": block}
+                if not isinstance(block, str):
+                    start, reason = {"toolUse": {"name": "depth", "toolUseId": block[0]}}, "tool_use"
+                    delta = {"toolUse": {"input": json.dumps(block[1])}}
+                yield {"contentBlockStart": {"start": start}}
+                yield {"contentBlockDelta": {"delta": delta}}
+                yield {"contentBlockStop": {}}
+            yield {"messageStop": {"stopReason": reason}}
+
+    manager = FileSessionManager(session_id="river-1", storage_dir="strands")
+    Agent(model=Script(), tools=[tool(depth)], session_manager=manager, callback_handler=None)(TASK)
+    files = Path("strands/session_river-1/agents/agent_default/messages")
+    messages = [json.dumps(json.loads((files / f"message_{at}.json").read_text())) for at in range(6)]
+    write("strands/messages.jsonl", "\n".join(messages))
+
+
+async def agent_framework():
+    from agent_framework import AgentSession, Content, InMemoryHistoryProvider, Message
+
+    def call(at):
+        return Content.from_function_call(f"c{at}", "depth", arguments=json.dumps(CALLS[at]))
+
+    failed = Content.from_function_result("c0", result="Error: name a place", exception="name a place")
+    messages = [
+        Message("user", [Content.from_text(TASK)]),
+        Message("assistant", [Content.from_text_reasoning(text="Ask the gauge."), call(0)]),
+        Message("tool", [failed]),
+        Message("assistant", [Content.from_text("Once more."), call(1)]),
+        Message("tool", [Content.from_function_result("c1", result="2.1 m")]),
+        Message("assistant", [Content.from_text(ANSWER)]),
+    ]
+    session, provider = AgentSession(session_id="river-1"), InMemoryHistoryProvider()
+    await provider.save_messages("river-1", messages, state=session.state.setdefault(provider.source_id, {}))
+    write("openai-chat-agent-framework/session.json", json.dumps(session.to_dict()))
+    write("openai-chat-agent-framework/messages.jsonl", "\n".join(json.dumps(message.to_dict()) for message in messages))
+
+
+def data_sets():
+    from datasets import Dataset
+    from pyarrow import parquet
+
+    call = lambda at: {"type": "function", "function": {"name": "depth", "arguments": CALLS[at]}}
+    messages = [
+        {"role": "user", "content": TASK},
+        {"role": "assistant", "content": None, "tool_calls": [call(0)]},
+        {"role": "tool", "content": "Error: name a place"},
+        {"role": "assistant", "content": "Once more.", "tool_calls": [call(1)]},
+        {"role": "tool", "content": "2.1 m"},
+        {"role": "assistant", "content": ANSWER},
+    ]
+    (OUT / "openai-chat-parquet-json").mkdir(exist_ok=True)
+    table = Dataset.from_list([{"prompt": messages[:1], "completion": messages[1:]}])
+    table.to_parquet(OUT / "openai-chat-parquet-json/rows.parquet")
+    parquet.write_table(table.data.table, OUT / "zstd.parquet", compression="zstd")
+
+
 if __name__ == "__main__":
+    strands()
+    asyncio.run(agent_framework())
+    data_sets()
     langgraph()
     pydantic_ai()
     asyncio.run(openai_agents())

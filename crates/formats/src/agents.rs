@@ -32,6 +32,7 @@ mod platforms;
 mod pydantic_ai;
 mod qwen_code;
 mod smolagents;
+mod strands;
 mod swe_agent;
 mod tau2;
 mod zed;
@@ -143,6 +144,8 @@ agents! {
     GoogleAdk = google_adk::FORMAT,
     /// Steps of smolagents.
     Smolagents = smolagents::FORMAT,
+    /// Sessions of Strands Agents.
+    Strands = strands::FORMAT,
     /// Messages and states of AutoGen.
     Autogen = autogen::FORMAT,
     /// Results of tau2-bench.

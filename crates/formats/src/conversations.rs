@@ -87,6 +87,25 @@ fn side_of<'a>(record: &'a Object, name: &str, role: &str) -> Option<Messages<'a
     }
 }
 
+/// Returns the messages of a row that has a query and the calls that answer it, as xLAM's data set has them.
+fn query_of(record: &Object) -> Option<Messages<'_>> {
+    let query = record.get("query").filter(|query| query.as_text().is_some())?;
+    let calls = match record.get("answers")? {
+        Value::String(text) => parse_str(text).ok()?,
+        list => list.clone(),
+    };
+    let is_call = |call: &Value| has_text(call, "name") && call.get("arguments").is_some();
+    let calls = calls.as_array().filter(|calls| calls.iter().all(is_call))?;
+    let answer = object([
+        ("role", "assistant".into()),
+        ("tool_calls", calls.to_vec().into()),
+    ]);
+    Some(vec![
+        Cow::Owned(message_by("user", query.clone())),
+        Cow::Owned(answer),
+    ])
+}
+
 /// Returns the messages of a row for fine-tuning: a prompt and its completion, or the chosen one of two answers.
 fn pair_of(record: &Object) -> Option<Messages<'_>> {
     let answers = ["completion", "chosen"].into_iter();
@@ -111,13 +130,16 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let response = fields_of(record, if is_logged { "response_body" } else { "response" });
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
     let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
-    let asked = asked.into_iter().chain([body_of_log]);
+    // Sessions of Microsoft's Agent Framework have them by their provider.
+    let state = fields_of(record, "state").values().map(Some);
+    let of_session = state.filter(|_| record.contains("session_id"));
+    let asked = asked.into_iter().chain([body_of_log]).chain(of_session);
     let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
     let mut lists = MESSAGES.iter().filter_map(|name| list_in(record, name));
     if let Some(asked) = lists.next().or_else(|| asked.next()) {
         return Some([asked, reply_of(record), reply_of(response)].concat());
     }
-    if let Some(messages) = pair_of(record) {
+    if let Some(messages) = pair_of(record).or_else(|| query_of(record)) {
         return Some(messages);
     }
     let output = list_of(record.get("output"));

@@ -22,7 +22,7 @@ pub fn is_message(value: &Value) -> bool {
         return false;
     };
     if let Some(Value::String(_)) = fields.get("role") {
-        return ["content", "tool_calls", "parts", "function_call"]
+        return ["content", "tool_calls", "parts", "function_call", "contents"]
             .iter()
             .any(|name| fields.contains(name));
     }
@@ -109,7 +109,8 @@ fn add_of_role(say: &mut Events, message: &Object, role: &str) {
     say.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
     let parts = message.get("parts");
-    let own = message.get("content");
+    // Microsoft's Agent Framework has several.
+    let own = message.get("content").or_else(|| message.get("contents"));
     let is_in_parts = !list_of(parts).is_empty() || !is_given(own);
     let content = if is_in_parts { parts } else { own };
     add_as(say, message, role, content)

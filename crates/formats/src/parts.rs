@@ -182,7 +182,13 @@ const CALLS: &[&str] = &[
 ];
 
 /// Types of parts and items with reasoning.
-const REASONING: &[&str] = &["thinking", "redacted_thinking", "think", "reasoning"];
+const REASONING: &[&str] = &[
+    "thinking",
+    "redacted_thinking",
+    "think",
+    "reasoning",
+    "text_reasoning",
+];
 
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
@@ -191,7 +197,10 @@ pub fn is_call(kind: &str) -> bool {
 
 /// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
 fn is_result(kind: &str) -> bool {
-    kind.ends_with("tool_call_response") || kind.ends_with("tool_result") || kind.ends_with("_call_output")
+    kind == "function_result"
+        || kind.ends_with("tool_call_response")
+        || kind.ends_with("tool_result")
+        || kind.ends_with("_call_output")
 }
 
 /// Returns whether a value of this type is an item of a conversation.
@@ -436,8 +445,8 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
 pub fn failure_of(item: &impl Fields) -> Option<bool> {
     let says_so = || {
         let status = item.field("status").and_then(Value::as_str);
-        let is_failed =
-            matches!(status, Some("failed" | "error" | "incomplete")) || is_truthy(item.field("error"));
+        let is_failed = matches!(status, Some("failed" | "error" | "incomplete"))
+            || is_truthy(first_of(item, &["error", "exception"]));
         is_failed.then_some(true)
     };
     truth_of(item.field("is_error")).or_else(says_so)

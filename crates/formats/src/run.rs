@@ -300,16 +300,18 @@ fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
     all.contains(format!("{folder}{session}.jsonl").as_str())
 }
 
-/// Returns the folder and the number of a file that holds one event of OpenHands: `events/event-00001-ID.json` or `events/1.json`.
+/// Returns the folder and the number of a file that holds one event of OpenHands, `events/event-00001-ID.json` or `events/1.json`, or one
+/// message of Strands, `messages/message_1.json`.
 fn event_of(file: &str) -> Option<(&Path, u64)> {
     let path = Path::new(file);
     let folder = path.parent()?;
     let name = path.file_name()?.to_str()?.strip_suffix(".json")?;
-    let number = match name.strip_prefix("event-") {
-        Some(rest) => rest.split('-').next()?,
-        None => name,
+    let (number, of) = match (name.strip_prefix("event-"), name.strip_prefix("message_")) {
+        (Some(rest), _) => (rest.split('-').next()?, "events"),
+        (_, Some(number)) => (number, "messages"),
+        _ => (name, "events"),
     };
-    let is_event = folder.file_name()? == "events" && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_event = folder.file_name()? == of && number.bytes().all(|byte| byte.is_ascii_digit());
     is_event
         .then(|| number.parse().ok())
         .flatten()
@@ -410,6 +412,8 @@ mod tests {
             "b/events/0.json",
             "b/other/0.json",
             "b/events/page.json",
+            "c/messages/message_10.json",
+            "c/messages/message_9.json",
         ];
         let runs = runs(&files.map(str::to_owned));
         assert_eq!(
@@ -419,6 +423,7 @@ mod tests {
                 vec!["b/events/0.json", "b/events/1.json"],
                 vec!["b/other/0.json"],
                 vec!["b/events/page.json"],
+                vec!["c/messages/message_9.json", "c/messages/message_10.json"],
             ]
         );
     }

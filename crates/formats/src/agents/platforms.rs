@@ -57,7 +57,7 @@ pub static LANGSMITH: Format = format_of(
     "LangSmith",
     &Platform {
         name: "langsmith",
-        marks: &["run_type", "id", "inputs"],
+        marks: &["run_type", "id|run_id", "inputs"],
         types: &[],
         lists: &["runs"],
     },
@@ -156,7 +156,7 @@ pub static OPENAI_AGENTS: Format = format_of(
         lists: &["data"],
     },
 )
-.also("exported spans; its `SQLiteSession` is of `openai-chat`");
+.also("spans");
 
 /// Fields of `metadata.imported`, by the span around all others.
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];

@@ -243,7 +243,20 @@ fn line_of(row: &Row) -> String {
 /// Returns what `read` does; an error where the library panics, as on some broken tables.
 fn guarded<T>(read: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     let panicked = |_| Err(ParquetError::General("the table is broken".into()));
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(panicked)
+    catch_unwind(AssertUnwindSafe(read))
+        .unwrap_or_else(panicked)
+        .map_err(plain)
+}
+
+/// Returns the problem of columns whose compression is not read, with the way out.
+fn plain(error: ParquetError) -> ParquetError {
+    let text = error.to_string();
+    match text.split_once("Disabled feature at compile time: ") {
+        Some((_, name)) => too_much(&format!(
+            "is compressed with {name}, which is not read: write it with snappy, as to_parquet of pandas does"
+        )),
+        None => error,
+    }
 }
 
 #[cfg(test)]
@@ -255,6 +268,13 @@ mod tests {
     fn table() -> Vec<u8> {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats/agents");
         fs::read(folder.join("openai-chat-parquet/rows.parquet")).unwrap()
+    }
+
+    #[test]
+    fn lines_of_bytes_names_the_way_out_of_a_compression_that_is_not_read() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats/zstd.parquet");
+        let lines = lines_of_bytes(fs::read(path).unwrap()).unwrap();
+        assert!(lines.contains("write it with snappy"), "{lines}");
     }
 
     #[test]

@@ -1,0 +1,41 @@
+//! Strands Agents: the messages of a session's agent, a file each, `session_ID/agents/agent_NAME/messages/message_0.json`.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::new(
+    "strands",
+    "Strands Agents",
+    Kind::Sessions,
+    &Plain(recognises, decode),
+)
+.also("folders of `FileSessionManager`")
+.named(named);
+
+/// How the folder of a session begins.
+const SESSION: &str = "session_";
+
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let message = fields_of(record, "message");
+    number_of(record.get("message_id")).is_some() && has_list(message, "content") && has_text(message, "role")
+}
+
+fn named(path: &Path) -> Named {
+    let session = around(path, "agents").and_then(|(before, _)| before);
+    Named {
+        session: session.map(|folder| folder.strip_prefix(SESSION).unwrap_or(folder).into()),
+        parent: None,
+    }
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !recognises(record, None) {
+        return Ok(Decoded::Unknown);
+    }
+    say.begin_record(record.get("message_id"), record.get("created_at"));
+    say.add(What::Fact(Fact::Domain("default")));
+    // What a guardrail has put in its place.
+    let message = first_of(record, &["redact_message", "message"]);
+    let message = object_of(message);
+    add_by(say, message, message.get("content"));
+    Ok(Decoded::GoesOn)
+}
