@@ -11,7 +11,7 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use knowledgepulse_json::{self as json, Value, parse_str};
 use memchr::memrchr2;
 use regex::bytes::{Captures, Regex};
@@ -249,7 +249,10 @@ static KEYWORDS: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| 
     let of_rule = |(rule, each): (usize, &Rule)| vec![rule; each.keywords.len()];
     let rules = RULES.iter().enumerate().flat_map(of_rule).collect();
     let keywords = RULES.iter().flat_map(|rule| &rule.keywords);
-    Some((AhoCorasick::new(keywords).ok()?, rules))
+    let automaton = AhoCorasickBuilder::new()
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(keywords);
+    Some((automaton.ok()?, rules))
 });
 
 impl Identities {

@@ -12,7 +12,7 @@ use regex::bytes::Regex;
 
 use crate::{
     columns, commands, emails, encoded, keys, languages, names, numbers, pem, phrases, providers, random,
-    ranges::{Ranges, expression, merged, skip, skip_back},
+    ranges::{Ranges, expression, merged, runs, skip, skip_back},
     siblings, structures,
     text::{Text, is_white_space, is_word},
     values::{is_expression, is_keyword, is_placeholder},
@@ -46,7 +46,7 @@ pub(super) struct Kind {
     /// Whether it is applied with `strict`, and whether without.
     modes: (bool, bool),
     /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit, `6` for a number of so many, around
-    /// which alone it is searched.
+    /// which alone it is searched, `L` for letters of a key in a row, in which alone it is, and `*` for a word for a secret.
     needs: &'static [u8],
     finder: Finder,
     pattern: &'static str,
@@ -71,6 +71,9 @@ pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         .filter_map(Kind::of)
         .collect()
 });
+
+/// The least letters of the keys that are searched in runs of such letters.
+const LEAST_KEY_LETTERS: usize = 36;
 
 /// The functions of kinds.
 const FINDERS: &[(&str, Finder)] = &[
@@ -170,6 +173,9 @@ impl Kind {
         };
         if self.needs.contains(&b'6') {
             text.numbers().iter().cloned().for_each(find_in);
+        } else if self.needs.contains(&b'L') {
+            let of_key = |letter: u8| is_word(letter) || b"~.:+/=-".contains(&letter);
+            runs(letters, LEAST_KEY_LETTERS, of_key).for_each(find_in);
         } else {
             find_in(0..letters.len());
         }

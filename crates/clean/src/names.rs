@@ -11,6 +11,7 @@ use memchr::{memmem, memrchr2};
 use regex::bytes::Regex;
 
 use crate::{
+    languages,
     ranges::{Ranges, expression, find, skip, skip_back},
     text::{is_white_space, is_word},
     values::{
@@ -131,6 +132,16 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
 /// Returns whether a name is written as variables of the environment are.
 fn is_environment(name: &[u8]) -> bool {
     !name.iter().any(u8::is_ascii_lowercase) && name.iter().any(u8::is_ascii_uppercase)
+}
+
+/// Returns whether a text has a part of the name of a secret, or of a field that tells that the one beside it is one.
+pub(super) fn tells_secret(letters: &[u8]) -> bool {
+    static PARTS: LazyLock<Regex> = LazyLock::new(|| {
+        const OTHERS: &str = "pass|pw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
+            encrypt|conceal|kty|domain|httponly|samesite|expirationdate|hostonly|vault|api";
+        expression(&format!("(?i){OTHERS}|{}", languages::words()))
+    });
+    PARTS.is_match(letters)
 }
 
 /// Returns whether a name ends as those of secrets do, by its last letters. Most names do not, and are told at once.

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, find, skip},
+    ranges::{Ranges, expression, find, runs, skip},
     words::Words,
 };
 
@@ -19,10 +19,21 @@ const MOST_BETWEEN: usize = 12;
 
 /// Finds seed phrases.
 pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
+    /// Twelve words of three letters, and what stands between them.
+    const LEAST_LETTERS: usize = 47;
     let mut ranges = Ranges::new();
+    for run in runs(letters, LEAST_LETTERS, |letter| {
+        letter.is_ascii_alphabetic() || is_between(letter)
+    }) {
+        phrases_in(&letters[..run.end], run.start, &mut ranges);
+    }
+    ranges
+}
+
+/// Finds the seed phrases from a place on.
+fn phrases_in(letters: &[u8], mut end: usize, ranges: &mut Ranges) {
     // Words in a row that are as long as those of the list. Most rows of a text are short, and are not looked up.
     let mut row: Vec<Range<usize>> = Vec::new();
-    let mut end = 0;
     while let Some(mut start) = find(letters, end, |letter| letter.is_ascii_alphabetic()) {
         let between = end..start;
         // The letter of a line break in a JSON string.
@@ -32,14 +43,13 @@ pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
         let is_next =
             || between.len() <= MOST_BETWEEN && letters[between.clone()].iter().copied().all(is_between);
         if !is_word || !row.is_empty() && !is_next() {
-            take_phrases(letters, &mut row, &mut ranges);
+            take_phrases(letters, &mut row, ranges);
         }
         if is_word {
             row.push(start..end);
         }
     }
-    take_phrases(letters, &mut row, &mut ranges);
-    ranges
+    take_phrases(letters, &mut row, ranges);
 }
 
 /// Returns whether a letter can stand between the words of a list, and not of a program.

@@ -4,7 +4,7 @@ use std::{borrow::Cow, cell::OnceCell, ops::Range};
 
 use memchr::memmem;
 
-use crate::ranges::runs;
+use crate::{names, ranges::runs};
 
 /// The letter for white space beyond ASCII.
 pub(super) const WHITE_SPACE: u8 = 0x80;
@@ -25,6 +25,8 @@ pub(super) struct Text<'t> {
     has: [bool; 256],
     /// Where its numbers are, once a kind has asked.
     numbers: OnceCell<Vec<Range<usize>>>,
+    /// Whether it has a part of the name of a secret, once a kind has asked.
+    tells: OnceCell<bool>,
     /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
     changes: Vec<Vec<(Range<usize>, Range<usize>)>>,
 }
@@ -36,6 +38,7 @@ impl<'t> Text<'t> {
             units: Cow::Borrowed(units),
             has: letters_of(&letters),
             numbers: OnceCell::new(),
+            tells: OnceCell::new(),
             letters,
             changes: Vec::new(),
         }
@@ -63,10 +66,11 @@ impl<'t> Text<'t> {
         &self.units
     }
 
-    /// Returns whether all of these letters are in the text; `0` and `6` stand for any digit.
+    /// Returns whether all of these letters are in the text; `0`, `6` and `L` stand for any digit, `*` for a part of the name of a secret.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| match letter {
-            b'0' | b'6' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
+            b'0' | b'6' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
+            b'*' => *self.tells.get_or_init(|| names::tells_secret(&self.letters)),
             letter => self.has[usize::from(*letter)],
         })
     }
@@ -105,6 +109,7 @@ impl<'t> Text<'t> {
         // Anew: a kind that needs digits does not search a text whose digits are all replaced.
         self.has = letters_of(&letters);
         self.numbers = OnceCell::new();
+        self.tells = OnceCell::new();
         self.units = Cow::Owned(units);
         self.letters = letters;
         self.changes.push(change);
