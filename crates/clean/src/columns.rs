@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Longer lines are of no table.
-const MOST_LETTERS: usize = 2048;
+pub(super) const MOST_LETTERS: usize = 2048;
 
 /// Finds the values of columns and lines that are named like secrets.
 pub(super) fn values(letters: &[u8]) -> Ranges {
@@ -55,7 +55,7 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
 }
 
 /// Returns the line that a place stands in.
-fn line_at(letters: &[u8], at: usize) -> Range<usize> {
+pub(super) fn line_at(letters: &[u8], at: usize) -> Range<usize> {
     let least = at.saturating_sub(MOST_LETTERS);
     let start = memrchr(b'\n', &letters[least..at]).map_or(least, |before| least + before + 1);
     start..memchr(b'\n', &letters[at..]).map_or(letters.len(), |length| at + length)
@@ -155,10 +155,9 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Reads the wanted columns of the table that the line at a place heads.
-    pub(super) fn below(letters: &[u8], at: usize, is_wanted: fn(&[u8]) -> bool) -> Option<Self> {
-        let line = line_at(letters, at);
-        let sort = Cells::of(&letters[line.clone()]).filter(|_| line.len() <= MOST_LETTERS)?;
+    /// Reads the wanted columns of the table that a line heads.
+    pub(super) fn below(letters: &[u8], line: Range<usize>, is_wanted: fn(&[u8]) -> bool) -> Option<Self> {
+        let sort = Cells::of(&letters[line.clone()])?;
         let cells = sort.split(letters, line.clone());
         Self::at(letters, &line, &cells, sort, is_wanted)
     }

@@ -17,7 +17,7 @@ use memchr::memrchr2;
 use regex::bytes::{Captures, Regex};
 
 use crate::{
-    columns::Table,
+    columns::{self, Table, line_at},
     ranges::expression,
     review::{PEOPLE, plain},
     text::{LATIN, Text, letter},
@@ -637,17 +637,17 @@ impl Identities {
         let mut from = 0;
         while let Some(found) = LABEL.find_at(text.as_bytes(), from) {
             from = found.end();
-            if found.as_bytes().ends_with(b":") {
-                let line = text[from..].lines().next().unwrap_or_default();
-                let names = line
-                    .split([',', ';', '&'])
-                    .map(|name| name.trim_matches([' ', '\t', '*']));
+            let line = line_at(text.as_bytes(), from - 1);
+            if line.len() > columns::MOST_LETTERS {
+                from = line.end;
+            } else if found.as_bytes().ends_with(b":") {
+                let names = text[from..line.end].split([',', ';', '&']);
+                let names = names.map(|name| name.trim_matches([' ', '\t', '\r', '*']));
                 if own_name(found.as_bytes()).is_some_and(|own| PEOPLE.has(&own)) {
-                    names
-                        .filter(|name| name.contains(' ') && is_person(name))
-                        .for_each(|name| self.add_author(name, ""));
+                    let names = names.filter(|name| name.contains(' ') && is_person(name));
+                    names.for_each(|name| self.add_author(name, ""));
                 }
-            } else if let Some(table) = Table::below(text.as_bytes(), from - 1, is_of_people) {
+            } else if let Some(table) = Table::below(text.as_bytes(), line, is_of_people) {
                 from = table.end.max(from);
                 self.learn_table(text, &table);
             }

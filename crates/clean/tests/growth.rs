@@ -1,0 +1,148 @@
+//! The time of each cost grows with the text, and not faster: the work is doubled four times. Processor time is measured, which other
+//! programs do not take from us; a quadratic cost would grow 256 times.
+
+#![cfg(unix)]
+
+use std::hint::black_box;
+
+use knowledgepulse_clean::{CleanOptions, Cleaner, Identities, places_in_text};
+use knowledgepulse_json::Value;
+
+/// Sixteen times the work takes sixteen times the time; more by caches and by what a machine does besides.
+const MOST_GROWTH: f64 = 64.0;
+const DOUBLINGS: u32 = 4;
+/// Less work is lost in the noise.
+const LEAST_BYTES: usize = 2048;
+
+/// Returns the processor time of this thread in seconds.
+fn processor_time() -> f64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes the time that is passed, and nothing else.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time);
+    }
+    #[allow(clippy::cast_precision_loss)] // A test takes seconds.
+    let seconds = time.tv_sec as f64 + time.tv_nsec as f64 / 1e9;
+    seconds
+}
+
+/// Returns the time in which a text is cleaned.
+fn time_of(text: &str) -> f64 {
+    let start = processor_time();
+    clean(text);
+    processor_time() - start
+}
+
+/// Learns from a text, cleans it as a text of JSON, and looks for places to review.
+fn clean(text: &str) {
+    let value = Value::Array(vec![text.into()]);
+    let mut identities = Identities::default();
+    identities.learn_json(&value);
+    let options = CleanOptions {
+        identifiers: true,
+        strict: true,
+    };
+    let mut cleaner = Cleaner::new(options);
+    cleaner.set_identities(identities);
+    black_box(cleaner.clean_json(&value).unwrap());
+    black_box(places_in_text(text).count());
+}
+
+/// Checks that the time grows linearly with the units of a text, which a number can tell apart.
+fn expect_linear(name: &str, unit: impl Fn(usize) -> String) {
+    let text = |count: usize| (0..count).map(&unit).collect::<String>();
+    let least = LEAST_BYTES / unit(0).len() + 1;
+    let (short, long) = (text(least), text(least << DOUBLINGS));
+    // Compiles what is compiled once.
+    clean(&short);
+    let before = (0..3).map(|_| time_of(&short)).fold(f64::INFINITY, f64::min);
+    let growth = || time_of(&long) / before;
+    assert!(
+        (0..3).any(|_| growth() < MOST_GROWTH),
+        "{name}: {} times",
+        growth()
+    );
+}
+
+#[test]
+fn time_grows_linearly_with_the_findings_of_a_text() {
+    expect_linear("addresses", |at| format!("bob{at}@x{at}.example, "));
+    expect_linear("passwords", |at| format!("password=hunter{at}x\n"));
+    expect_linear("one address", |_| "bob@x.example ".into());
+    expect_linear("names", |at| {
+        format!("Author: Ann{at} Lind{at} <ann{at}@x.example>\n")
+    });
+    expect_linear("homes", |at| format!("/home/zorb{at}x/a "));
+}
+
+#[test]
+fn time_grows_linearly_with_repeated_beginnings() {
+    for unit in [
+        "@",
+        "a@",
+        "=",
+        "password ",
+        "password:",
+        "pw \"",
+        "{",
+        "{\"name\":",
+        "<a ",
+        "%40",
+        "\\u0040",
+        "&#64;",
+        "\\",
+        "\"",
+        "-----BEGIN ",
+        "sk-",
+        "ghp_-",
+        "eyJ",
+        "QUJD",
+        "00",
+        "1 ",
+        "curl -u ",
+        "echo x | ",
+        "customer: ",
+        "customer|",
+        "name,",
+        "| name |\n",
+        "Dear ",
+        "abandon ",
+        "Bearer ",
+        "https://",
+        "://a:",
+        "Cookie: ",
+        "Authorization: ",
+        "kind: Secret\ndata:\n",
+        "key\n",
+        "token\nx\n",
+        "password\t",
+        "a\n+",
+        "\u{200b}",
+        "secret 0 ",
+        "'a','-",
+    ] {
+        expect_linear(unit, |_| unit.to_owned());
+    }
+}
+
+#[test]
+fn time_grows_linearly_with_tables_and_with_fields() {
+    expect_linear("rows", |at| format!("| Ann Lind | hunter{at}x |\n"));
+    expect_linear("tables", |at| {
+        format!("| name | password |\n|---|---|\n| Ann Lind | hunter{at}x |\n\n")
+    });
+    expect_linear("columns", |_| "name | customer | password | ".into());
+    expect_linear("fields", |at| {
+        format!("\"name\": \"a{at}\", \"value\": \"b{at}\", ")
+    });
+    expect_linear("objects", |at| {
+        format!("{{\"name\": \"API_KEY\", \"value\": \"hunter{at}x\"}}, ")
+    });
+    expect_linear("lines of YAML", |at| {
+        format!("- name: DB_PASSWORD\n  value: hunter{at}x\n")
+    });
+}
