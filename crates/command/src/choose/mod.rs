@@ -77,6 +77,19 @@ pub(crate) struct ChoiceArgs {
     pub novelty: Method,
 }
 
+impl ChoiceArgs {
+    /// Returns the choice of so many by words alone.
+    pub(crate) fn of(count: Count) -> Self {
+        Self {
+            count: Some(count),
+            labels: None,
+            known: None,
+            failures: None,
+            novelty: Method::Lexical,
+        }
+    }
+}
+
 /// A set that was chosen.
 pub(crate) struct Set {
     pub selection: Selection,

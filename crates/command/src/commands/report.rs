@@ -1,7 +1,6 @@
 //! `kp-score report`: a page to look at sessions and to decide which to share.
 
 use clap::Args;
-use knowledgepulse_index::method::Method;
 use knowledgepulse_score::select::Count;
 
 use super::{clean::CleaningArgs, sessions::next_command};
@@ -63,11 +62,9 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
         cleaning,
     } = args;
     let choice = ChoiceArgs {
-        count: Some(Count::Number(PROPOSED)),
         labels: page.labels.clone(),
         known: page.known.clone(),
-        failures: None,
-        novelty: Method::Lexical,
+        ..ChoiceArgs::of(Count::Number(PROPOSED))
     };
     let cleaner = cleaning.open()?;
     let read = [&page.labels, &page.known];
