@@ -10,8 +10,12 @@ use crate::{
     langchain,
     parts::{Part, beside, failure_of, is_call, is_item, parts_in, parts_of},
     sharegpt, tagged,
+    trace::UNKNOWN_CALL,
     values::{Fields, first_of, id_of, is_given, list_of, object_of, str_of},
 };
+
+/// Counts messages of roles that are not known.
+pub const UNKNOWN_ROLE: &str = "role that is not known";
 
 /// Where messages of tools name the call.
 const RESULT_IDS: &[&str] = &["tool_call_id", "toolCallId"];
@@ -76,22 +80,21 @@ pub fn add_message(say: &mut Events, value: &Value) -> Result<(), Wrong> {
 }
 
 /// Adds the next message of a conversation, whichever kind it is of. The turn of a user that follows a call without an id, which the model
-/// has written as text, is the result of that call.
-///
-/// # Errors
-/// If it is no message.
-pub fn add_next(say: &mut Events, value: &Value) -> Result<(), Wrong> {
+/// has written as text, is the result of that call. What is no message is counted.
+pub fn add_next(say: &mut Events, value: &Value) {
     let by_user = || match (str_of(value.get("role")), str_of(value.get("from"))) {
         (Some("user"), _) => value.get("content"),
         (None, Some("human" | "user")) => value.get("value"),
         _ => None,
     };
     match by_user().filter(|_| say.awaits_result()) {
-        Some(content) => {
-            add_said(say, "tool", Some(content));
-            Ok(())
+        Some(content) => add_said(say, "tool", Some(content)),
+        None if add_message(say, value).is_err() => {
+            say.leave_out("message that is no object");
+            let text = value.as_text().cloned().into_iter();
+            text.for_each(|text| say.say(TextKind::Event, text));
         }
-        None => add_message(say, value),
+        None => {}
     }
 }
 
@@ -132,7 +135,7 @@ pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<
         "assistant" | "model" | "ai" | tagged::CALL_ROLE => {
             let [before, after] = beside(record);
             for _ in parts.iter().filter(|part| tagged::is_unread_call(part)) {
-                say.leave_out("text like a call of an unknown style");
+                say.leave_out(UNKNOWN_CALL);
             }
             say.say_parts(TextKind::Message, before.into_iter().chain(parts).chain(after));
         }
@@ -143,7 +146,7 @@ pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<
 /// Adds a message of an unknown role as what its shape says: a result if it names a call, the agent's if it has calls, else an
 /// observation.
 fn add_by_shape(say: &mut Events, record: &impl Fields, parts: Vec<Part>) {
-    say.leave_out("role that is not known");
+    say.leave_out(UNKNOWN_ROLE);
     if first_of(record, RESULT_IDS).is_some() {
         return say.say_parts(TextKind::Event, results_in(record, parts));
     }

@@ -8,7 +8,9 @@ pub use crate::{
     Wrong,
     agent::{Adapter, Decoded, Format, Inner, Kind, Plain},
     event::{Agent, Event, Events, Fact, Origin, Outcome, PARENT, Parent, Span, TextKind, Undo, What},
-    messages::{add_as, add_by, add_message, add_next, add_parts, add_said, is_message, message_by},
+    messages::{
+        UNKNOWN_ROLE, add_as, add_by, add_message, add_next, add_parts, add_said, is_message, message_by,
+    },
     named::{Named, around, by_folders},
     parts::{Call, Part, parts_in, parts_of},
     places::{Folder, Root},

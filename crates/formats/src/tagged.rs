@@ -121,7 +121,8 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     if let Some(parts) = commands_in(text).or_else(|| bare_calls_in(text)) {
         return Some(parts);
     }
-    if !THOUGHTS.iter().flatten().any(|tag| text.contains(tag)) && !may_have_calls(text) {
+    let ends_with_list = text.trim_end().ends_with(")]") && text.contains("\n[");
+    if !ends_with_list && !THOUGHTS.iter().flatten().any(|tag| text.contains(tag)) && !may_have_calls(text) {
         return None;
     }
     let thought = |body: &str| Part::Thought(Some(body.trim().into()));
@@ -144,9 +145,11 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         }
     });
     parts.list.splice(0..0, first);
-    // What follows reasoning may be a list of calls and nothing else.
-    if let Some(calls) = bare_calls_in(&parts.plain) {
-        parts.plain.clear();
+    // The text ends with a list of calls, perhaps.
+    let at = parts.plain.rfind("\n[").unwrap_or_default();
+    if let Some(calls) = bare_calls_in(&parts.plain[at..]) {
+        parts.plain.truncate(at);
+        parts.flush();
         parts.list.extend(calls);
     }
     parts.finish()
@@ -305,6 +308,8 @@ mod tests {
             ),
             ("<tool_call>ls</tool_call>", Some(vec![no_args()])),
             ("Write <tool_call>ls</tool_call> to call it.", None),
+            ("a < b\n[ls()]", Some(vec![text(), no_args()])),
+            ("a < b\n[see (x)]", None),
             ("<tool_call>{\"name\":\"ls\"", None),
             ("a < b", None),
         ] {

@@ -16,8 +16,8 @@ use crate::{
     parts::Call,
     pictures,
     values::{
-        NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, numeric_of, regex, str_of, truth_of,
-        with_end,
+        NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex, str_of,
+        truth_of, with_end,
     },
 };
 
@@ -171,9 +171,23 @@ impl Calls {
 /// The field of `metadata.imported` with the events that may take turns back and that no adapter knows: these turns are still there.
 const UNKNOWN_UNDO: &str = "unknown_undo";
 
-/// Returns what a reader of a converted trace must know: that an event may take turns back which are still in it.
+/// Counts texts that look like calls and are not read as such.
+pub const UNKNOWN_CALL: &str = "text like a call of an unknown style";
+
+/// Returns what a reader of a converted trace must know: that an event may take turns back which are still in it, or that texts look like
+/// calls.
 #[must_use]
 pub fn warning_of(trace: &Value) -> Option<Text> {
+    let texts = number_of(trace.at(&["metadata", "imported", "left_out", UNKNOWN_CALL]));
+    if let Some(times) = texts {
+        let [texts, look] = if times == 1.0 {
+            ["text", "looks"]
+        } else {
+            ["texts", "look"]
+        };
+        let of_calls = if times == 1.0 { "a call" } else { "calls" };
+        return Some(format!("{times} {texts} {look} like {of_calls} in a style that is not known").into());
+    }
     let events = trace.at(&["metadata", "imported", UNKNOWN_UNDO])?.as_array()?;
     let names = events.iter().filter_map(Value::as_text).cloned();
     let names = joined(names, ", ");
@@ -746,6 +760,7 @@ mod tests {
             ("record ThreadRolledBack", true),
             ("item checkpoint-revert", true),
             ("event session.idle", false),
+            (UNKNOWN_CALL, true),
             ("message that was taken back", false),
         ] {
             let mut builder = TraceBuilder::default();

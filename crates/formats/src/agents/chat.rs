@@ -97,9 +97,7 @@ impl Adapter for Chat {
         }
         let of_run = fields_of(fields_of(record, "config"), "configurable");
         say.name("thread_id", of_run.get("thread_id"));
-        for (at, message) in messages.iter().enumerate() {
-            add_next(say, message).map_err(|wrong| wrong.within(format!("messages[{at}]")))?;
-        }
+        messages.iter().for_each(|message| add_next(say, message));
         say.without_null_arguments();
         Ok(Decoded::Whole)
     }

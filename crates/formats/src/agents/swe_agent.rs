@@ -118,7 +118,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         Shape::Turns if !turns.is_empty() => messages_of_turns(record, turns)?,
         Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
     };
-    add_history(say, &messages)?;
+    add_history(say, &messages);
     Ok(Decoded::Whole)
 }
 
@@ -178,11 +178,11 @@ fn messages_of_turns(record: &Value, turns: &[Value]) -> Result<Vec<Value>, Wron
 }
 
 /// Adds the messages of a run. Where all are a demonstration, that is the run.
-fn add_history(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
+fn add_history(say: &mut Events, messages: &[Value]) {
     let is_own = |message: &Value| !has_word(message, "role", "system") && !is_demonstration(message);
     let is_run = messages.iter().any(is_own);
     let mut is_waiting = false;
-    for (at, message) in messages.iter().enumerate() {
+    for message in messages {
         let content = message.get("content");
         match str_of(message.get("role")) {
             _ if is_run && is_demonstration(message) => say.leave_out("demonstration"),
@@ -200,10 +200,12 @@ fn add_history(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
             }
             Some("tool") => say.say_content(TextKind::Event, content),
             Some("user") => say.say_content(TextKind::User, content),
-            _ => return Err(Wrong::new(format!("history[{at}] has a role that is not known"))),
+            _ => {
+                say.leave_out(UNKNOWN_ROLE);
+                say.say_content(TextKind::Event, content);
+            }
         }
     }
-    Ok(())
 }
 
 /// Adds the call of a command, unless it is blank. Returns whether there is one.
