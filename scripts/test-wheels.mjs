@@ -12,7 +12,7 @@ import { runSuites, transcripts } from './suites.mjs';
 import { buildWheels } from './wheels.mjs';
 
 /** What `npx kp-score` and `uvx kp-score` may weigh, in bytes: the program, beside which there are a few texts. */
-const BUDGET = 7.8e6;
+const BUDGET = 8.8e6;
 
 await runScript(async () => {
   await setup();

@@ -28,16 +28,16 @@ pub(crate) struct Listed {
     pub files: Vec<String>,
 }
 
-/// Remembers the chosen sessions, which were read from `sources`. Returns whether that succeeds.
-pub(crate) fn remember(set: &Set, sources: &[String]) -> bool {
+/// Remembers the sessions of a list, by their places in the set, which was read from `sources`. Returns whether that succeeds.
+pub(crate) fn remember(set: &Set, listed: &[usize], sources: &[String]) -> bool {
     let absolute =
         |file: &String| path::absolute(file).map_or_else(|_| file.clone(), |path| path.display().to_string());
     let runs = runs(sources).into_iter().filter(|run| run[0] != STDIN);
     let runs: HashMap<String, Vec<String>> = runs
         .map(|run| (run[0].clone(), run.iter().map(absolute).collect()))
         .collect();
-    let sessions = set.selection.chosen.iter().map(|chosen| {
-        let scored = &set.scored[chosen.index];
+    let sessions = listed.iter().map(|&index| {
+        let scored = &set.scored[index];
         let files = runs.get(&scored.place.source).into_iter().flatten();
         json_object! { "id": scored.about.id.clone().unwrap_or_default(), "files": list(files.map(String::as_str)) }
     });

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use knowledgepulse_index::method::Method;
 use knowledgepulse_json::Text;
-use knowledgepulse_score::select::{COPY, Chosen, Count};
+use knowledgepulse_score::select::{COPY, Chosen, Count, Unfit};
 
 use super::{
     score::BEST,
@@ -78,23 +78,47 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
     let beside = (Beside::without_copies(false)?, Vec::new());
     let set = choose(&inputs, &choice, beside, host, messages, stop)?;
     add_chosen(&set, &mut results, folded(&set))?;
+    let is_table = args.format.is_none_or(|format| format == Format::Table);
+    let others = others(&set, args.all, is_table);
+    for (index, why) in &others {
+        results.add(&set.scored[*index], &set.text(*index)?, None, (*why).to_owned())?;
+    }
     let exit = finish(&set, results, None, stop)?;
-    let chosen = set.selection.chosen.len();
-    if chosen > 0 && exit != Exit::Interrupted {
-        let next = if remember(&set, &inputs.sources) {
-            let numbers: Vec<_> = (1..=chosen.min(3)).map(|number| number.to_string()).collect();
-            format!("kp-score show 1, or kp-score share --pick {}", numbers.join(","))
-        } else {
+    let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);
+    let listed: Vec<_> = chosen.chain(others.iter().map(|(index, _)| *index)).collect();
+    if !listed.is_empty() && exit != Exit::Interrupted {
+        let numbers: Vec<_> = (1..=set.selection.chosen.len().min(3))
+            .map(|number| number.to_string())
+            .collect();
+        let next = if !remember(&set, &listed, &inputs.sources) {
             let paths = input.paths.iter().map(|path| quoted(path));
             let words: Vec<_> = ["kp-score share 20".to_owned()]
                 .into_iter()
                 .chain(paths)
                 .collect();
-            words.join(" ")
+            format!("{} -o shared", words.join(" "))
+        } else if numbers.is_empty() {
+            "kp-score show 1".to_owned()
+        } else {
+            format!(
+                "kp-score show 1, or kp-score share --pick {} -o shared",
+                numbers.join(",")
+            )
         };
-        messages.note(format!("next: {next} -o shared"));
+        messages.note(format!("next: {next}"));
     }
     Ok(exit)
+}
+
+/// Returns the sessions that are listed after the chosen ones, and what is told of them: those that are not fit to be shared, and with `all`
+/// those that are like others, and sub-agents, which in a table stand in the rows of their sessions.
+fn others(set: &Set, all: bool, is_table: bool) -> Vec<(usize, &'static str)> {
+    let left = set.selection.left.iter().filter_map(|left| match left.unfit {
+        Some(Unfit::SubAgent) => (all && !is_table).then_some((left.index, "")),
+        Some(unfit) => Some((left.index, unfit.words())),
+        None => all.then_some((left.index, "alike")),
+    });
+    left.collect()
 }
 
 /// Returns what says of a chosen session which others are folded into its row.
