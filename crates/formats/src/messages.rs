@@ -79,15 +79,20 @@ pub fn add_message(say: &mut Events, value: &Value) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Adds the next message of a conversation, whichever kind it is of. The turn of a user that follows a call without an id, which the model
-/// has written as text, is the result of that call. What is no message is counted.
-pub fn add_next(say: &mut Events, value: &Value) {
+/// Adds the next message of a conversation, whichever kind it is of. The turn of a user that follows a call that the model has written as
+/// text is the result of that call. What is no message is counted.
+pub fn add_next(say: &mut Events, before: Option<&Value>, value: &Value) {
+    let has_calls = |before: &Value| {
+        let is_turn = str_of(before.get("from")).is_some_and(|from| from.contains("call"));
+        is_turn || first_of(before, &["tool_calls", "function_call"]).is_some()
+    };
+    let awaits_result = before.is_some_and(|before| !has_calls(before)) && say.awaits_result();
     let by_user = || match (str_of(value.get("role")), str_of(value.get("from"))) {
         (Some("user"), _) => value.get("content"),
         (None, Some("human" | "user")) => value.get("value"),
         _ => None,
     };
-    match by_user().filter(|_| say.awaits_result()) {
+    match by_user().filter(|_| awaits_result) {
         Some(content) => add_said(say, "tool", Some(content)),
         None if add_message(say, value).is_err() => {
             say.leave_out("message that is no object");

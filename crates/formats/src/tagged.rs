@@ -45,6 +45,18 @@ const ENDS: [&str; 5] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|ch
 pub const CALL_ROLE: &str = "tool-call";
 pub const RESULT_ROLE: &str = "tool-response";
 
+/// What models write last, which templates leave in their texts.
+const ENDS_OF_TURN: [&str; 8] = [
+    "</s>",
+    "<|eot|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<｜end▁of▁sentence｜>",
+    "[e~[",
+];
+
 /// A text with so many tags that cannot be read goes on as plain text, because each of them is read up to the end of the text.
 const MOST_BROKEN: usize = 16;
 
@@ -118,6 +130,11 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     if text.contains(MESSAGE) {
         return parts_of_channels(text);
     }
+    let text = text.trim_end();
+    let text = ENDS_OF_TURN
+        .iter()
+        .find_map(|end| text.strip_suffix(end))
+        .unwrap_or(text);
     if let Some(parts) = commands_in(text).or_else(|| bare_calls_in(text)) {
         return Some(parts);
     }
@@ -310,6 +327,11 @@ mod tests {
             ("Write <tool_call>ls</tool_call> to call it.", None),
             ("a < b\n[ls()]", Some(vec![text(), no_args()])),
             ("a < b\n[see (x)]", None),
+            ("[ls()]<|eot|>", Some(vec![no_args()])),
+            (
+                "<tool_call>ls</tool_call><｜end▁of▁sentence｜>",
+                Some(vec![no_args()]),
+            ),
             ("<tool_call>{\"name\":\"ls\"", None),
             ("a < b", None),
         ] {

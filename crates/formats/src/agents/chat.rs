@@ -97,7 +97,10 @@ impl Adapter for Chat {
         }
         let of_run = fields_of(fields_of(record, "config"), "configurable");
         say.name("thread_id", of_run.get("thread_id"));
-        messages.iter().for_each(|message| add_next(say, message));
+        let mut before = None;
+        for message in &messages {
+            add_next(say, before.replace(&**message), message);
+        }
         say.without_null_arguments();
         Ok(Decoded::Whole)
     }
