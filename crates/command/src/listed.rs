@@ -24,33 +24,39 @@ const FILE: &str = "listed.json";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub id: String,
-    /// The files of its run; none if it came from standard input.
+    /// The files of its run.
     pub files: Vec<String>,
 }
 
-/// Remembers the sessions of a list, by their places in the set, which was read from `sources`. Returns whether that succeeds.
+/// Remembers the sessions of a list, by their places in the set, which was read from `sources`, or forgets the list before. Returns whether
+/// they can be found again.
 pub(crate) fn remember(set: &Set, listed: &[usize], sources: &[String]) -> bool {
-    let absolute =
-        |file: &String| path::absolute(file).map_or_else(|_| file.clone(), |path| path.display().to_string());
+    let absolute = |file: &String| Some(path::absolute(file).ok()?.to_str()?.to_owned());
     let runs = runs(sources).into_iter().filter(|run| run[0] != STDIN);
-    let runs: HashMap<String, Vec<String>> = runs
-        .map(|run| (run[0].clone(), run.iter().map(absolute).collect()))
-        .collect();
+    let files_of = |run: Vec<String>| (run[0].clone(), run.iter().filter_map(absolute).collect());
+    let runs: HashMap<String, Vec<String>> = runs.map(files_of).collect();
     let sessions = listed.iter().map(|&index| {
         let scored = &set.scored[index];
-        let files = runs.get(&scored.place.source).into_iter().flatten();
-        json_object! { "id": scored.about.id.clone().unwrap_or_default(), "files": list(files.map(String::as_str)) }
+        let files = runs.get(&scored.place.source)?.iter();
+        Some(json_object! { "id": scored.about.id.clone()?, "files": list(files.map(String::as_str)) })
     });
-    let text = list(sessions).to_json();
-    let write = || -> Option<()> {
-        let file = settings_file(FILE)?;
-        fs::create_dir_all(file.parent()?).ok()?;
-        let mut file = OutputFile::open(file.to_str()?).ok()?;
-        file.write(text.as_bytes()).ok()?;
-        file.finish().ok()?;
-        file.publish().ok()
+    let Some(file) = settings_file(FILE) else {
+        return false;
     };
-    write().is_some()
+    let write = || -> Option<()> {
+        let text = list(sessions.collect::<Option<Vec<_>>>()?).to_json();
+        fs::create_dir_all(file.parent()?).ok()?;
+        let mut output = OutputFile::open(file.to_str()?).ok()?;
+        output.write(text.as_bytes()).ok()?;
+        output.finish().ok()?;
+        output.publish().ok()
+    };
+    let is_written = write().is_some();
+    if !is_written {
+        // Its numbers would name other sessions.
+        drop(fs::remove_file(&file));
+    }
+    is_written
 }
 
 /// Returns the files of sessions, each once.
@@ -82,12 +88,7 @@ pub(crate) fn listed(numbers: &[usize]) -> Result<Vec<Listed>> {
             0 => "there is no list: kp-score makes one".to_owned(),
             count => format!("there is no session {number}: the last list has {count}"),
         };
-        let found = found.ok_or_else(|| Failure::usage(problem))?;
-        if found.files.is_empty() || found.id.is_empty() {
-            let problem = format!("session {number} has no file or no id, by which it could be found again");
-            return Err(Failure::usage(problem));
-        }
-        Ok(found)
+        found.ok_or_else(|| Failure::usage(problem))
     };
     numbers.iter().map(at).collect()
 }

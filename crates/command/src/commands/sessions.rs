@@ -7,7 +7,6 @@ use std::{
 };
 
 use clap::Args;
-use knowledgepulse_index::method::Method;
 use knowledgepulse_json::Text;
 use knowledgepulse_score::select::{COPY, Chosen, Count, Unfit};
 
@@ -60,13 +59,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
         ..InputArgs::default()
     };
     let inputs = input.open(&[], &[], messages)?;
-    let choice = ChoiceArgs {
-        count: Some(Count::Percent(100.0)),
-        labels: None,
-        known: None,
-        failures: None,
-        novelty: Method::Lexical,
-    };
+    let choice = ChoiceArgs::of(Count::Percent(100.0));
     let wanted = Wanted {
         format: args.format,
         explains: false,
@@ -86,11 +79,12 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
     let exit = finish(&set, results, None, stop)?;
     let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);
     let listed: Vec<_> = chosen.chain(others.iter().map(|(index, _)| *index)).collect();
+    let is_remembered = remember(&set, &listed, &inputs.sources);
     if !listed.is_empty() && exit != Exit::Interrupted {
         let numbers: Vec<_> = (1..=set.selection.chosen.len().min(3))
             .map(|number| number.to_string())
             .collect();
-        let next = if !remember(&set, &listed, &inputs.sources) {
+        let next = if !is_remembered {
             let paths = input.paths.iter().map(|path| quoted(path));
             let words: Vec<_> = ["kp-score share 20".to_owned()]
                 .into_iter()
