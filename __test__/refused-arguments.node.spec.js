@@ -270,7 +270,7 @@ throws('readTraces', OPTION, 'options', (options) => readTraces('', options), [
 throws('traceFromMessages', INPUT, 'messages', kp.traceFromMessages, [
   [undefined, ' must be an array, got undefined'],
   [[], ' make no trace: '],
-  [[{ role: 'ghost', content: 'b' }], ' make no trace: '],
+  [[{ role: 'ghost', content: '' }], ' make no trace: '],
   [[1n], ' has no JSON: '],
 ]);
 

@@ -31,7 +31,7 @@ pub static OPENAI_CHAT: Format = Format::new(
         value => is_first(Some(value), is_message),
     }),
 )
-    .also("OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK; rows of data sets, and their verdicts; exports of Helicone, sessions of Microsoft's Agent Framework and the OpenAI Agents SDK");
+    .also("OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK; rows of data sets; exports of Helicone, sessions of Microsoft's Agent Framework and the OpenAI Agents SDK");
 
 /// Messages of LangChain and states of LangGraph.
 pub static LANGCHAIN: Format = Format::new(

@@ -6,7 +6,7 @@ use knowledgepulse_json::trim;
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::new("otel", "OpenTelemetry", Kind::Spans, &Plain(recognises, decode))
-    .also("spans and logs in OTLP JSON, with attributes of GenAI, OpenInference, Traceloop, Strands or the AI SDK")
+    .also("spans and logs in OTLP JSON of GenAI, OpenInference, Traceloop, Strands or the AI SDK")
     .without("binary OTLP");
 
 fn recognises(record: &Value, _path: Option<&Path>) -> bool {
