@@ -80,11 +80,10 @@ function runCommand(project, name) {
     metadata: { success: true },
   };
   writeFileSync(path.join(project, 'traces.json'), JSON.stringify([trace]));
-  const args = ['score', 'traces.json', '--format', 'jsonl', '--report', page];
-  const output = npm(['exec', '--offline', '--', name, ...args], {
-    cwd: project,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const run = (/** @type {string[]} */ ...args) =>
+    npm(['exec', '--offline', '--', name, ...args], { cwd: project, stdio: ['ignore', 'pipe', 'inherit'] });
+  const output = run('score', 'traces.json', '--format', 'jsonl');
+  run('report', 'traces.json', '--out', page, '--quiet');
   // By the default profile: a novelty of 0.5 and an outcome of 1.
   const { score } = JSON.parse(output);
   if (Math.abs(score - (0.35 * 0.5 + 0.25)) > 1e-9 || !existsSync(page)) throw new Error(`wrong: ${output}`);
