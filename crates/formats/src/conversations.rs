@@ -188,7 +188,10 @@ fn plain_list(row: &Value) -> &[Value] {
 /// Returns whether the conversation of a row is the beginning of that of another row: snapshots of a run repeat what was said before.
 /// The same turn of two conversations is none, unless it has an id.
 pub fn is_begun_by(row: &Value, beginning: &Value) -> bool {
-    let is_same = |(one, other): (&Value, &Value)| one == other || without_marks(one) == without_marks(other);
+    let is_object = |message: &Value| message.as_object().is_some();
+    let is_same = |(one, other): (&Value, &Value)| {
+        one == other || (is_object(one) && is_object(other) && without_marks(one) == without_marks(other))
+    };
     let is_begun =
         |all: &[Value], first: &[Value]| first.len() <= all.len() && all.iter().zip(first).all(is_same);
     let is_of_thread = is_state(row) && is_state(beginning) && thread_of(row) == thread_of(beginning);
