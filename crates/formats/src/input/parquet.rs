@@ -136,8 +136,11 @@ impl<R: ChunkReader> ChunkReader for Bounded<R> {
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let bytes = self.file.get_bytes(start, length)?;
         let is_metadata = start + bytes.len() as u64 + FOOTER == self.len();
-        if is_metadata && columns_of(&bytes).is_none_or(|columns| columns > MOST_COLUMNS) {
-            return Err(too_much("has more columns than sessions have"));
+        if is_metadata {
+            let columns = columns_of(&bytes).ok_or_else(|| ParquetError::General(UNREADABLE.into()))?;
+            if columns > MOST_COLUMNS {
+                return Err(too_much("has more columns than sessions have"));
+            }
         }
         Ok(bytes)
     }
@@ -170,6 +173,9 @@ impl<R: Read> Read for BoundedRead<R> {
         }
     }
 }
+
+/// Why a table is refused that no library reads.
+const UNREADABLE: &str = "the table is broken";
 
 /// Returns how many elements the schema has, by the first fields of `FileMetaData` in Thrift's compact protocol.
 fn columns_of(metadata: &[u8]) -> Option<u64> {
@@ -242,7 +248,7 @@ fn line_of(row: &Row) -> String {
 
 /// Returns what `read` does; an error where the library panics, as on some broken tables.
 fn guarded<T>(read: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
-    let panicked = |_| Err(ParquetError::General("the table is broken".into()));
+    let panicked = |_| Err(ParquetError::General(UNREADABLE.into()));
     catch_unwind(AssertUnwindSafe(read))
         .unwrap_or_else(panicked)
         .map_err(plain)
