@@ -15,13 +15,16 @@ use std::{
 };
 
 use bytes::Bytes;
+use knowledgepulse_json::{Value, parse_str};
 use parquet::{
+    basic::ConvertedType,
     errors::{ParquetError, Result as ParquetResult},
     file::{
         reader::{ChunkReader, FileReader, Length},
         serialized_reader::SerializedFileReader,
     },
     record::{Row, reader::RowIter},
+    schema::types::ColumnDescriptor,
 };
 
 use super::{Foreign, Lines, unreadable};
@@ -73,12 +76,18 @@ fn lines_of(file: impl ChunkReader + 'static) -> ParquetResult<Lines> {
     {
         return Err(too_much("is nested more deeply than sessions are"));
     }
+    let is_json = |column: &&Arc<ColumnDescriptor>| column.converted_type() == ConvertedType::JSON;
+    let json = columns
+        .iter()
+        .filter(is_json)
+        .map(|column| column.path().parts().to_vec());
+    let json: Vec<Vec<String>> = json.collect();
     let mut rows = Some(RowIter::from_file_into(Box::new(reader)).with_batch_size(ROWS_AT_A_TIME));
     Ok(Box::new(iter::from_fn(move || {
         let row = guarded(|| rows.as_mut().and_then(Iterator::next).transpose()).transpose()?;
         // A row without columns takes nothing of the file.
         Some(match row.and_then(|row| spend(&budget, 1).map(|()| row)) {
-            Ok(row) => line_of(&row),
+            Ok(row) => line_of(&row, &json),
             Err(error) => {
                 rows = None;
                 unreadable(&error)
@@ -242,8 +251,32 @@ impl Fields<'_> {
     }
 }
 
-fn line_of(row: &Row) -> String {
-    format!("{}\n", row.to_json_value())
+fn line_of(row: &Row, json: &[Vec<String>]) -> String {
+    let line = row.to_json_value().to_string();
+    let parsed = (!json.is_empty()).then(|| parse_str(&line).ok()).flatten();
+    let read = |value| json.iter().fold(value, |value, path| with_json(value, path));
+    parsed.map_or(line, |value| read(value).to_json()) + "\n"
+}
+
+/// Returns a value in which the texts of a column of JSON are values. A list is two names of a path.
+fn with_json(value: Value, path: &[String]) -> Value {
+    match (value, path) {
+        (Value::String(text), []) => parse_str(&text).unwrap_or(Value::String(text)),
+        (Value::Array(list), path) => {
+            let rest = path.get(2..).unwrap_or_default();
+            list.into_iter()
+                .map(|each| with_json(each, rest))
+                .collect::<Vec<_>>()
+                .into()
+        }
+        (Value::Object(mut fields), [name, rest @ ..]) => {
+            if let Some(inner) = fields.get(name).cloned() {
+                fields.insert(name.as_str(), with_json(inner, rest));
+            }
+            fields.into()
+        }
+        (value, _) => value,
+    }
 }
 
 /// Returns what `read` does; an error where the library panics, as on some broken tables.
