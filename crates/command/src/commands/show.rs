@@ -34,7 +34,7 @@ const MARKER: [&str; 2] = ["[REDACTED:", "]"];
 const NAME: Style = Style::new().bold();
 const REPLACED: Style = AnsiColor::Yellow.on_default().invert();
 
-/// Print a session as a conversation, with secrets, personal data and identities replaced
+/// Print a session as a conversation, without secrets and identities
 #[derive(Debug, Clone, Args)]
 #[command(before_help = "Example: kp-score show 3                      of the last list")]
 pub(crate) struct ShowArgs {
