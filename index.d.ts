@@ -400,7 +400,8 @@ export type ReadResult =
 
 /**
  * Reads the traces in agents' logs, in their order and away from the event loop. Files may be compressed, databases or Parquet; of a folder
- * those of a known format are read. A stream is read as it arrives, and closed when the iteration ends.
+ * those of a known format are read. A stream is read as it arrives, and closed when the iteration ends; a row of messages comes with the next
+ * one, of which it may be the beginning.
  *
  * @throws `ERR_INVALID_OPTION`, and `ERR_INVALID_INPUT` for a URL of no file, at once
  * @throws `ERR_IO` for a path that cannot be read, `ERR_INVALID_INPUT` for compressed bytes or a promise, when it is read

@@ -113,18 +113,38 @@ async function* readFiles(open, signal) {
 async function* readGiven(input, settings, signal) {
   const chunks = chunksOf(input);
   const reader = fromAddon(() => new addon.NativeTraceReader(settings));
+  /** @type {{ thrown: unknown } | undefined} */
+  let failure;
   if (chunks === undefined) {
     yield* readValues(reader, input);
   } else {
-    for await (const bytes of bytesOf(untilAborted(chunks, signal))) {
+    const all = untilFailed(bytesOf(untilAborted(chunks, signal)), (thrown) => {
+      failure = { thrown };
+    });
+    for await (const bytes of all) {
       for (let first = 0; first < bytes.length; first += BATCH) {
         reader.push(bytes.subarray(first, first + BATCH));
         yield* allOf(reader, signal);
       }
     }
   }
+  // A row may wait for the next one, of which it may be the beginning.
   reader.push(null);
   yield* allOf(reader, signal);
+  if (failure !== undefined) throw failure.thrown;
+}
+
+/**
+ * @template T
+ * @param {AsyncIterable<T>} source
+ * @param {(thrown: unknown) => void} onFailure
+ */
+async function* untilFailed(source, onFailure) {
+  try {
+    yield* source;
+  } catch (thrown) {
+    onFailure(thrown);
+  }
 }
 
 /**
