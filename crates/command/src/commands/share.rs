@@ -49,7 +49,12 @@ const SETTLED: Duration = Duration::from_secs(30 * 60);
 
 /// Add sessions, cleaned, to a folder that you may publish and others load
 #[derive(Debug, Clone, Args)]
-#[command(before_help = "Example: kp-score share 20 -o shared/           of the sessions on this machine")]
+#[command(
+    before_help = "Example: kp-score share 20 -o shared/           of the sessions on this machine",
+    // The help of score and of select explains them.
+    mut_arg("confidence", |argument| argument.hide(true)),
+    mut_arg("failures", |argument| argument.hide(true))
+)]
 pub(crate) struct ShareArgs {
     #[command(flatten)]
     pub choice: ChoiceArgs,
@@ -90,7 +95,7 @@ pub(crate) struct FolderArgs {
     #[arg(long, value_name = "FILE")]
     pub decisions: Option<String>,
 
-    /// Share these numbers of the last list of kp-score, such as 1,3,7, instead of N
+    /// Share these numbers of the last list of kp-score instead of N: 1,3,7
     #[arg(long, value_name = "N,N", value_delimiter = ',', conflicts_with = "decisions")]
     pub pick: Vec<usize>,
 
