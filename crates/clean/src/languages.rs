@@ -121,9 +121,8 @@ pub(super) fn said(text: &Text) -> Ranges {
                 verbs.as_deref()
             };
             let behind = secret_behind(letters, found.end(), verbs);
-            let before = || secret_before(letters, found.start());
-            let is_field = is_name_of_field(letters, &found.range());
-            ranges.extend(behind.or_else(|| if is_field { None } else { before() }));
+            let is_field = || is_name_of_field(letters, &found.range());
+            ranges.extend(behind.or_else(|| secret_before(letters, found.start()).filter(|_| !is_field())));
         }
     }
     merged(ranges)
@@ -132,8 +131,7 @@ pub(super) fn said(text: &Text) -> Ranges {
 /// Returns whether a word names a field or counts something: `"input_tokens":7`, `token_type`, `1,200 tokens`, `tokens 7`. What stands before
 /// it is of another field then.
 fn is_name_of_field(letters: &[u8], word: &Range<usize>) -> bool {
-    let is_part =
-        |letter: Option<&u8>| letter.is_some_and(|letter| is_word(*letter) || b"-_".contains(letter));
+    let is_part = |letter: Option<&u8>| letter.is_some_and(|letter| is_word(*letter) || *letter == b'-');
     let end = word.end + usize::from(letters.get(word.end) == Some(&b's'));
     let next = skip(letters, end, |letter| b" \"'\\".contains(&letter));
     let follows = letters.get(next).copied().unwrap_or(b' ');
