@@ -242,18 +242,14 @@ impl TraceReader {
     }
 
     /// Keeps a row until the next one is there: of snapshots of a run, the longest stands for the others.
-    fn hold(&mut self, mut row: Row, runs: &mut Vec<Run>) {
-        if let Some(mut before) = self.held.take() {
-            let is_first = is_begun_by(&row.value, &before.value);
-            if is_first || is_begun_by(&before.value, &row.value) {
-                let (whole, part) = if is_first {
-                    (&mut row, &before)
-                } else {
-                    (&mut before, &row)
-                };
+    fn hold(&mut self, row: Row, runs: &mut Vec<Run>) {
+        if let Some(before) = self.held.take() {
+            let has_grown = is_begun_by(&row.value, &before.value);
+            if has_grown || is_begun_by(&before.value, &row.value) {
+                let (mut whole, part) = if has_grown { (row, before) } else { (before, row) };
                 whole.copies += part.copies + 1;
                 whole.place.size += part.place.size;
-                self.held = Some(if is_first { row } else { before });
+                self.held = Some(whole);
                 return;
             }
             self.held = Some(before);

@@ -5,7 +5,7 @@
 use std::{
     fs::File,
     io::{self, Read},
-    iter,
+    iter, mem,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::{
@@ -270,8 +270,8 @@ fn with_json(value: Value, path: &[String]) -> Value {
                 .into()
         }
         (Value::Object(mut fields), [name, rest @ ..]) => {
-            if let Some(inner) = fields.get(name).cloned() {
-                fields.insert(name.as_str(), with_json(inner, rest));
+            if let Some(inner) = fields.get_mut(name) {
+                *inner = with_json(mem::take(inner), rest);
             }
             fields.into()
         }
