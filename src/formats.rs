@@ -14,8 +14,7 @@ use napi_derive::napi;
 
 use knowledgepulse_command::{
     filter::{Excluded, Filter},
-    scored::Place,
-    traces::{TraceRead, TraceResult, Traces, TracesRequest},
+    traces::{self, State, TraceRead, Traces, TracesRequest},
 };
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_formats::{
@@ -341,7 +340,7 @@ impl NativeTraces {
         background::run(move || {
             let Some(traces) = traces else { return Ok(None) };
             let results = traces.next().map_err(|failure| Error::Input(failure.message))?;
-            Ok(results.map(|results| results.into_iter().map(native_at).collect()))
+            Ok(results.map(|results| results.into_iter().filter_map(native_at).collect()))
         })
     }
 
@@ -359,16 +358,16 @@ impl NativeTraces {
     }
 }
 
-/// Returns a result of reading a path.
-fn native_at((place, result): (Place, TraceResult)) -> NativeItem {
+/// Returns a result of reading a path; `None` of what a program is not told.
+fn native_at(traces::Item { place, state, .. }: traces::Item<TraceRead>) -> Option<NativeItem> {
     let mut item = NativeItem {
         line: (place.line > 0).then(|| number_of(place.line)),
         index: place.index.map(number_of),
         file: Some(place.source),
         ..NativeItem::default()
     };
-    match result {
-        TraceResult::Trace(TraceRead {
+    match state {
+        State::Read(TraceRead {
             format,
             known,
             about,
@@ -384,10 +383,11 @@ fn native_at((place, result): (Place, TraceResult)) -> NativeItem {
             item.known = Some(known.into());
             item.json = Some(json);
         }
-        TraceResult::Wrong(reason) => item.error = Some(utf_16_of(&reason)),
-        TraceResult::Unread(reason) => item.unread = Some(reason),
+        State::Wrong(reason) => item.error = Some(utf_16_of(&reason)),
+        State::Unread(reason) => item.unread = Some(reason),
+        State::Skipped(_) | State::LeftOut(_) => return None,
     }
-    item
+    Some(item)
 }
 
 #[allow(clippy::cast_precision_loss)] // No input has 2^53 bytes.

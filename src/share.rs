@@ -153,24 +153,20 @@ fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::R
     let trace = parsed(&given.trace)?;
     let at = given.text.map(|at| at as usize);
     let text = at.and_then(|at| texts.get(at).cloned());
+    let format = FormatName::from_name(&given.format).unwrap_or(FormatName::Trace);
+    let trace = Box::new(move || {
+        json::read(&trace, Texts::None).map_err(std::io::Error::other)?;
+        Ok(trace.clone())
+    });
     let log = Log {
-        name: given.name,
         text: text.map(|text| Box::new(move || Ok(text.to_string())) as _),
         line: given.line.map(|line| line as u64),
-        format: FormatName::from_name(&given.format).unwrap_or(FormatName::Trace),
-        trace: Box::new(move || {
-            json::read(&trace, Texts::None).map_err(std::io::Error::other)?;
-            Ok(trace.clone())
-        }),
         outcome: given.success.map(|success| (success, TOLD_CONFIDENCE)),
+        ..Log::of_trace(given.name, format, trace)
     };
     Ok(Session {
-        log,
-        subagents: Vec::new(),
-        rank,
-        reason: given.reason,
         stands_for: given.stands_for as u64,
-        replaces: None,
+        ..Session::new(log, rank, &given.reason)
     })
 }
 

@@ -114,7 +114,8 @@ pub(crate) struct LeftOut {
 
 /// Whether a session is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
+    /// It is.
     Wanted,
     /// An option leaves it out.
     Other,

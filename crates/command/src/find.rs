@@ -16,8 +16,7 @@ use crate::{
         stop::Stop,
     },
     filter::Filter,
-    read::{Inputs, Seen, Sink, read},
-    score::scored::Place,
+    read::{Inputs, Item, Seen, State, read},
     show::{messages::Messages, printable::counted},
 };
 
@@ -145,22 +144,19 @@ pub(crate) fn files_with_sessions(
     messages: &Messages,
     stop: &Stop,
 ) -> Result<HashSet<String>> {
-    struct First(HashSet<String>);
-    impl Sink<()> for First {
-        fn take(&mut self, place: Place, _: u64, (): (), _: &mut Seen) -> Result<()> {
-            self.0.insert(place.source);
-            Ok(())
-        }
-    }
-    let mut first = First(HashSet::new());
-    read(&inputs, Arc::new(|_| Ok(())), &mut first, messages, stop)?;
-    messages.stop_progress();
+    let mut found = HashSet::new();
+    let mut take = |item: Option<Item<()>>, _: &mut Seen| {
+        found
+            .extend(item.and_then(|item| matches!(item.state, State::Read(())).then_some(item.place.source)));
+        Ok(false)
+    };
+    read(&inputs, Arc::new(|_| Ok(())), &mut take, messages, stop)?;
     if stop.is_interrupted() {
         return Err(Failure::interrupted("interrupted: nothing was cleaned"));
     }
     let runs = runs(&inputs.sources).into_iter();
     // A run is named by its first file.
-    let wanted = runs.filter(|run| run.first().is_some_and(|file| first.0.contains(file)));
+    let wanted = runs.filter(|run| run.first().is_some_and(|file| found.contains(file)));
     Ok(wanted.flatten().collect())
 }
 

@@ -1,6 +1,6 @@
 //! Sessions that a program names, by traces and paths: they are shared without a choice before.
 
-use std::{collections::HashMap, fs, io, path::Path, sync::Arc};
+use std::{collections::HashMap, fs, io, path::Path};
 
 use knowledgepulse_formats::{FormatName, run::head_of};
 use knowledgepulse_json::{Text, Value, parse_str};
@@ -18,7 +18,7 @@ use crate::{
     read::Inputs,
     score::scored::RunInfo,
     show::messages::Messages,
-    traces::{TraceResult, Traces, TracesRequest},
+    traces::{Item, State, Traces, TracesRequest},
 };
 
 /// What a program shares.
@@ -95,43 +95,41 @@ pub fn sessions_of(
         })?)
     };
     while let Some(Some(results)) = traces.as_ref().map(Traces::next).transpose()? {
-        for (place, result) in results {
-            match result {
-                TraceResult::Trace(read) => {
+        for Item { place, state, .. } in results {
+            match state {
+                State::Read(read) => {
                     let run = RunInfo::of(&parse_str(&read.json).unwrap_or_default());
                     runs.push((place, read.format, run, kept.add(&read.json)?));
                 }
-                TraceResult::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
-                TraceResult::Unread(reason) => {
+                State::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
+                State::Unread(reason) => {
                     let source = place.source;
                     return Err(NamedError::Failed(format!("cannot read {source}: {reason}")));
                 }
+                State::Skipped(_) | State::LeftOut(_) => {}
             }
         }
     }
-    let kept = Arc::new(kept);
     let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
     for (place, format, run, text) in runs {
         let position = positions.get(&place.source).copied().unwrap_or(usize::MAX);
-        let kept = Arc::clone(&kept);
-        let log = Log {
-            text: files.text_of(&place.source),
-            name: place.source,
-            line: Some(place.line),
+        let trace = kept.value(text);
+        let log = files.log(
+            &place.source,
+            place.line,
             format,
-            trace: Box::new(move || {
-                let text = kept
-                    .get(text)
-                    .map_err(|failure| io::Error::other(failure.message))?;
-                valid(parse_str(&text).map_err(io::Error::other)?)
-            }),
-            outcome: None,
-        };
+            Box::new(move || valid(trace()?)),
+        );
         logs.push((position, run, log));
     }
     for (at, named) in named.into_iter().flatten().enumerate() {
         match named {
-            Named::Trace(trace) => logs.push((at, RunInfo::of(&trace), of_trace(at + 1, trace))),
+            // One that is not valid cannot be read, and is left out.
+            Named::Trace(trace) => {
+                let (run, name) = (RunInfo::of(&trace), format!("trace-{}", at + 1));
+                let trace = Box::new(move || valid(trace.clone()));
+                logs.push((at, run, Log::of_trace(name, FormatName::Trace, trace)));
+            }
             Named::Path(path) => {
                 let is_unknown = || head_of(Path::new(&path)).is_ok_and(|head| head.format.is_none());
                 if logs.iter().all(|(position, ..)| *position != at) && is_unknown() {
@@ -141,55 +139,45 @@ pub fn sessions_of(
         }
     }
     logs.sort_by_key(|(position, ..)| *position);
-    Ok((with_subagents(logs), wrong))
+    let runs: Vec<_> = logs.iter().map(|(_, run, _)| run.clone()).collect();
+    let parents = RunInfo::parents(&runs);
+    let (mut sessions, mut subagents) = (Vec::new(), Vec::new());
+    for (run, (.., log)) in runs.iter().zip(logs) {
+        if run.root(&parents).is_some() {
+            subagents.push((run, log));
+        } else {
+            let rank = sessions.len() as u64 + 1;
+            sessions.push((run, Session::new(log, rank, "given")));
+        }
+    }
+    Ok((with_subagents(sessions, subagents, &parents), wrong))
+}
+
+/// Returns sessions, each with the sub-agents that belong to it by these `parents`.
+pub(crate) fn with_subagents<'r, 's>(
+    sessions: Vec<(&'r RunInfo, Session<'s>)>,
+    subagents: impl IntoIterator<Item = (&'r RunInfo, Log<'s>)>,
+    parents: &HashMap<Text, Option<Text>>,
+) -> Vec<Session<'s>> {
+    let mut positions: HashMap<&Text, usize> = HashMap::new();
+    for (at, (run, _)) in sessions.iter().enumerate() {
+        if let Some(name) = &run.session {
+            positions.entry(name).or_insert(at);
+        }
+    }
+    let mut sessions: Vec<_> = sessions.into_iter().map(|(_, session)| session).collect();
+    for (run, log) in subagents {
+        if let Some(at) = run.root(parents).and_then(|root| positions.get(root)) {
+            sessions[*at].subagents.push(log);
+        }
+    }
+    sessions
 }
 
 /// Returns a trace if the scorer would take it.
 fn valid(trace: Value) -> io::Result<Value> {
     json::read(&trace, Texts::None).map_err(io::Error::other)?;
     Ok(trace)
-}
-
-/// Returns the log of a trace. One that is not valid cannot be read, and is left out.
-fn of_trace(number: usize, trace: Value) -> Log<'static> {
-    Log {
-        name: format!("trace-{number}"),
-        text: None,
-        line: None,
-        format: FormatName::Trace,
-        trace: Box::new(move || valid(trace.clone())),
-        outcome: None,
-    }
-}
-
-/// Returns the sessions, ranked in the order of their logs, each with its sub-agents.
-fn with_subagents(logs: Vec<(usize, RunInfo, Log<'static>)>) -> Vec<Session<'static>> {
-    let parents = RunInfo::parents(logs.iter().map(|(_, run, _)| run));
-    let (mut sessions, mut subagents) = (Vec::new(), Vec::new());
-    let mut positions: HashMap<Text, usize> = HashMap::new();
-    for (_, run, log) in logs {
-        if let Some(session) = run.root(&parents) {
-            subagents.push((session.clone(), log));
-            continue;
-        }
-        if let Some(name) = run.session {
-            positions.entry(name).or_insert(sessions.len());
-        }
-        sessions.push(Session {
-            log,
-            subagents: Vec::new(),
-            rank: sessions.len() as u64 + 1,
-            reason: "given".into(),
-            stands_for: 0,
-            replaces: None,
-        });
-    }
-    for (session, log) in subagents {
-        if let Some(session) = positions.get(&session).and_then(|at| sessions.get_mut(*at)) {
-            session.subagents.push(log);
-        }
-    }
-    sessions
 }
 
 #[cfg(test)]

@@ -17,13 +17,13 @@ use knowledgepulse_formats::{
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_trace::facts::{Fact, facts_of};
 
+pub use crate::read::{Item, State};
 use crate::{
     error::{Failure, Result},
     files::stop::Stop,
     filter::{Filter, agent_of},
     find::{expand, sessions},
-    read::{Inputs, Prepare, ReadTrace, Seen, Sink, read},
-    score::scored::Place,
+    read::{Inputs, ReadTrace, Seen, read},
     show::messages::Messages,
 };
 
@@ -85,22 +85,11 @@ pub struct TraceRead {
     pub json: String,
 }
 
-/// What a record or an input came to.
-#[derive(Debug, Clone)]
-pub enum TraceResult {
-    /// A trace.
-    Trace(TraceRead),
-    /// Why a record makes no trace.
-    Wrong(Text),
-    /// Why an input could not be read to its end.
-    Unread(String),
-}
-
-/// The results that come, each with its place. The reading ends when this is dropped.
+/// The records that come. The reading ends when this is dropped.
 pub struct Traces(Mutex<Receiver<Next>>);
 
-/// A result, or why nothing can be read.
-type Next = Result<(Place, TraceResult)>;
+/// A trace, or why a record or an input is none; or why nothing can be read.
+type Next = Result<Item<TraceRead>>;
 
 impl Traces {
     /// Begins to read.
@@ -110,14 +99,13 @@ impl Traces {
     pub fn open(request: TracesRequest) -> Result<Self> {
         if cfg!(target_family = "wasm") {
             let (sender, results) = channel();
-            Reading(move |next| sender.send(next).is_ok()).run(request);
+            run(request, &mut |next| sender.send(next).is_ok());
             return Ok(Self(results.into()));
         }
         let (sender, results) = sync_channel(MOST_WAITING);
-        let reading = Reading(move |next| sender.send(next).is_ok());
         let thread = thread::Builder::new().name("kp-score-traces".into());
         thread
-            .spawn(move || reading.run(request))
+            .spawn(move || run(request, &mut |next| sender.send(next).is_ok()))
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
         Ok(Self(results.into()))
     }
@@ -126,7 +114,7 @@ impl Traces {
     ///
     /// # Errors
     /// If there is nothing to read.
-    pub fn next(&self) -> Result<Option<Vec<(Place, TraceResult)>>> {
+    pub fn next(&self) -> Result<Option<Vec<Item<TraceRead>>>> {
         let results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = match results.recv_timeout(PAUSE) {
             Ok(next) => next?,
@@ -141,63 +129,42 @@ impl Traces {
     }
 }
 
-/// Reads for a program, which takes the results by this function. It returns whether more are wanted.
-struct Reading<Send>(Send);
-
-impl<Send: FnMut(Next) -> bool> Reading<Send> {
-    fn run(mut self, request: TracesRequest) {
-        let messages = Messages::silent();
-        let inputs = if request.paths.is_empty() {
-            let filter = request.filter.with_ignored();
-            filter.map(|filter| sessions(filter, &messages))
-        } else {
-            let mut inputs = Inputs {
-                sources: request.paths,
-                filter: request.filter,
-                ..Inputs::default()
-            };
-            expand(&mut inputs, &[], &messages).map(|()| inputs)
+/// Reads for a program, which takes the results by `send`. That returns whether more are wanted.
+fn run(request: TracesRequest, send: &mut dyn FnMut(Next) -> bool) {
+    let messages = Messages::silent();
+    let inputs = if request.paths.is_empty() {
+        let filter = request.filter.with_ignored();
+        filter.map(|filter| sessions(filter, &messages))
+    } else {
+        let mut inputs = Inputs {
+            sources: request.paths,
+            filter: request.filter,
+            ..Inputs::default()
         };
-        let read = inputs.and_then(|inputs| {
-            let inputs = Inputs {
-                format: request.format,
-                given: request.given,
-                ..inputs
-            };
-            let prepare: Arc<Prepare<TraceRead>> = Arc::new(prepared);
-            read(&inputs, prepare, &mut self, &messages, &Stop::default())
-        });
-        // Where nobody wants more, nobody hears of it.
-        if let Err(failure) = read {
-            (self.0)(Err(failure));
-        }
-    }
-
-    fn send(&mut self, place: Place, result: TraceResult) -> Result<()> {
-        let is_wanted = (self.0)(Ok((place, result)));
-        is_wanted
-            .then_some(())
-            .ok_or_else(|| Failure::interrupted("nobody reads on"))
-    }
-}
-
-impl<Send: FnMut(Next) -> bool> Sink<TraceRead> for Reading<Send> {
-    fn take(&mut self, place: Place, _: u64, trace: TraceRead, _: &mut Seen) -> Result<()> {
-        self.send(place, TraceResult::Trace(trace))
-    }
-
-    fn on_bad(&mut self, place: &Place, reason: &Text) {
-        // The next trace finds out whether more are wanted.
-        let _ = self.send(place.clone(), TraceResult::Wrong(reason.clone()));
-    }
-
-    fn on_unread(&mut self, source: &str, reason: String, _: &Messages) {
-        let place = Place {
-            source: source.to_owned(),
-            line: 0,
-            index: None,
+        expand(&mut inputs, &[], &messages).map(|()| inputs)
+    };
+    let read = inputs.and_then(|inputs| {
+        let inputs = Inputs {
+            format: request.format,
+            given: request.given,
+            ..inputs
         };
-        let _ = self.send(place, TraceResult::Unread(reason));
+        let mut take = |item: Option<Item<TraceRead>>, _: &mut Seen| {
+            let is_wanted = item.is_none_or(|item| send(Ok(item)));
+            let nobody = || Failure::interrupted("nobody reads on");
+            is_wanted.then_some(false).ok_or_else(nobody)
+        };
+        read(
+            &inputs,
+            Arc::new(prepared),
+            &mut take,
+            &messages,
+            &Stop::default(),
+        )
+    });
+    // Where nobody wants more, nobody hears of it.
+    if let Err(failure) = read {
+        send(Err(failure));
     }
 }
 

@@ -22,62 +22,12 @@ const MARKS: [&str; 2] = ["<!-- kp-score: begin", "<!-- kp-score: end"];
 
 /// The columns of the sessions, which `datasets` would else guess by the first file: their names, types and meanings. Those of
 /// [`Form::Native`] make it load the files as agent traces.
-fn columns(form: Form) -> &'static [[&'static str; 3]] {
-    match form {
-        Form::Native => &[
-            ["harness", "dtype: string", "the agent, as `datasets` names it"],
-            ["session_id", "dtype: string", "the agent's own id"],
-            ["prompt", "dtype: string", "the first words of the user"],
-            [
-                "messages",
-                "list: json",
-                "the conversation, with calls and results",
-            ],
-            ["tools", "list: json", "the tools that are called"],
-            ["metadata", "dtype: json", "what the log tells of the session"],
-            ["sent_at", "dtype: string", "when it began"],
-            ["num_user_messages", "dtype: int64", "messages of the user"],
-            ["num_tool_calls", "dtype: int64", "calls of tools"],
-            ["trace", "dtype: json", "the file as it is"],
-            ["file_path", "dtype: string", "the file"],
-        ],
-        Form::Messages => &[
-            ["session_id", "dtype: string", "as in the manifest"],
-            ["created_at", "dtype: string", "when it began"],
-            [
-                "messages",
-                "list: json",
-                "the conversation: `role`, `content`, `reasoning_content`, `tool_calls`",
-            ],
-            [
-                "tools",
-                "list: json",
-                "the tools, recorded or inferred from the calls: `tools` in the manifest",
-            ],
-            ["success", "dtype: bool", "whether it succeeded, if that is known"],
-            ["confidence", "dtype: float64", "how sure that is"],
-        ],
-        Form::Atif => &[
-            ["schema_version", "dtype: string", "the version of ATIF"],
-            ["session_id", "dtype: string", "as in the manifest"],
-            ["agent", "dtype: json", "its name, version and model"],
-            ["steps", "list: json", "what was said and done"],
-        ],
-        Form::Knowledgepulse => &[
-            ["'@context'", "dtype: string", "the schema"],
-            ["'@type'", "dtype: string", "ReasoningTrace"],
-            ["id", "dtype: string", "as in the manifest"],
-            ["metadata", "dtype: json", "outcome, domain and `quality_score`"],
-            ["task", "dtype: json", "the objective"],
-            ["steps", "list: json", "thoughts, calls and results"],
-            [
-                "outcome",
-                "dtype: json",
-                "the last words, and how sure the outcome is",
-            ],
-            ["source_skill", "dtype: string", "the skill, if one was used"],
-        ],
-    }
+fn columns(form: Form) -> impl Iterator<Item = [&'static str; 3]> {
+    let rows = include_str!("columns.tsv").lines();
+    rows.filter_map(move |row| {
+        let mut cells = row.split('\t');
+        (cells.next()? == form.name()).then(|| [0; 3].map(|_| cells.next().unwrap_or_default()))
+    })
 }
 
 /// The card that is there.
@@ -165,9 +115,7 @@ fn fields(count: usize, form: Form) -> String {
         Form::Atif => "sessions/**/*.json",
         _ => "sessions/**/*.jsonl",
     });
-    let columns = columns(form)
-        .iter()
-        .map(|[name, kind, _]| format!("  - name: {name}\n    {kind}\n"));
+    let columns = columns(form).map(|[name, kind, _]| format!("  - name: {name}\n    {kind}\n"));
     format!(
         "size_categories:\n- {size}\nconfigs:\n- config_name: default\n  data_files: \"{data}\"\n- config_name: manifest\n  \
          data_files: {MANIFEST}\ndataset_info:\n- config_name: default\n  features:\n{}",
@@ -319,8 +267,7 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
     }
     say(format_args!("{COLUMNS}"));
     let meanings = columns(form)
-        .iter()
-        .map(|[name, _, meaning]| (format!("`{}`", name.trim_matches('\'')), (*meaning).to_owned()));
+        .map(|[name, _, meaning]| (format!("`{}`", name.trim_matches('\'')), meaning.to_owned()));
     say(format_args!(
         "{}",
         table(["column", "what it has"], meanings).replace("---:", "---")

@@ -97,6 +97,20 @@ pub struct Log<'s> {
     pub outcome: Option<(bool, f64)>,
 }
 
+impl<'s> Log<'s> {
+    /// Returns the log of a trace that has no file.
+    pub fn of_trace(name: String, format: FormatName, trace: Lazy<'s, Value>) -> Self {
+        Self {
+            name,
+            text: None,
+            line: None,
+            format,
+            trace,
+            outcome: None,
+        }
+    }
+}
+
 /// A session that is shared.
 pub struct Session<'s> {
     /// Its own log.
@@ -111,6 +125,20 @@ pub struct Session<'s> {
     pub stands_for: u64,
     /// The line of the set, counted from 0, that it is the longer self of.
     pub replaces: Option<usize>,
+}
+
+impl<'s> Session<'s> {
+    /// Returns the session of a log, which is new and has no sub-agents.
+    pub fn new(log: Log<'s>, rank: u64, reason: &str) -> Self {
+        Self {
+            log,
+            subagents: Vec::new(),
+            rank,
+            reason: reason.to_owned(),
+            stands_for: 0,
+            replaces: None,
+        }
+    }
 }
 
 /// How sessions are shared.

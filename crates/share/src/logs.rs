@@ -9,7 +9,7 @@ use std::{
 };
 
 use knowledgepulse_formats::{
-    DEFAULT_LIMIT,
+    DEFAULT_LIMIT, FormatName,
     encoding::Decoder,
     input::{
         compression::{Input, read_text},
@@ -18,9 +18,9 @@ use knowledgepulse_formats::{
     reader::MOST_FIRST_RECORDS,
     run::runs,
 };
-use knowledgepulse_json::parse_str;
+use knowledgepulse_json::{Value, parse_str};
 
-use crate::Lazy;
+use crate::{Lazy, Log};
 
 /// So many bytes tell whether a file is no text.
 const LONGEST_SIGN: u64 = 16;
@@ -53,11 +53,15 @@ impl WholeFiles {
         Self(alone.map(|(file, _)| file).collect())
     }
 
-    /// Returns what reads the text of a file; `None` unless it holds a run by itself.
+    /// Returns the log of a trace that was read from a line of a file, with what reads the file's text if it holds a run by itself.
     #[must_use]
-    pub fn text_of(&self, source: &str) -> Option<Lazy<'static, String>> {
-        let path = self.0.get(source).map(PathBuf::from)?;
-        Some(Box::new(move || text_of(&path)))
+    pub fn log<'s>(&self, source: &str, line: u64, format: FormatName, trace: Lazy<'s, Value>) -> Log<'s> {
+        let path = self.0.get(source).map(PathBuf::from);
+        Log {
+            text: path.map(|path| Box::new(move || text_of(&path)) as _),
+            line: Some(line),
+            ..Log::of_trace(source.to_owned(), format, trace)
+        }
     }
 }
 

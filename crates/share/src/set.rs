@@ -9,7 +9,7 @@ use std::{
 use knowledgepulse_formats::trace::SESSION;
 use knowledgepulse_json::{Value, object, parse_str};
 
-use crate::{Form, MANIFEST, Session};
+use crate::{Form, Log, MANIFEST, Session};
 
 /// The sessions that were removed from a set, which are not added again.
 pub(crate) const REMOVED: &str = "removed.jsonl";
@@ -147,7 +147,7 @@ impl Set {
     #[must_use]
     pub fn new_among<'s>(&self, sessions: Vec<Session<'s>>) -> Vec<Session<'s>> {
         let mut last = self.last_rank();
-        let place = |mut session: Session<'s>| {
+        let place = |session: Session<'s>| {
             let trace = (session.log.trace)().unwrap_or_default();
             let steps = trace
                 .get("steps")
@@ -161,19 +161,32 @@ impl Set {
             ]
             .map(text);
             match self.find(id, log, time, steps as u64) {
-                Some(Published::Here(_) | Published::Removed) => return None,
-                Some(Published::Grown(at)) => {
-                    session.rank = rank_of(&self.lines[at]);
-                    session.replaces = Some(at);
-                }
+                Some(Published::Here(_) | Published::Removed) => None,
+                Some(Published::Grown(at)) => Some(Session {
+                    subagents: session.subagents,
+                    ..self.grown(at, session.log)
+                }),
                 None => {
                     last += 1;
-                    session.rank = last;
+                    Some(Session {
+                        rank: last,
+                        ..session
+                    })
                 }
             }
-            Some(session)
         };
         sessions.into_iter().filter_map(place).collect()
+    }
+
+    /// Returns the longer self of the session on a line.
+    #[must_use]
+    pub fn grown<'s>(&self, at: usize, log: Log<'s>) -> Session<'s> {
+        let line = &self.lines[at];
+        Session {
+            stands_for: line.get("stands_for").map_or(0, count_of),
+            replaces: Some(at),
+            ..Session::new(log, rank_of(line), text(line, "reason").unwrap_or_default())
+        }
     }
 
     /// Returns the rank of the session that was chosen last.

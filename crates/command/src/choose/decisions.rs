@@ -106,7 +106,7 @@ impl Decisions {
             .collect();
         for (session, success) in &self.outcomes {
             if let Some(at) = places.get(session) {
-                set.told[*at] = Some((*success, TOLD_CONFIDENCE));
+                set.scored[*at].about.told = Some((*success, TOLD_CONFIDENCE));
             }
         }
         let found: Vec<_> = self

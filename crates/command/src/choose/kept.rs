@@ -4,16 +4,18 @@
 use std::{
     fs::File,
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
+use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_os::temporary;
+use knowledgepulse_share::Lazy;
 
 use crate::error::{Failure, Result, reason_of};
 
 /// The texts, in the order in which they were added.
 pub(crate) struct Kept {
-    file: Mutex<BufWriter<File>>,
+    file: Arc<Mutex<BufWriter<File>>>,
     /// Where each text begins, and where the next one will.
     starts: Vec<u64>,
 }
@@ -23,7 +25,7 @@ impl Kept {
     pub(crate) fn new() -> Result<Self> {
         let file = temporary::unnamed().map_err(|error| cannot_keep(&error))?;
         Ok(Self {
-            file: Mutex::new(BufWriter::new(file)),
+            file: Arc::new(Mutex::new(BufWriter::new(file))),
             starts: vec![0],
         })
     }
@@ -32,29 +34,36 @@ impl Kept {
     pub(crate) fn add(&mut self, text: &str) -> Result<usize> {
         let start = self.starts.last().copied().unwrap_or_default();
         self.starts.push(start + text.len() as u64);
-        let file = self.file.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(text.as_bytes())
             .map_err(|error| cannot_keep(&error))?;
         Ok(self.starts.len() - 2)
     }
 
-    /// Reads a text back by its index, on any thread.
+    /// Reads a text back by its index.
     pub(crate) fn get(&self, index: usize) -> Result<String> {
         let (start, end) = (self.starts[index], self.starts[index + 1]);
-        self.read(start, end - start).map_err(|error| cannot_keep(&error))
+        text_in(&self.file, start, end).map_err(|error| cannot_keep(&error))
     }
 
-    fn read(&self, start: u64, length: u64) -> io::Result<String> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.flush()?;
-        let mut file = file.get_ref();
-        file.seek(SeekFrom::Start(start))?;
-        let mut text = String::new();
-        file.take(length).read_to_string(&mut text)?;
-        // The next text goes to the end.
-        file.seek(SeekFrom::End(0))?;
-        Ok(text)
+    /// Returns what reads a text back, on any thread, as the JSON that it is.
+    pub(crate) fn value(&self, index: usize) -> Lazy<'static, Value> {
+        let (start, end) = (self.starts[index], self.starts[index + 1]);
+        let file = Arc::clone(&self.file);
+        Box::new(move || parse_str(&text_in(&file, start, end)?).map_err(io::Error::other))
     }
+}
+
+fn text_in(file: &Mutex<BufWriter<File>>, start: u64, end: u64) -> io::Result<String> {
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    file.flush()?;
+    let mut file = file.get_ref();
+    file.seek(SeekFrom::Start(start))?;
+    let mut text = String::new();
+    file.take(end - start).read_to_string(&mut text)?;
+    // The next text goes to the end.
+    file.seek(SeekFrom::End(0))?;
+    Ok(text)
 }
 
 fn cannot_keep(error: &io::Error) -> Failure {

@@ -1,23 +1,21 @@
-//! The memory of a run: a new one, or that of a file of the API.
+//! What is known already: a folder that was shared, files of traces, or a memory of the API.
 
 use std::{fs::File, io::Read, path::Path, time::Instant};
 
-use knowledgepulse_error::Error;
 use knowledgepulse_index::{
     memory::Memory,
     method::Method,
     options::{MemoryOptions, Origin},
-    shared::{SharedMemory, lock},
+    shared::SharedMemory,
     traces::TraceMemory,
-    vectors::VectorCache,
 };
 use knowledgepulse_score::engine::Status;
+use knowledgepulse_share::{self as share, MANIFEST};
 
-use crate::error::{Failure, Result};
-
-/// The advice about a memory that does not fit.
-const OTHER_MODEL: &str = "use another file, or KNOWLEDGEPULSE_MODEL_DIR for the model that it was made with";
-const OTHER_METHOD: &str = "use another file, or --novelty for the method that it was made with";
+use crate::{
+    error::{Failure, Result},
+    files::file_identity::STDIN,
+};
 
 /// Returns a new memory of the usual size.
 pub(crate) fn new_memory(method: Method) -> Memory {
@@ -31,55 +29,53 @@ pub(crate) fn is_memory(file: &str) -> bool {
     read.is_ok() && beginning[8] == b'{' && beginning[7] == 0
 }
 
-/// Reads the memory in a file; `None` if there is no file.
+/// Reads the memory in a file.
 ///
 /// # Errors
 /// If it cannot be read, or compares in another way or by another model than the run.
-pub(crate) fn load(file: &str, method: Method, status: &Status) -> Result<Option<Memory>> {
-    let path = Path::new(file);
-    let loaded = match method {
-        Method::Prefix => VectorCache::load(path, None).map(Memory::from),
-        _ => TraceMemory::load(path, None).map(Memory::from),
-    };
-    let memory = match loaded {
-        Err(Error::MemoryNotFound { .. }) => return Ok(None),
-        Err(Error::MemoryOtherKind { path, held, other }) => {
-            let path = path.display();
-            return Err(Failure::file(format!(
-                "{path} holds {held}, not {other}: {OTHER_METHOD}"
-            )));
-        }
-        loaded => loaded.map_err(|error| Failure::file(error.to_string()))?,
-    };
-    if memory.method() != method {
-        let (held, method) = (memory.method().name(), method.name());
-        return Err(Failure::file(format!(
-            "{file}: the memory compares with novelty '{held}', not with '{method}': {OTHER_METHOD}"
-        )));
-    }
-    check(&memory, file, status)?;
-    Ok(Some(memory))
-}
-
-/// Returns an error unless the embedder's vectors can be compared with the memory's.
-fn check(memory: &Memory, file: &str, status: &Status) -> Result<()> {
+pub(crate) fn load(file: &str, method: Method, status: &Status) -> Result<TraceMemory> {
     let embedder = status.failure.is_none().then(|| status.identity());
     let origin = Origin {
         model: embedder.filter(|embedder| !embedder.model.is_empty()),
-        method: Some(memory.method().name().into()),
+        method: Some(method.name().into()),
     };
-    let checked = lock(memory.held()).check_origin(&origin, Instant::now());
-    checked.map_err(|error| {
-        let message = error.to_string();
-        Failure::file(match error {
-            Error::MemoryOtherModel { held, other } => format!(
-                "{file} holds vectors of {held}, which cannot be compared with those of the embedder, {other}: {OTHER_MODEL}"
-            ),
-            Error::MemoryOtherMethod { .. } => {
-                let problem = message.split(": use another").next().unwrap_or_default();
-                format!("{file}: {problem}: {OTHER_METHOD}")
-            }
-            _ => message,
-        })
-    })
+    let loaded = TraceMemory::load(Path::new(file), None).and_then(|mut memory| {
+        memory.check_origin(&origin, Instant::now())?;
+        Ok(memory)
+    });
+    loaded.map_err(|error| Failure::file(format!("--known: {file}: {error}")))
+}
+
+/// Returns the files of traces that `--known` names, and the set that they are, if it is one.
+pub(crate) fn known_sources(name: &str) -> Result<(Vec<String>, Option<share::Set>)> {
+    let path = Path::new(name);
+    let is_manifest = path.file_name().is_some_and(|file| file == MANIFEST);
+    let folder = if is_manifest {
+        path.parent()
+    } else {
+        path.is_dir().then_some(path)
+    };
+    let Some(folder) = folder else {
+        if name == STDIN || !path.is_file() {
+            return Err(Failure::file(format!(
+                "--known must be a folder, or a file: {name}"
+            )));
+        }
+        return Ok((vec![name.to_owned()], None));
+    };
+    let set = share::Set::read(folder).map_err(|error| Failure::read(name, &error))?;
+    let set = set.filter(|set| !set.lines().is_empty());
+    let set = set.ok_or_else(|| Failure::file(format!("--known: {name} has no set that was shared")))?;
+    Ok((files_of(&set, folder), Some(set)))
+}
+
+/// Returns the paths of the files that a set in a folder has.
+pub(crate) fn files_of(set: &share::Set, folder: &Path) -> Vec<String> {
+    let files = set
+        .files()
+        .into_iter()
+        .map(|file| folder.join(file).display().to_string());
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    files
 }

@@ -7,8 +7,13 @@ use std::{
 
 use knowledgepulse_formats::records::Records;
 use knowledgepulse_json::{Text, Value};
+use knowledgepulse_share::TOLD_CONFIDENCE;
 
-use crate::error::{Failure, Result};
+use crate::{
+    error::{Failure, Result},
+    score::{Candidate, scored::TraceInfo},
+    show::metadata::with_metadata,
+};
 
 /// A verifier's verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,6 +22,32 @@ pub struct Label {
     pub success: bool,
     /// How sure that is, 0 to 1; `None` where it is not said.
     pub confidence: Option<f64>,
+}
+
+impl Label {
+    /// Tells the outcome of a trace, which is known from then on.
+    pub(crate) fn tell(self, about: &mut TraceInfo, candidate: &mut Candidate) {
+        let Self { success, confidence } = self;
+        let outcome = &mut candidate.facts.outcome;
+        outcome.success = Some(success);
+        outcome.is_verified = true;
+        outcome.confidence = confidence.unwrap_or(outcome.confidence);
+        about.success = Some(success);
+        about.told = Some((success, confidence.unwrap_or(TOLD_CONFIDENCE)));
+        candidate.text = with_success(&candidate.text, success);
+    }
+}
+
+/// Returns the JSON of a trace with an outcome that was told, which is known from then on.
+fn with_success(text: &str, success: bool) -> String {
+    with_metadata(text, |metadata| {
+        metadata.insert("success", success);
+        if let Some(Value::Object(imported)) = metadata.get_mut("imported")
+            && let Some(Value::Object(known)) = imported.get_mut("known")
+        {
+            known.remove("success");
+        }
+    })
 }
 
 /// The labels of a file, by ids of traces.
@@ -232,6 +263,15 @@ mod tests {
             assert_eq!(labels.unused().unwrap(), None);
             assert!(read(contents).unwrap().unused().is_err());
         }
+    }
+
+    #[test]
+    fn with_success_makes_an_outcome_known() {
+        let imported = r#"{"metadata":{"success":false,"imported":{"format":"pi","known":{"success":false,"confidence":false}}},"steps":[]}"#;
+        assert_eq!(
+            with_success(imported, true),
+            r#"{"metadata":{"success":true,"imported":{"format":"pi","known":{"confidence":false}}},"steps":[]}"#
+        );
     }
 
     #[test]

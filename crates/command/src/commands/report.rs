@@ -1,12 +1,12 @@
 //! `kp-score report`: a page to look at sessions and to decide which to share.
 
 use clap::Args;
-use knowledgepulse_score::select::Count;
+use knowledgepulse_score::select::{Count, Unfit};
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     args::InputArgs,
-    choose::{Beside, ChoiceArgs, choose},
+    choose::{ChoiceArgs, Purpose, choose},
     desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::stop::Stop,
@@ -69,8 +69,12 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     let cleaner = cleaning.open()?;
     let read = [&page.labels, &page.known];
     let inputs = input.open(&[("out", &page.out)], &read, messages)?;
-    let beside = (Beside::without_copies(true)?, Vec::new());
-    let set = choose(&inputs, &choice, beside, host, messages, stop)?;
+    let purpose = Purpose {
+        only_new: true,
+        ends: true,
+        ..Purpose::default()
+    };
+    let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
     if set.scored.is_empty() {
         return Err(Failure::file(format!(
             "there is no session, so {} was not written",
@@ -82,11 +86,13 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
         identifiers: cleaning.identifiers,
         command: next_command(&input.paths, "shared"),
     };
-    desk::write_file(&page.out, &set, &inputs.sources, &options, messages, stop)?;
+    desk::write(&page.out, &set, &inputs.sources, &options, messages, stop)?;
+    let left = set.selection.left.iter();
+    let subagents = left.filter(|left| left.unfit == Some(Unfit::SubAgent)).count();
     messages.note(format!(
         "wrote {} with {}{}",
         page.out,
-        counted(set.scored.len() as u64, "session"),
+        counted((set.scored.len() - subagents) as u64, "session"),
         if page.raw {
             ", which is not cleaned: do not pass it on"
         } else {

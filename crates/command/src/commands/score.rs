@@ -1,10 +1,10 @@
 //! `kp-score score`: a score for each trace.
 
-use std::io::IsTerminal;
+use std::{io::IsTerminal, sync::Arc};
 
 use clap::Args;
 use knowledgepulse_index::method::Method;
-use knowledgepulse_score::{Scorer, engine::Status, weights::Profiles};
+use knowledgepulse_score::{Scorer, weights::Profiles};
 
 use crate::{
     args::{InputArgs, methods, unit},
@@ -12,18 +12,8 @@ use crate::{
     error::{Exit, Result},
     files::stop::Stop,
     host::Host,
-    read::{Seen, Sink, read},
-    score::{
-        Preparation, Prepared, Scoring, load_embedder,
-        scored::{Place, Scored},
-    },
-    show::{
-        messages::Messages,
-        results::{Results, Wanted},
-        rows::Format,
-        summary::{RunInfo, Summary},
-        table::Table,
-    },
+    score::{Candidate, Scoring, load_embedder, score, scored::Scored},
+    show::{messages::Messages, results::Results, rows::Format, summary::Summary, table::Table},
 };
 
 /// How many of the best traces a table shows.
@@ -80,103 +70,40 @@ pub(crate) struct ScoringArgs {
     pub novelty: Option<Method>,
 }
 
-impl ScoreArgs {
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted {
-            format: self.results.format,
-            explains: self.results.explain,
-            out: self.results.out.as_deref(),
-            report: None,
-        }
-    }
-}
-
 /// Scores the inputs that the arguments name.
 pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let inputs = args.input.open(&args.wanted().files(), &[], messages)?;
-    let (results, options) = (&args.results, &args.scoring);
-    let novelty = options.novelty.unwrap_or(Method::Lexical);
+    let (options, novelty) = (&args.results, args.scoring.novelty.unwrap_or(Method::Lexical));
+    let out = options.out.as_deref();
+    let files: Vec<_> = out.iter().map(|file| ("out", *file)).collect();
+    let inputs = args.input.open(&files, &[], messages)?;
     let status = load_embedder(novelty, host, messages)?;
-    let explains = results.explain;
-    let needs_text = results.out.is_some();
-    let scorer = Scorer {
-        memory: Some(new_memory(novelty)),
-        profiles: Profiles::default(),
+    let scoring = Scoring {
+        engine: host.engine(),
+        scorer: Arc::new(Scorer {
+            memory: Some(new_memory(novelty)),
+            profiles: Profiles::default(),
+        }),
+        needs_text: out.is_some(),
+        explains: options.explain,
     };
-    let scoring = Scoring::new(host.engine(), scorer, explains);
-    let prepare = Preparation::prepare_with(&scoring.scorer, needs_text, explains);
-    let wanted = args.wanted();
-    if wanted.format().is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
+    let format = options.format.or(out.is_none().then_some(Format::Table));
+    if format.is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
         messages.hide_bar();
     }
-    let table = Table::of_scores((!results.all).then_some(BEST));
-    let mut run = ScoreRun {
-        scoring,
-        summary: Summary::new(),
-        min: results.min,
-        results: Results::open(wanted, table, messages, stop)?,
-        messages,
-        stop,
-    };
-    run.results.begin()?;
-    let seen = read(&inputs, prepare, &mut run, messages, stop)?;
-    messages.stop_progress();
-    run.finish(&seen, &status, novelty)
-}
-
-/// A run, from its first trace on.
-struct ScoreRun<'h> {
-    scoring: Scoring<'h>,
-    summary: Summary,
-    min: Option<f64>,
-    results: Results<'h>,
-    messages: &'h Messages,
-    stop: &'h Stop,
-}
-
-impl Sink<Prepared> for ScoreRun<'_> {
-    fn take(&mut self, place: Place, size: u64, trace: Prepared, seen: &mut Seen) -> Result<()> {
-        self.scoring.begin(place, size, *trace);
-        while self.scoring.is_full() {
-            self.settle(seen)?;
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, seen: &mut Seen) -> Result<bool> {
-        let stdout = &mut self.results.stdout;
-        let Some(finished) = self.scoring.next(self.messages, || stdout.flush())? else {
-            self.results.stdout.flush()?;
-            return Ok(false);
+    let table = Table::of_scores((!options.all).then_some(BEST));
+    let mut results = Results::open(format, options.explain, out, table, (messages, stop))?;
+    let mut summary = Summary::new(novelty, status);
+    results.begin()?;
+    let mut record = |trace: Option<(Scored, Candidate)>| {
+        let Some((scored, candidate)) = trace else {
+            return results.stdout.flush().map(drop);
         };
-        match finished.outcome {
-            Ok(scored) => self.record(&scored, &finished.text)?,
-            Err((place, reason)) => seen.add_bad(&place, &reason, self.messages),
-        }
-        Ok(true)
-    }
-}
-
-impl ScoreRun<'_> {
-    /// Counts a trace, and shows and writes it.
-    fn record(&mut self, scored: &Scored, text: &str) -> Result<()> {
-        self.summary.add(scored);
-        if self.min.is_some_and(|min| scored.breakdown.score < min) {
+        summary.add(&scored);
+        if options.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }
-        self.results.add(scored, text, None, String::new())
-    }
-
-    /// Writes the files, and tells the figures.
-    fn finish(mut self, seen: &Seen, status: &Status, novelty: Method) -> Result<Exit> {
-        let lack = seen.why_incomplete(self.stop);
-        let about = RunInfo {
-            novelty: Some(novelty),
-            embedder: (novelty != Method::Lexical).then_some(status),
-            interrupted: self.stop.is_interrupted(),
-            written: self.results.publish(&self.summary, lack.is_none())?,
-            ..RunInfo::default()
-        };
-        self.results.finish(&self.summary, seen, &about, lack)
-    }
+        results.add(&scored, &candidate.text, None, String::new())
+    };
+    let seen = score(&inputs, &scoring, &mut record, messages, stop)?;
+    results.finish(&mut summary, &seen)
 }

@@ -1,24 +1,17 @@
 //! `kp-score select`: a set of traces that covers the others.
 
 use clap::Args;
-use knowledgepulse_score::select::{Chosen, Selection};
+use knowledgepulse_score::select::Chosen;
 
 use super::sessions::next_command;
 use crate::{
     args::InputArgs,
-    choose::{Beside, ChoiceArgs, Set, choose},
+    choose::{ChoiceArgs, Purpose, Set, choose},
     desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::stop::Stop,
     host::Host,
-    show::{
-        messages::Messages,
-        printable::counted,
-        results::{Results, Wanted},
-        rows::Format,
-        summary::RunInfo,
-        table::Table,
-    },
+    show::{messages::Messages, printable::counted, results::Results, rows::Format, table::Table},
 };
 
 /// Choose a set of sessions to share: many tasks instead of near-copies of one
@@ -60,56 +53,37 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     if choice.count.is_none() {
         return Err(Failure::usage("select needs a number of sessions: 20, or 5%"));
     }
-    let wanted = Wanted {
-        format: results.format,
-        explains: false,
-        out: results.out.as_deref(),
-        report: results.report.as_deref(),
-    };
-    let read = [&choice.labels, &choice.known];
-    let inputs = input.open(&wanted.files(), &read, messages)?;
-    let mut results = Results::open(wanted, Table::of_sessions(None), messages, stop)?;
-    let beside = (Beside::nothing()?, Vec::new());
-    let set = choose(&inputs, choice, beside, host, messages, stop)?;
+    let (out, page) = (results.out.as_deref(), results.report.as_deref());
+    let files = [("out", out), ("report", page)];
+    let files: Vec<_> = files
+        .into_iter()
+        .filter_map(|(option, file)| Some((option, file?)))
+        .collect();
+    let inputs = input.open(&files, &[&choice.labels, &choice.known], messages)?;
+    let format = results.format.or(files.is_empty().then_some(Format::Table));
+    let mut results = Results::open(format, false, out, Table::of_sessions(None), (messages, stop))?;
+    let mut set = choose(&inputs, choice, &Purpose::default(), host, messages, stop)?;
     add_chosen(&set, &mut results, |chosen| {
         let others = chosen.stands_for.len() as u64;
         let end = (others > 0).then(|| format!("for {}", counted(others, "other")));
         end.unwrap_or_default()
     })?;
-    if let Some(out) = results.outputs.report() {
+    if let Some(page) = page.filter(|_| set.seen.why_incomplete(stop).is_none()) {
         let options = PageOptions::clean(next_command(&input.paths, "shared"));
-        desk::write(&set, &inputs.sources, &options, out, messages, stop)?;
+        desk::write(page, &set, &inputs.sources, &options, messages, stop)?;
     }
-    finish(&set, results, Some(&set.selection), stop)
+    set.summary.note_chosen(&set.selection);
+    results.finish(&mut set.summary, &set.seen)
 }
 
 /// Adds the chosen traces to the results; `end` says what a row ends with.
 pub(crate) fn add_chosen(set: &Set, results: &mut Results, end: impl Fn(&Chosen) -> String) -> Result<()> {
     results.begin()?;
     for (rank, chosen) in (1..).zip(&set.selection.chosen) {
-        let text = set.text(chosen.index)?;
+        let text = set.kept.get(set.scored[chosen.index].text)?;
         let selection = set.describe(rank, chosen);
         let scored = &set.scored[chosen.index];
         results.add(scored, &text, Some(&selection), end(chosen))?;
     }
     Ok(())
-}
-
-/// Writes the files, and tells the figures of a set. Returns the exit code.
-pub(crate) fn finish(
-    set: &Set,
-    mut results: Results,
-    selection: Option<&Selection>,
-    stop: &Stop,
-) -> Result<Exit> {
-    let lack = set.seen.why_incomplete(stop);
-    let about = RunInfo {
-        novelty: Some(set.method),
-        embedder: set.embedder(),
-        selection,
-        has_sessions: true,
-        interrupted: stop.is_interrupted(),
-        written: results.publish(&set.summary, lack.is_none())?,
-    };
-    results.finish(&set.summary, &set.seen, &about, lack)
 }

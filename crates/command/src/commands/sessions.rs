@@ -10,26 +10,17 @@ use clap::Args;
 use knowledgepulse_json::Text;
 use knowledgepulse_score::select::{COPY, Chosen, Count, Unfit};
 
-use super::{
-    score::BEST,
-    select::{add_chosen, finish},
-};
+use super::{score::BEST, select::add_chosen};
 use crate::{
     args::InputArgs,
-    choose::{Beside, ChoiceArgs, Set, choose},
+    choose::{ChoiceArgs, Purpose, Set, choose},
     error::{Exit, Result},
     files::stop::Stop,
     filter::Filter,
     host::Host,
     listed::remember,
     score::scored::RunInfo,
-    show::{
-        messages::Messages,
-        printable::counted,
-        results::{Results, Wanted},
-        rows::Format,
-        table::Table,
-    },
+    show::{messages::Messages, printable::counted, results::Results, rows::Format, table::Table},
 };
 
 /// What is looked at.
@@ -60,23 +51,20 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
     };
     let inputs = input.open(&[], &[], messages)?;
     let choice = ChoiceArgs::of(Count::Percent(100.0));
-    let wanted = Wanted {
-        format: args.format,
-        explains: false,
-        out: None,
-        report: None,
-    };
+    let format = args.format.unwrap_or(Format::Table);
     let table = Table::of_sessions((!args.all).then_some(BEST));
-    let mut results = Results::open(wanted, table, messages, stop)?;
-    let beside = (Beside::without_copies(false)?, Vec::new());
-    let set = choose(&inputs, &choice, beside, host, messages, stop)?;
+    let mut results = Results::open(Some(format), false, None, table, (messages, stop))?;
+    let purpose = Purpose {
+        only_new: true,
+        ..Purpose::default()
+    };
+    let mut set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
     add_chosen(&set, &mut results, folded(&set))?;
-    let is_table = args.format.is_none_or(|format| format == Format::Table);
-    let others = others(&set, args.all, is_table);
+    let others = others(&set, args.all, format == Format::Table);
     for (index, why) in &others {
-        results.add(&set.scored[*index], &set.text(*index)?, None, (*why).to_owned())?;
+        results.add(&set.scored[*index], "", None, (*why).to_owned())?;
     }
-    let exit = finish(&set, results, None, stop)?;
+    let exit = results.finish(&mut set.summary, &set.seen)?;
     let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);
     let listed: Vec<_> = chosen.chain(others.iter().map(|(index, _)| *index)).collect();
     let is_remembered = remember(&set, &listed, &inputs.sources);

@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::select::Selection;
 use knowledgepulse_share::{
     self as share, Entry, FOUND_FROM, Folder, FolderError, Form, Log, MANIFEST, Manifest, Quality, Session,
@@ -24,20 +24,19 @@ use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     VERSION,
     args::{InputArgs, duration, one_of},
-    choose::{
-        Beside, ChoiceArgs, Set, choose, decisions::Decisions, files_of, kept::Kept, known::new_memory,
-    },
+    choose::{ChoiceArgs, Purpose, Set, choose, decisions::Decisions, known::new_memory},
     desk::{self, PageOptions},
     error::{Exit, Failure, Result},
     files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
     host::Host,
     listed::{files_of_all, listed},
+    named::with_subagents,
     read::Inputs,
     score::scored::{RunInfo, Scored},
     show::{
         messages::Messages,
         printable::{counted, fitted, pad_end, printable},
-        review::{NOT_DETECTED, told},
+        review::{tell_places, told},
     },
 };
 
@@ -138,13 +137,13 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             picked.into_iter().map(|session| session.id).collect(),
         )),
     };
-    if args.choice.count.is_none() && decisions.is_none() && remove.is_empty() {
+    let is_chosen = args.choice.count.is_some() || decisions.is_some();
+    if !is_chosen && remove.is_empty() {
         return Err(Failure::usage(
             "share needs a number of sessions to add, --pick N,N, --decisions FILE or --remove ID",
         ));
     }
     let of_folder = |error: FolderError| Failure::file(error.to_string());
-    let interrupted = || Failure::interrupted("interrupted: nothing was shared");
     let mut cleaner = args.cleaning.open()?;
     if let Some(decisions) = &decisions {
         decisions.strike(&mut cleaner);
@@ -152,38 +151,37 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let mut folder = Folder::create(Path::new(out)).map_err(of_folder)?;
     let (set, form) = folder.set(*form).map_err(of_folder)?;
     let removed = removed_of(&set, remove, out, messages)?;
-    let choice = (args.choice.count.is_some() || decisions.is_some())
-        .then(|| Choice::of(args, (&set, &cleaner, decisions.as_ref()), host, messages, stop))
-        .transpose()?;
-    if stop.is_interrupted() {
-        return Err(interrupted());
+    let (mut chosen_by, mut exit, mut to_share) = (String::new(), Exit::Ok, Vec::new());
+    let mut memory = new_memory(args.choice.novelty);
+    if is_chosen {
+        let how_chosen = (&set, &cleaner, decisions.as_ref());
+        let (chosen, files) = chosen(args, how_chosen, host, messages, stop)?;
+        to_share = sessions(args, (&set, &removed), (&chosen, &files));
+        exit = chosen.seen.exit();
+        chosen_by = match decisions {
+            Some(_) => "Decided by a person".into(),
+            None => how(&chosen.selection),
+        };
+        memory = chosen.known;
     }
-    let sessions = choice
-        .as_ref()
-        .map_or_else(Vec::new, |choice| choice.sessions(&set, &removed));
-    let exit = choice.as_ref().map_or(Exit::Ok, Choice::exit);
-    let known = choice.as_ref().map(|choice| choice.set.known.clone());
     let settings = Settings {
         form,
         cleaner: &|| cleaner.clone(),
         identifiers: args.cleaning.identifiers,
-        quality: &Quality::beside(
-            host.engine(),
-            known.unwrap_or_else(|| new_memory(args.choice.novelty)),
-        ),
-        chosen: choice.as_ref().map_or_else(String::new, Choice::how),
+        quality: &Quality::beside(host.engine(), memory),
+        chosen: chosen_by,
         program: format!("kp-score {VERSION}"),
     };
     let there = set.lines().len();
     let go_on = |_| !stop.is_interrupted();
     let manifest =
-        share(set, &removed, &sessions, &settings, &mut folder, &go_on).map_err(|error| match error {
+        share(set, &removed, &to_share, &settings, &mut folder, &go_on).map_err(|error| match error {
             ShareError::Interrupted => interrupted(),
             error => Failure::file(format!("{out}: {error}")),
         })?;
     tell_left_out(&manifest, messages);
     if manifest.entries.is_empty() && removed.is_empty() {
-        let has_nothing = there == 0 && (sessions.is_empty() || !manifest.left_out.is_empty());
+        let has_nothing = there == 0 && (to_share.is_empty() || !manifest.left_out.is_empty());
         if has_nothing && args.choice.known.is_none() {
             return Err(Failure::file(format!(
                 "there is nothing to share, so {out} was not written"
@@ -214,6 +212,10 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     Ok(exit)
 }
 
+fn interrupted() -> Failure {
+    Failure::interrupted("interrupted: nothing was shared")
+}
+
 /// Says what becomes of the set: how many sessions it has, and how many come, grow and go.
 fn changes(manifest: &Manifest, there: usize, removed: usize) -> String {
     let (new, all) = (manifest.entries.len(), manifest.lines().len());
@@ -229,166 +231,100 @@ fn changes(manifest: &Manifest, there: usize, removed: usize) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// The sessions that were chosen, and whence they are read.
-struct Choice {
-    set: Set,
-    files: WholeFiles,
-    /// The outcome that the user gives to all, and how sure it is.
-    given: Option<(bool, f64)>,
-    /// Whether a person has decided.
-    is_decided: bool,
+/// Reads the inputs, and chooses among what the folder has not, or takes what a person has decided. Returns the inputs, too.
+fn chosen(
+    args: &ShareArgs,
+    (set, cleaner, decisions): (&share::Set, &Cleaner, Option<&Decisions>),
+    host: &dyn Host,
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<(Set, WholeFiles)> {
+    let sources = inputs_of(args, messages)?;
+    let mut choice = args.choice.clone();
+    if decisions.is_some() {
+        choice.count = None;
+    }
+    let purpose = Purpose {
+        folder: Some((Path::new(&args.folder.out), set)),
+        only_new: true,
+        ends: true,
+    };
+    let mut chosen = choose(&sources, &choice, &purpose, host, messages, stop)?;
+    if stop.is_interrupted() {
+        return Err(interrupted());
+    }
+    if let Some(decisions) = decisions {
+        decisions.apply(&mut chosen, messages);
+    }
+    tell_beside(&chosen, messages);
+    if let Some(page) = &args.folder.report {
+        let options = PageOptions {
+            cleaner: Some(cleaner.clone()),
+            identifiers: args.cleaning.identifiers,
+            command: next_command(&args.input.paths, &args.folder.out),
+        };
+        desk::write(page, &chosen, &sources.sources, &options, messages, stop)?;
+        messages.note(format!("wrote {page}"));
+    }
+    Ok((chosen, WholeFiles::of(&sources.sources)))
 }
 
-impl Choice {
-    /// Reads the inputs, and chooses among what the set has not, or takes what a person has decided.
-    fn of(
-        args: &ShareArgs,
-        (set, cleaner, decisions): (&share::Set, &Cleaner, Option<&Decisions>),
-        host: &dyn Host,
-        messages: &Messages,
-        stop: &Stop,
-    ) -> Result<Self> {
-        let inputs = inputs_of(args, messages)?;
-        let mut published = files_of(set, Path::new(&args.folder.out));
-        published.retain(|file| Path::new(file).exists());
-        let beside = (Beside::set(set.clone())?, published);
-        let mut choice = args.choice.clone();
-        if decisions.is_some() {
-            choice.count = None;
-        }
-        let mut set = choose(&inputs, &choice, beside, host, messages, stop)?;
-        if !stop.is_interrupted() {
-            if let Some(decisions) = decisions {
-                decisions.apply(&mut set, messages);
-            }
-            tell_beside(&set.beside, messages);
-            if let Some(ignored) = &set.seen.ignored {
-                messages.note(format!("left out: {ignored}"));
-            }
-            if let Some(page) = &args.folder.report {
-                let options = PageOptions {
-                    cleaner: Some(cleaner.clone()),
-                    identifiers: args.cleaning.identifiers,
-                    command: next_command(&args.input.paths, &args.folder.out),
-                };
-                desk::write_file(page, &set, &inputs.sources, &options, messages, stop)?;
-                messages.note(format!("wrote {page}"));
-            }
-        }
-        let given = args.input.success;
-        let confidence = args.input.confidence.unwrap_or(TOLD_CONFIDENCE);
-        Ok(Self {
-            set,
-            files: WholeFiles::of(&inputs.sources),
-            given: given.map(|success| (success, confidence)),
-            is_decided: decisions.is_some(),
-        })
-    }
+/// Returns how the sessions were chosen, as a sentence of the card.
+fn how(
+    Selection {
+        chosen,
+        left,
+        unknown,
+        ..
+    }: &Selection,
+) -> String {
+    let all = chosen.len() + left.len();
+    let outcomes = match *unknown {
+        0 => "; successes count more than failures".to_owned(),
+        unknown if unknown == all => "; no outcome was known, so nothing says that they succeeded".to_owned(),
+        unknown => format!("; the outcomes of {unknown} were not known"),
+    };
+    format!("Of {all} sessions those that differ most from each other{outcomes}")
+}
 
-    /// Returns the exit code of what was read.
-    fn exit(&self) -> Exit {
-        match &self.set.seen {
-            seen if seen.unread > 0 => Exit::File,
-            seen if seen.bad > 0 => Exit::BadLines,
-            _ => Exit::Ok,
-        }
-    }
-
-    /// Returns how the sessions were chosen, as a sentence of the card.
-    fn how(&self) -> String {
-        if self.is_decided {
-            return "Decided by a person".to_owned();
-        }
-        let Selection {
-            chosen,
-            left,
-            unknown,
-            ..
-        } = &self.set.selection;
-        let all = chosen.len() + left.len();
-        let outcomes = match *unknown {
-            0 => "; successes count more than failures".to_owned(),
-            unknown if unknown == all => {
-                "; no outcome was known, so nothing says that they succeeded".to_owned()
-            }
-            unknown => format!("; the outcomes of {unknown} were not known"),
-        };
-        format!("Of {all} sessions those that differ most from each other{outcomes}")
-    }
-
-    /// Returns the sessions that have grown, and then the chosen ones, with their sub-agents.
-    fn sessions(&self, set: &share::Set, removed: &[usize]) -> Vec<Session<'_>> {
-        let Beside {
-            grown,
-            subagents,
-            texts,
-            ..
-        } = &self.set.beside;
-        let (scored, told) = (&self.set.scored, &self.set.told);
-        let all = scored
-            .iter()
-            .chain(grown.values().chain(subagents).map(|(scored, _)| scored));
-        let parents = RunInfo::parents(all.map(|scored| &scored.about.run));
-        let mut of: HashMap<&Text, Vec<&(Scored, usize)>> = HashMap::new();
-        for subagent in subagents {
-            if let Some(session) = subagent.0.about.run.root(&parents) {
-                of.entry(session).or_default().push(subagent);
-            }
-        }
-        let subagents_of = |scored: &Scored| {
-            let session = scored.about.run.session.as_ref();
-            let subagents = session.and_then(|session| of.get(session)).into_iter().flatten();
-            subagents
-                .map(|(scored, text)| self.log(scored, texts, *text, None))
-                .collect()
-        };
-        let lines = set.lines();
-        let grown = grown.iter().filter(|(line, _)| !removed.contains(line));
-        let grown = grown.map(|(line, (scored, text))| {
-            let number = |name: &str| lines[*line].get(name).and_then(Value::as_number);
-            let number = |name: &str| number(name).unwrap_or_default() as u64;
-            let reason = lines[*line].get("reason").and_then(Value::as_str);
-            Session {
-                log: self.log(scored, texts, *text, None),
-                subagents: subagents_of(scored),
-                rank: number("rank"),
-                reason: reason.unwrap_or_default().to_owned(),
-                stands_for: number("stands_for"),
-                replaces: Some(*line),
-            }
-        });
-        let chosen = (set.last_rank() + 1..).zip(&self.set.selection.chosen);
-        let chosen = chosen.map(|(rank, chosen)| {
-            let scored = &scored[chosen.index];
-            Session {
-                log: self.log(scored, &self.set.kept, chosen.index, told[chosen.index]),
-                subagents: subagents_of(scored),
-                rank,
-                reason: chosen.reason.name().to_owned(),
-                stands_for: chosen.stands_for.len() as u64,
-                replaces: None,
-            }
-        });
-        grown.chain(chosen).collect()
-    }
-
-    /// Returns the log of a run whose JSON is kept, with the outcome that the labels tell.
-    fn log<'c>(&self, scored: &Scored, kept: &'c Kept, at: usize, told: Option<(bool, f64)>) -> Log<'c> {
-        let (source, format) = (&scored.place.source, scored.about.format);
+/// Returns the sessions that have grown, and then the chosen ones, with their sub-agents.
+fn sessions(
+    args: &ShareArgs,
+    (set, removed): (&share::Set, &[usize]),
+    (chosen, files): (&Set, &WholeFiles),
+) -> Vec<Session<'static>> {
+    let confidence = args.input.confidence.unwrap_or(TOLD_CONFIDENCE);
+    let given = args.input.success.map(|success| (success, confidence));
+    let log = |scored: &Scored| {
+        let log = chosen.log(scored, files);
         Log {
-            name: source.clone(),
-            text: self.files.text_of(source),
-            line: Some(scored.place.line),
-            format,
-            trace: Box::new(move || {
-                let text = kept
-                    .get(at)
-                    .map_err(|failure| io::Error::other(failure.message))?;
-                parse_str(&text).map_err(io::Error::other)
-            }),
-            outcome: told.or(self.given.filter(|_| format != FormatName::Trace)),
+            outcome: log.outcome.or(given.filter(|_| log.format != FormatName::Trace)),
+            ..log
         }
-    }
+    };
+    let grown = chosen.grown.iter().filter(|(line, _)| !removed.contains(line));
+    let grown = grown.map(|(line, scored)| (&scored.about.run, set.grown(*line, log(scored))));
+    let ranked = (set.last_rank() + 1..).zip(&chosen.selection.chosen);
+    let ranked = ranked.map(|(rank, choice)| {
+        let scored = &chosen.scored[choice.index];
+        let stands_for = choice.stands_for.len() as u64;
+        let session = Session {
+            stands_for,
+            ..Session::new(log(scored), rank, choice.reason.name())
+        };
+        (&scored.about.run, session)
+    });
+    let all = chosen
+        .scored
+        .iter()
+        .chain(chosen.grown.values())
+        .chain(&chosen.subagents);
+    let parents = RunInfo::parents(all.map(|scored| &scored.about.run));
+    let subagents = chosen
+        .subagents
+        .iter()
+        .map(|scored| (&scored.about.run, log(scored)));
+    with_subagents(grown.chain(ranked).collect(), subagents, &parents)
 }
 
 /// Returns the lines of the set that are to go: those that `--remove` names, and those whose file somebody has deleted.
@@ -459,18 +395,21 @@ fn is_written_within(file: &Path, time: Duration) -> bool {
 }
 
 /// Says how many sessions are no candidates, and why.
-fn tell_beside(beside: &Beside, messages: &Messages) {
+fn tell_beside(chosen: &Set, messages: &Messages) {
     for (count, why) in [
-        (beside.published, "shared already"),
-        (beside.removed, "removed from the folder before"),
+        (chosen.published, "shared already"),
+        (chosen.removed, "removed from the folder before"),
         (
-            beside.subagents.len() as u64,
+            chosen.subagents.len() as u64,
             "of sub-agents, which come with their sessions",
         ),
     ] {
         if count > 0 {
             messages.note(format!("{}: {why}", counted(count, "session")));
         }
+    }
+    if let Some(ignored) = &chosen.seen.ignored {
+        messages.note(format!("left out: {ignored}"));
     }
 }
 
@@ -544,14 +483,8 @@ fn tell_review(manifest: &Manifest, is_shown: bool, messages: &Messages) {
     if !redactions.is_empty() {
         messages.note(format!("replaced {}", told(&redactions)));
     }
-    let places = manifest.review().count() as u64;
     let hint = if is_shown { "" } else { ": --review prints them" };
-    let places = match places {
-        0 => String::new(),
-        1 => format!("; 1 place looks like them{hint}"),
-        _ => format!("; {} look like them{hint}", counted(places, "place")),
-    };
-    messages.note(format!("{NOT_DETECTED}: not detected{places}"));
+    tell_places(manifest.review().count() as u64, hint, messages);
 }
 
 /// Asks whether to write.

@@ -11,7 +11,7 @@ use anstyle::{AnsiColor, Style};
 use clap::Args;
 use knowledgepulse_formats::date;
 use knowledgepulse_json::{Text, Value, parse_str};
-use knowledgepulse_share::{Log, Shown, Turn, logs::WholeFiles, shown, turns_of};
+use knowledgepulse_share::{Shown, Turn, logs::WholeFiles, shown, turns_of};
 use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use super::clean::CleaningArgs;
@@ -23,9 +23,9 @@ use crate::{
     show::{
         messages::{Messages, allows_colours},
         printable::{counted, printable},
-        review::{NOT_DETECTED, told},
+        review::{tell_places, told},
     },
-    traces::{TraceResult, Traces, TracesRequest},
+    traces::{Item, State, Traces, TracesRequest},
 };
 
 /// What patterns have replaced begins and ends so.
@@ -66,13 +66,13 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
     let has_colours = io::stdout().is_terminal() && allows_colours();
     let mut text = String::new();
     while let Some(results) = traces.next()? {
-        for (place, result) in results {
-            let read = match result {
-                TraceResult::Trace(read) => read,
-                TraceResult::Unread(reason) if id.is_none() => {
+        for Item { place, state, .. } in results {
+            let read = match state {
+                State::Read(read) => read,
+                State::Unread(reason) if id.is_none() => {
                     return Err(Failure::file(format!("cannot read {}: {reason}", place.source)));
                 }
-                TraceResult::Wrong(_) | TraceResult::Unread(_) => continue,
+                _ => continue,
             };
             let trace = parse_str(&read.json).map_err(|error| Failure::file(error.to_string()))?;
             let names = [trace.get("id"), trace.at(&["metadata", "imported", "session_id"])];
@@ -80,14 +80,8 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
             if !id.as_ref().is_none_or(is_it) {
                 continue;
             }
-            let log = Log {
-                text: files.text_of(&place.source),
-                name: place.source,
-                line: Some(place.line),
-                format: read.format,
-                trace: Box::new(move || Ok(trace.clone())),
-                outcome: None,
-            };
+            let trace = Box::new(move || Ok(trace.clone()));
+            let log = files.log(&place.source, place.line, read.format, trace);
             let shown = shown(&log, Some(cleaner.clone()), args.cleaning.identifiers);
             let shown = shown.map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
             let between = if text.is_empty() { "" } else { "\n" };
@@ -101,7 +95,7 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
     if !paged(&text) {
         StandardOutput::print(text.as_bytes())?;
     }
-    messages.note(format!("{NOT_DETECTED}: not detected"));
+    tell_places(0, "", messages);
     Ok(Exit::Ok)
 }
 

@@ -7,13 +7,13 @@ mod row;
 
 use std::{
     collections::HashMap,
-    io::{self, Read, Write},
+    io::{Read, Write},
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use knowledgepulse_clean::{CleanOptions, Cleaner};
-use knowledgepulse_json::{Object, Text, Value, parse_str};
+use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_score::select::{Left, Selection, Standing};
 use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown};
 
@@ -70,24 +70,6 @@ impl PageOptions {
     }
 }
 
-/// Writes the page into a file, which appears whole or not at all.
-///
-/// # Errors
-/// Those of [`write`].
-pub(crate) fn write_file(
-    file: &str,
-    set: &Set,
-    sources: &[String],
-    options: &PageOptions,
-    messages: &Messages,
-    stop: &Stop,
-) -> Result<()> {
-    let mut out = OutputFile::open(file)?;
-    write(set, sources, options, &mut out, messages, stop)?;
-    out.finish()?;
-    out.publish()
-}
-
 /// Returns what the page shows of a session by itself: its `row`, and its `conversation`.
 ///
 /// # Errors
@@ -99,45 +81,33 @@ pub fn described(
 ) -> std::result::Result<(Object, Value), String> {
     let shown = shown(log, cleaner, identifiers)?;
     let conversation = conversation::of(&shown);
-    Ok((row::of(&shown, log.format, size_of(&conversation)), conversation))
+    Ok((
+        row::of(Some(&shown), log.format, conversation.to_json().len()),
+        conversation,
+    ))
 }
 
-fn size_of(conversation: &Value) -> usize {
-    conversation.to_json().len()
-}
-
-/// Writes the page of a set, in which the chosen sessions come first and the others follow, the latest first.
+/// Writes the page of a set into a file, which appears whole or not at all. The chosen sessions come first, and the others follow, the latest
+/// first.
 ///
 /// # Errors
 /// If a text cannot be read back, or the page cannot be written.
 pub(crate) fn write(
+    file: &str,
     set: &Set,
     sources: &[String],
     options: &PageOptions,
-    out: &mut OutputFile,
     messages: &Messages,
     stop: &Stop,
 ) -> Result<()> {
     let page = page()?;
+    let mut out = OutputFile::open(file)?;
     let order = order_of(set);
     let places: HashMap<usize, usize> = order.iter().enumerate().map(|(at, index)| (*index, at)).collect();
     let standings = standings_of(&set.selection, &places);
     let parents = parents_of(set, &places);
     let files = WholeFiles::of(sources);
-    let (scored, kept) = (&set.scored, &set.kept);
-    let log_of = |&index: &usize| Log {
-        name: scored[index].place.source.clone(),
-        text: files.text_of(&scored[index].place.source),
-        line: Some(scored[index].place.line),
-        format: scored[index].about.format,
-        trace: Box::new(move || {
-            let text = kept
-                .get(index)
-                .map_err(|failure| io::Error::other(failure.message))?;
-            parse_str(&text).map_err(io::Error::other)
-        }),
-        outcome: None,
-    };
+    let log_of = |&index: &usize| set.log(&set.scored[index], &files);
     let logs: Vec<_> = order.iter().map(log_of).collect();
     let describe = |log: &Log| {
         let (row, conversation) = described(log, options.cleaner.clone(), options.identifiers)?;
@@ -155,11 +125,11 @@ pub(crate) fn write(
             }
             let (mut row, text) = described.unwrap_or_else(|reason| {
                 unread.push((log.name.clone(), reason));
-                (row::of_nothing(), String::new())
+                (row::of(None, log.format, 0), String::new())
             });
             bytes += text.len();
             let is_whole = !text.is_empty() && bytes <= MOST_BYTES;
-            let about = &scored[order[at]].about;
+            let about = &set.scored[order[at]].about;
             row.insert("success", about.success.into_value());
             row.insert("copies", about.run.copies.into_value());
             row.insert("parent", parents[at].into_value());
@@ -205,7 +175,9 @@ pub(crate) fn write(
     {
         out.write(format!("<script type=\"text/plain\" id=\"session-{at}\">{text}</script>\n").as_bytes())?;
     }
-    out.write(after.as_bytes())
+    out.write(after.as_bytes())?;
+    out.finish()?;
+    out.publish()
 }
 
 /// Returns the order of the page: the chosen sessions by rank, then the others, the latest first.

@@ -1,5 +1,7 @@
 //! A line of the list: `SessionRow` of report/data.d.ts, without what depends on other sessions.
 
+use std::collections::BTreeMap;
+
 use knowledgepulse_formats::{FormatName, trace::known_of};
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_share::Shown;
@@ -19,73 +21,54 @@ const EXCERPT_LENGTH: usize = 240;
 /// How many bytes count as a token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Returns the line of a session, whose conversation has this size in bytes.
-pub(super) fn of(shown: &Shown, format: FormatName, size: usize) -> Object {
-    let text = |path: &[&str]| shown.trace.at(path).and_then(Value::as_text);
-    let about = |name: &str| shown.about.get(name).cloned().unwrap_or_default();
-    let named = |name: &str| about(name).as_text().and_then(name_of).into_value();
+/// Returns the line of a session, whose conversation has this size in bytes; `None` of one that could not be read.
+pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Object {
+    let text = |path: &[&str]| shown?.trace.at(path).and_then(Value::as_text);
+    let about = |name: &str| shown.and_then(|shown| shown.about.get(name)).cloned();
+    let count = |name: &str| about(name).unwrap_or_else(|| 0.0.into());
+    let named = |name: &str| about(name)?.as_text().and_then(name_of);
+    let name = text(&["task", "objective"]).map(|objective| excerpt_of(objective, EXCERPT_LENGTH));
     let agent = text(&["metadata", "imported", "format"]).and_then(name_of);
-    let mut row = of_nothing();
-    row.insert("id", text(&["id"]).and_then(name_of).unwrap_or_default());
-    row.insert(
-        "name",
-        text(&["task", "objective"])
-            .map_or_else(Text::default, |objective| excerpt_of(objective, EXCERPT_LENGTH)),
-    );
-    row.insert("agent", agent.unwrap_or_else(|| format.name().into()));
-    row.insert("model", named("model"));
-    row.insert("project", named("project"));
-    row.insert(
-        "began",
-        text(&["metadata", "created_at"]).and_then(name_of).into_value(),
-    );
-    row.insert("turns", about("user_turns"));
-    row.insert("calls", about("calls"));
-    row.insert("failedCalls", about("failed_calls"));
-    row.insert("tokens", (size / BYTES_PER_TOKEN).into_value());
-    let facts = facts_of(&shown.trace).into_iter();
-    let facts = facts.filter(|fact| fact.kind != FactKind::Answered);
-    row.insert(
-        "facts",
-        list(facts.map(|fact| {
-            json_object! { "words": fact.words(), "good": fact.kind.is_good() }
-        })),
-    );
-    row.insert("replaced", told(&shown.redactions));
-    row.insert("secrets", secrets_of(&shown.redactions).into_value());
-    row.insert("personal", personal_of(&shown.redactions).into_value());
-    row.insert("places", shown.review.len().into_value());
-    let success = shown.trace.at(&["metadata", "success"]).and_then(Value::as_bool);
-    row.insert(
-        "success",
-        success.filter(|_| known_of(&shown.trace).success).into_value(),
-    );
-    row
-}
-
-/// Returns the line of a session that could not be read.
-pub(super) fn of_nothing() -> Object {
-    let nothing = [
-        ("id", "".into_value()),
-        ("name", "(it could not be read)".into_value()),
-        ("agent", "unknown".into_value()),
-        ("model", Value::Null),
-        ("project", Value::Null),
-        ("began", Value::Null),
-        ("turns", 0_u64.into_value()),
-        ("calls", 0_u64.into_value()),
-        ("failedCalls", 0_u64.into_value()),
-        ("tokens", 0_u64.into_value()),
-        ("facts", list::<Value>([])),
-        ("replaced", "".into_value()),
-        ("secrets", 0_u64.into_value()),
-        ("personal", 0_u64.into_value()),
-        ("places", 0_u64.into_value()),
-        ("success", Value::Null),
+    let facts = shown.map(|shown| facts_of(&shown.trace)).unwrap_or_default();
+    let facts = facts.into_iter().filter(|fact| fact.kind != FactKind::Answered);
+    let facts = facts.map(|fact| json_object! { "words": fact.words(), "good": fact.kind.is_good() });
+    let nothing = BTreeMap::new();
+    let redactions = shown.map_or(&nothing, |shown| &shown.redactions);
+    let success = shown.filter(|shown| known_of(&shown.trace).success);
+    let success = success.and_then(|shown| shown.trace.at(&["metadata", "success"])?.as_bool());
+    let fields = [
+        (
+            "id",
+            text(&["id"]).and_then(name_of).unwrap_or_default().into_value(),
+        ),
+        (
+            "name",
+            match shown {
+                Some(_) => name.unwrap_or_default().into(),
+                None => "(it could not be read)".into(),
+            },
+        ),
+        ("agent", agent.unwrap_or_else(|| format.name().into()).into()),
+        ("model", named("model").into_value()),
+        ("project", named("project").into_value()),
+        (
+            "began",
+            text(&["metadata", "created_at"]).and_then(name_of).into_value(),
+        ),
+        ("turns", count("user_turns")),
+        ("calls", count("calls")),
+        ("failedCalls", count("failed_calls")),
+        ("tokens", (size / BYTES_PER_TOKEN).into_value()),
+        ("facts", list(facts)),
+        ("replaced", told(redactions).into()),
+        ("secrets", secrets_of(redactions).into_value()),
+        ("personal", personal_of(redactions).into_value()),
+        ("places", shown.map_or(0, |shown| shown.review.len()).into_value()),
+        ("success", success.into_value()),
     ];
-    nothing
+    fields
         .into_iter()
-        .map(|(name, value)| (Text::from(name), value))
+        .map(|(name, value)| (name.into(), value))
         .collect()
 }
 

@@ -1,19 +1,13 @@
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, parse_str};
 
 use super::*;
 
 /// Returns the log of a trace.
 fn session(trace: &str) -> Log<'static> {
     let trace = parse_str(trace).unwrap();
-    Log {
-        name: "/home/maja/traces.jsonl".into(),
-        text: None,
-        line: Some(1),
-        format: FormatName::Trace,
-        trace: Box::new(move || Ok(trace.clone())),
-        outcome: None,
-    }
+    let trace = Box::new(move || Ok(trace.clone()));
+    Log::of_trace("/home/maja/traces.jsonl".into(), FormatName::Trace, trace)
 }
 
 const KEY: &str = "ghp_a1B2c3D4e5F6g7H8i9a1B2c3D4e5F6g7H8i9";

@@ -2,6 +2,5 @@
 
 pub(crate) mod file_identity;
 pub(crate) mod output_file;
-pub(crate) mod outputs;
 pub mod stop;
 pub(crate) mod waiting;

@@ -31,7 +31,7 @@ use knowledgepulse_json::{Text, Value};
 use rayon::prelude::*;
 
 use crate::{
-    error::{Failure, Result, reason_of},
+    error::{Exit, Failure, Result, reason_of},
     files::{
         file_identity::{STDIN, name_of, total_size},
         stop::Stop,
@@ -94,18 +94,22 @@ pub(crate) struct ReadTrace<'t> {
 }
 
 /// A record on its way: where it is, and what became of it.
-pub(crate) struct Item<P> {
+#[derive(Debug)]
+pub struct Item<P> {
+    /// Where it is.
     pub place: Place,
     /// Its size in the input, in bytes.
-    pub size: u64,
+    pub(crate) size: u64,
     /// What may be wrong with its trace.
-    pub warning: Option<Text>,
+    warning: Option<Text>,
+    /// What became of it.
     pub state: State<P>,
 }
 
 /// What became of a record.
-pub(crate) enum State<P> {
-    /// A trace, as the command prepares it.
+#[derive(Debug)]
+pub enum State<P> {
+    /// A trace, as it is prepared for whoever reads.
     Read(P),
     /// It is not of a conversation, for this reason.
     Skipped(Text),
@@ -113,6 +117,8 @@ pub(crate) enum State<P> {
     LeftOut(Verdict),
     /// It is wrong, for this reason.
     Wrong(Text),
+    /// Its input could not be read to its end, for this reason.
+    Unread(String),
 }
 
 /// Prepares a trace on any core.
@@ -121,24 +127,9 @@ pub(crate) enum State<P> {
 /// Why it is no trace.
 pub(crate) type Prepare<P> = dyn Fn(ReadTrace) -> std::result::Result<P, Text> + Send + Sync;
 
-/// What a command does with its traces.
-pub(crate) trait Sink<P> {
-    /// Takes a trace, in the order of the input.
-    fn take(&mut self, place: Place, size: u64, trace: P, seen: &mut Seen) -> Result<()>;
-
-    /// Finishes the trace that was begun first, while no other one can be taken. Returns whether there was one.
-    fn settle(&mut self, _seen: &mut Seen) -> Result<bool> {
-        Ok(false)
-    }
-
-    /// Is told of a record that makes no trace.
-    fn on_bad(&mut self, _place: &Place, _reason: &Text) {}
-
-    /// Is told of an input that could not be read to its end.
-    fn on_unread(&mut self, source: &str, reason: String, messages: &Messages) {
-        messages.failure(format!("cannot read {source}: {reason}"));
-    }
-}
+/// Takes a record in the order of the input: a trace, or what is wrong or unread. Without one, finishes the trace that was begun first, and
+/// returns whether there was one.
+pub(crate) type Take<'t, P> = dyn FnMut(Option<Item<P>>, &mut Seen) -> Result<bool> + 't;
 
 /// What was read beside the traces.
 #[derive(Debug, Default)]
@@ -163,6 +154,15 @@ impl Seen {
         self.bad_lines.add(place, reason, messages);
     }
 
+    /// Returns the exit code of a run that went on.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            seen if seen.unread > 0 => Exit::File,
+            seen if seen.bad > 0 => Exit::BadLines,
+            _ => Exit::Ok,
+        }
+    }
+
     /// Says why no trace was read, where no line was wrong.
     pub(crate) fn why_nothing(&self) -> String {
         match self.left_out.files + self.left_out.ignored + self.left_out.others {
@@ -180,14 +180,14 @@ impl Seen {
     }
 }
 
-/// Reads everything, until the run is ended, and hands the traces to `sink`.
+/// Reads everything, until the run is ended, and hands it to `take`.
 ///
 /// # Errors
-/// Those of `sink`.
+/// Those of `take`.
 pub(crate) fn read<P: Send + 'static>(
     inputs: &Inputs,
     prepare: Arc<Prepare<P>>,
-    sink: &mut dyn Sink<P>,
+    take: &mut Take<P>,
     messages: &Messages,
     stop: &Stop,
 ) -> Result<Seen> {
@@ -204,94 +204,91 @@ pub(crate) fn read<P: Send + 'static>(
     };
     if cfg!(target_family = "wasm") {
         let mut result = Ok(());
-        let _ = reader.run(&mut |event| {
-            result = take(event, sink, &mut seen, messages, stop);
+        let _ = reader.run(&mut |items| {
+            result = take_all(items, take, &mut seen, messages, stop);
             go_on(result.is_ok() && !stop.is_set())
         });
         result?;
     } else {
-        let (sender, events) = sync_channel(MOST_WAITING_BATCHES);
+        let (sender, batches) = sync_channel(MOST_WAITING_BATCHES);
         let thread = thread::Builder::new().name("kp-score-reading".into());
         let read = move || {
             // The receiver is gone when nothing more is wanted.
-            let mut send = |event| go_on(sender.send(event).is_ok());
+            let mut send = |items| go_on(sender.send(items).is_ok());
             if let Err(panic) = guarded(|| Ok(reader.run(&mut send))) {
-                let _ = send(Event::Failed("the input".into(), panic.to_string()));
+                let _ = send(vec![unread("the input", panic.to_string())]);
             }
         };
         thread
             .spawn(read)
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
         while !stop.is_set() {
-            let event = match events.try_recv() {
-                Err(TryRecvError::Empty) if sink.settle(&mut seen)? => continue,
-                Err(TryRecvError::Empty) => events.recv_timeout(PAUSE),
+            let items = match batches.try_recv() {
+                Err(TryRecvError::Empty) if take(None, &mut seen)? => continue,
+                Err(TryRecvError::Empty) => batches.recv_timeout(PAUSE),
                 received => received.map_err(|_| RecvTimeoutError::Disconnected),
             };
-            match event {
-                Ok(event) => take(event, sink, &mut seen, messages, stop)?,
+            match items {
+                Ok(items) => take_all(items, take, &mut seen, messages, stop)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
     }
-    while sink.settle(&mut seen)? {}
+    while take(None, &mut seen)? {}
+    messages.stop_progress();
     seen.bad_lines.end(messages);
     seen.ignored = inputs.filter.ignored_words(&seen.left_out);
     Ok(seen)
 }
 
-/// Handles an event of reading.
-fn take<P>(
-    event: Event<P>,
-    sink: &mut dyn Sink<P>,
+/// Counts and tells what records came to, and hands them on.
+fn take_all<P>(
+    items: Vec<Item<P>>,
+    take: &mut Take<P>,
     seen: &mut Seen,
     messages: &Messages,
     stop: &Stop,
 ) -> Result<()> {
-    let items = match event {
-        Event::Items(items) => items,
-        Event::Failed(source, reason) => {
-            seen.unread += 1;
-            sink.on_unread(&source, reason, messages);
-            return Ok(());
-        }
-    };
-    for Item {
-        place,
-        size,
-        warning,
-        state,
-    } in items
-    {
+    for item in items {
         // Interrupted, the input may end in the middle of a trace.
         if stop.is_set() {
             break;
         }
-        if let Some(warning) = warning {
+        let place = &item.place;
+        if let Some(warning) = &item.warning {
             messages.warning(format!("{place}: {warning}"));
         }
-        match state {
-            State::Read(trace) => sink.take(place, size, trace, seen)?,
+        match &item.state {
+            State::Read(_) => {}
             State::Skipped(reason) => {
-                messages.on_done();
                 seen.without_conversation += 1;
-                messages.detail_at(&place, &reason);
+                messages.detail_at(place, reason);
             }
-            State::LeftOut(verdict) => {
-                messages.on_done();
-                let is_ignored = verdict == Verdict::Ignored;
-                seen.left_out.ignored += u64::from(is_ignored);
-                seen.left_out.others += u64::from(!is_ignored);
-            }
-            State::Wrong(reason) => {
-                messages.on_done();
-                sink.on_bad(&place, &reason);
-                seen.add_bad(&place, &reason, messages);
+            State::LeftOut(Verdict::Ignored) => seen.left_out.ignored += 1,
+            State::LeftOut(_) => seen.left_out.others += 1,
+            State::Wrong(reason) => seen.add_bad(place, reason, messages),
+            State::Unread(reason) => {
+                seen.unread += 1;
+                messages.failure(format!("cannot read {}: {reason}", place.source));
             }
         }
+        if !matches!(item.state, State::Read(_) | State::Unread(_)) {
+            messages.on_done();
+        }
+        take(Some(item), seen)?;
     }
     Ok(())
+}
+
+/// Returns what tells that an input could not be read to its end.
+fn unread<P>(source: &str, reason: String) -> Item<P> {
+    Item {
+        place: place_of(source, None, None),
+        size: 0,
+        warning: None,
+        state: State::Unread(reason),
+    }
 }
 
 fn go_on(is_wanted: bool) -> ControlFlow<()> {
@@ -302,16 +299,8 @@ fn go_on(is_wanted: bool) -> ControlFlow<()> {
     }
 }
 
-/// The events of reading the inputs one after the other.
-enum Event<P> {
-    /// Some records of an input.
-    Items(Vec<Item<P>>),
-    /// This input could not be read to its end, for this reason.
-    Failed(String, String),
-}
-
-/// Takes an event. Returns whether more events are wanted.
-type Take<'t, P> = dyn FnMut(Event<P>) -> ControlFlow<()> + 't;
+/// Takes records, and returns whether more are wanted.
+type OnBatch<'t, P> = dyn FnMut(Vec<Item<P>>) -> ControlFlow<()> + 't;
 
 struct Reader<P> {
     inputs: Inputs,
@@ -323,7 +312,7 @@ struct Reader<P> {
 
 impl<P: Send + 'static> Reader<P> {
     /// Reads everything, until `take` has enough.
-    fn run(&self, take: &mut Take<P>) -> ControlFlow<()> {
+    fn run(&self, take: &mut OnBatch<P>) -> ControlFlow<()> {
         for group in run::groups(&self.inputs.sources) {
             let mut copies = group.copies();
             for run in &group.inputs {
@@ -331,7 +320,7 @@ impl<P: Send + 'static> Reader<P> {
             }
             let items: Vec<_> = copies.into_iter().flat_map(Copies::end).collect();
             if !items.is_empty() {
-                take(Event::Items(self.prepared(items)))?;
+                take(self.prepared(items))?;
             }
         }
         ControlFlow::Continue(())
@@ -361,22 +350,36 @@ impl<P: Send + 'static> Reader<P> {
 
     /// Prepares what a record came to, unless it is left out.
     fn state_of(&self, source: &str, format: Option<FormatName>, content: Content) -> State<P> {
-        let is_trace = |value: &Value| value.get("steps").is_some();
-        match &content {
-            Content::Converted(value, _) | Content::Plain(value, _) if is_trace(value) => {
-                let format = format.unwrap_or(FormatName::Trace);
-                match self.inputs.filter.of_session(source, format, value) {
-                    Verdict::Wanted => {}
-                    verdict => return State::LeftOut(verdict),
-                }
+        let all = Known {
+            success: true,
+            confidence: true,
+        };
+        let (value, known, text) = match content {
+            Content::Wrong(reason) => return State::Wrong(reason),
+            Content::Skipped(reason) => return State::Skipped(reason),
+            Content::Converted(value, known) => (value, known, None),
+            Content::Plain(value, text) => (value, all, text),
+        };
+        let foreign = (format.is_none() && value.as_object().is_some()).then(|| OfNoFormat::new(&value));
+        let format = format.unwrap_or(FormatName::Trace);
+        if value.get("steps").is_some() {
+            match self.inputs.filter.of_session(source, format, &value) {
+                Verdict::Wanted => {}
+                verdict => return State::LeftOut(verdict),
             }
-            _ => {}
         }
-        state_of(&*self.prepare, format, content)
+        let read = ReadTrace {
+            format,
+            known,
+            value,
+            text: text.as_deref(),
+            foreign,
+        };
+        (self.prepare)(read).map_or_else(State::Wrong, State::Read)
     }
 
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(&self, run: &[String], copies: Option<&mut Copies>, take: &mut Take<P>) -> ControlFlow<()> {
+    fn read(&self, run: &[String], copies: Option<&mut Copies>, take: &mut OnBatch<P>) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
         let settings = Settings {
             format: self.inputs.format,
@@ -422,7 +425,7 @@ impl<P: Send + 'static> Reader<P> {
             (_, Some(foreign)) => foreign_input(source, foreign),
             _ => return ControlFlow::Continue(()),
         };
-        take(Event::Failed(name_of(source).to_owned(), reason))
+        take(vec![unread(name_of(source), reason)])
     }
 
     /// Hands on the text of a file or of standard input, decompressed where it begins as compressed text does.
@@ -456,7 +459,7 @@ struct Batches<'t, 'f, P> {
     /// The runs that a later one of the input's group may contain.
     copies: Option<&'t mut Copies>,
     reader: TraceReader,
-    take: &'t mut Take<'f, P>,
+    take: &'t mut OnBatch<'f, P>,
     /// Whether the run wants more.
     flow: ControlFlow<()>,
 }
@@ -496,7 +499,7 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
                 .collect(),
             None => with.collect(),
         };
-        self.flow = (self.take)(Event::Items(self.reading.prepared(items)));
+        self.flow = (self.take)(self.reading.prepared(items));
         self.flow
     }
 }
@@ -507,29 +510,6 @@ fn place_of(source: &str, line: Option<u64>, index: Option<u64>) -> Place {
         line: line.unwrap_or_default(),
         index,
     }
-}
-
-/// Prepares what a record came to.
-fn state_of<P>(prepare: &Prepare<P>, format: Option<FormatName>, content: Content) -> State<P> {
-    let all = Known {
-        success: true,
-        confidence: true,
-    };
-    let (value, known, text) = match content {
-        Content::Wrong(reason) => return State::Wrong(reason),
-        Content::Skipped(reason) => return State::Skipped(reason),
-        Content::Converted(value, known) => (value, known, None),
-        Content::Plain(value, text) => (value, all, text),
-    };
-    let foreign = (format.is_none() && value.as_object().is_some()).then(|| OfNoFormat::new(&value));
-    let read = ReadTrace {
-        format: format.unwrap_or(FormatName::Trace),
-        known,
-        value,
-        text: text.as_deref(),
-        foreign,
-    };
-    prepare(read).map_or_else(State::Wrong, State::Read)
 }
 
 /// Describes the problem of an input that is no text, and the way out.

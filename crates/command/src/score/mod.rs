@@ -34,9 +34,10 @@ use knowledgepulse_trace::{
 use crate::{
     choose::labels::ids_of,
     error::Failure,
+    files::stop::Stop,
     filter::agent_of,
     host::Host,
-    read::{Prepare, ReadTrace},
+    read::{Inputs, Item, ReadTrace, Seen, State, read},
     score::scored::{Place, RunInfo, Scored, TraceInfo},
     show::messages::Messages,
 };
@@ -70,18 +71,13 @@ impl Facts {
     /// Reads the facts of a trace; `known` tells whether its record said how it ended.
     fn of(trace: &Trace, value: &Value, known: bool) -> Self {
         let agent = agent_of(value).unwrap_or_default();
+        let text = |path: &[&str]| value.at(path).and_then(Value::as_text).cloned();
         Self {
             outcome: Ending::of(trace, known && known_of(value).success).of_agent(agent),
             unfit: Unfit::of(trace),
             ids: ids_of(value),
-            session: value
-                .at(&["metadata", "imported", SESSION])
-                .and_then(Value::as_text)
-                .cloned(),
-            created_at: value
-                .at(&["metadata", "created_at"])
-                .and_then(Value::as_text)
-                .cloned(),
+            session: text(&["metadata", "imported", SESSION]),
+            created_at: text(&["metadata", "created_at"]),
             is_subagent: value.at(&["metadata", "imported", "is_subagent"]) == Some(&true.into()),
         }
     }
@@ -125,176 +121,102 @@ pub(crate) fn load_embedder(
     Ok(status)
 }
 
-/// How traces are prepared for scoring.
-pub(crate) struct Preparation {
-    scorer: Arc<Scorer>,
+/// How traces are scored.
+pub(crate) struct Scoring<'h> {
+    pub engine: &'h Engine,
+    pub scorer: Arc<Scorer>,
     /// Whether the JSON of a trace is needed, because it is written.
-    needs_text: bool,
+    pub needs_text: bool,
     /// Whether the words that a novelty rests on are shown.
-    explains: bool,
-    /// When the run began: a trace whose time is not known gets that of its reading.
-    began: String,
+    pub explains: bool,
 }
 
-impl Preparation {
-    /// Returns the function that prepares a trace on any core.
-    pub(crate) fn prepare_with(
-        scorer: &Arc<Scorer>,
-        needs_text: bool,
-        explains: bool,
-    ) -> Arc<Prepare<Prepared>> {
-        let preparation = Self {
-            scorer: Arc::clone(scorer),
-            needs_text,
-            explains,
-            began: date::now(),
-        };
-        Arc::new(move |trace: ReadTrace<'_>| preparation.prepare(trace))
-    }
-
-    fn prepare(&self, read: ReadTrace) -> Result<Prepared, Text> {
-        let ReadTrace {
-            format,
-            known,
-            value,
-            text,
-            foreign,
-        } = read;
-        let trace = self
-            .read(&value)
-            .map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
-        let facts = Facts::of(&trace, &value, known.success);
-        let agent = value.at(&AGENT).and_then(Value::as_text);
-        let when = value.at(&["metadata", "created_at"]).and_then(Value::as_str);
-        let steps = value.get("steps").and_then(Value::as_array);
-        let about = TraceInfo {
-            format,
-            agent: agent.map_or_else(|| format.name().into(), |agent| cut(agent, EXCERPT_LENGTH).into()),
-            project: project_of(&value).map(|name| cut(name, EXCERPT_LENGTH).into()),
-            when: when
-                .and_then(date::parse)
-                .map(date::to_iso)
-                .filter(|when| *when < self.began),
-            steps: steps.map_or(0, |steps| steps.len() as u64),
-            turns: facts.outcome.signs.turns as u64,
-            facts: facts_of(&value),
-            success: facts.outcome.success,
-            has_confidence: known.confidence,
-            id: value.get("id").and_then(Value::as_text).cloned(),
-            objective: value
-                .at(&["task", "objective"])
-                .and_then(Value::as_text)
-                .map(|objective| cut(objective, EXCERPT_LENGTH).into())
-                .unwrap_or_default(),
-            domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
-            run: RunInfo::of(&value),
-        };
-        let text = self
-            .needs_text
-            .then(|| text.map_or_else(|| value.to_json(), str::to_owned));
-        let input = self.scorer.input_of(trace).with_words(self.explains);
-        let candidate = Candidate {
-            foreign,
-            label: input.label.clone(),
-            about,
-            facts,
-            text: text.unwrap_or_default(),
-        };
-        Ok(Box::new((candidate, input)))
-    }
-
-    /// Reads a trace, and the text that a comparison needs.
-    fn read(&self, value: &Value) -> knowledgepulse_error::Result<Trace> {
-        let mut sufficiency = Sufficiency::default();
-        let mut needed = |units: &[u16]| sufficiency.read(units);
-        let texts = match self.scorer.memory.as_ref().map(Memory::method) {
-            None => Texts::None,
-            Some(Method::Prefix) => Texts::Needed(&mut needed),
-            Some(_) => Texts::Whole,
-        };
-        json::read(value, texts)
-    }
+/// What is needed of a trace beside its score.
+pub(crate) struct Candidate {
+    pub facts: Facts,
+    /// Its key in a memory.
+    pub label: Option<Label>,
+    /// Its JSON, if that is needed.
+    pub text: String,
+    /// Its words, and its embedding where that is compared.
+    pub compared: Option<Comparable>,
+    /// The hint for a record of no known format: the user may have meant another one.
+    foreign: Option<OfNoFormat>,
 }
 
 /// A trace that is to be scored.
-pub(crate) type Prepared = Box<(Candidate, ScoreInput)>;
-
-/// What is known of a trace before its score.
-pub(crate) struct Candidate {
-    /// The hint for a record of no known format: the user may have meant another one.
-    foreign: Option<OfNoFormat>,
-    /// Its key in a memory.
-    pub label: Option<Label>,
-    about: TraceInfo,
-    facts: Facts,
-    /// Its JSON, if that is needed.
-    text: String,
-}
+type Prepared = Box<(TraceInfo, Candidate, ScoreInput)>;
 
 /// A trace in flight.
 struct InFlight {
     place: Place,
     size: u64,
+    about: TraceInfo,
     candidate: Candidate,
-    reply: Receiver<Reply>,
+    reply: Receiver<knowledgepulse_error::Result<(Breakdown, Option<Comparable>)>>,
 }
 
-/// A score, and the compared parts of its trace.
-type Reply = (knowledgepulse_error::Result<Breakdown>, Option<Comparable>);
+/// Takes a scored trace, in the order of the input. Is called without one before the run waits.
+pub(crate) type OnScored<'t> = dyn FnMut(Option<(Scored, Candidate)>) -> crate::error::Result<()> + 't;
 
-/// A trace that was scored, or not.
-pub(crate) struct Finished {
-    /// The trace with its score, or where it is, and why it has none.
-    pub outcome: Result<Scored, (Place, Text)>,
-    pub facts: Facts,
-    pub text: String,
-    /// Its key in a memory.
-    pub label: Option<Label>,
-    /// Its words, and its embedding where that is compared.
-    pub compared: Option<Comparable>,
-}
-
-/// The traces in flight.
-pub(crate) struct Scoring<'h> {
-    engine: &'h Engine,
-    pub scorer: Arc<Scorer>,
-    /// Whether the words that a novelty rests on are shown.
-    explains: bool,
-    traces: VecDeque<InFlight>,
-    most_traces: usize,
-    bytes: u64,
-}
-
-impl<'h> Scoring<'h> {
-    pub(crate) fn new(engine: &'h Engine, scorer: Scorer, explains: bool) -> Self {
-        Self {
-            engine,
-            scorer: Arc::new(scorer),
-            explains,
-            traces: VecDeque::new(),
-            most_traces: LEAST_TRACES.max(TRACES_PER_CORE * rayon::current_num_threads()),
-            bytes: 0,
+/// Reads inputs and scores their traces, which are prepared on all cores. The engine has a few at a time, begun and finished in order.
+///
+/// # Errors
+/// Those of `on_scored`.
+pub(crate) fn score(
+    inputs: &Inputs,
+    scoring: &Scoring,
+    on_scored: &mut OnScored,
+    messages: &Messages,
+    stop: &Stop,
+) -> crate::error::Result<Seen> {
+    let (scorer, began) = (Arc::clone(&scoring.scorer), date::now());
+    let (needs_text, explains) = (scoring.needs_text, scoring.explains);
+    let prepare = move |trace: ReadTrace<'_>| prepared(trace, &scorer, (needs_text, explains), &began);
+    let most_traces = LEAST_TRACES.max(TRACES_PER_CORE * rayon::current_num_threads());
+    let (mut waiting, mut bytes) = (VecDeque::new(), 0);
+    let mut take = |item: Option<Item<Prepared>>, seen: &mut Seen| {
+        let is_idle = item.is_none();
+        if let Some(Item {
+            place, size, state, ..
+        }) = item
+        {
+            let State::Read(prepared) = state else {
+                return Ok(false);
+            };
+            let (about, candidate, input) = *prepared;
+            bytes += size;
+            waiting.push_back(InFlight {
+                place,
+                size,
+                about,
+                candidate,
+                reply: scoring.begin(input),
+            });
         }
-    }
+        let mut is_settled = false;
+        while is_idle && !is_settled || waiting.len() >= most_traces || bytes > MOST_BYTES {
+            let Some(first) = waiting.pop_front() else {
+                on_scored(None)?;
+                break;
+            };
+            bytes -= first.size;
+            match scoring.finish(first, on_scored, messages)? {
+                Ok(scored) => on_scored(Some(scored))?,
+                Err((place, reason)) => seen.add_bad(&place, &reason, messages),
+            }
+            is_settled = true;
+        }
+        Ok(is_settled)
+    };
+    read(inputs, Arc::new(prepare), &mut take, messages, stop)
+}
 
-    /// Returns whether the next trace must wait until another one is finished.
-    pub(crate) fn is_full(&self) -> bool {
-        self.traces.len() >= self.most_traces || self.bytes > MOST_BYTES
-    }
-
-    /// Begins a trace.
-    pub(crate) fn begin(&mut self, place: Place, size: u64, (candidate, input): (Candidate, ScoreInput)) {
-        let reply = self.score(input);
-        self.bytes += size;
-        self.traces.push_back(InFlight {
-            place,
-            size,
-            candidate,
-            reply,
-        });
-    }
-
-    fn score(&self, input: ScoreInput) -> Receiver<Reply> {
+impl Scoring<'_> {
+    fn begin(
+        &self,
+        input: ScoreInput,
+    ) -> Receiver<knowledgepulse_error::Result<(Breakdown, Option<Comparable>)>> {
         let request = Request {
             input,
             memory: self.scorer.memory.clone(),
@@ -303,52 +225,32 @@ impl<'h> Scoring<'h> {
             call: None,
         };
         let (sender, receiver) = channel();
-        self.engine.score_and_keep(
-            request,
-            Box::new(move |scored| {
-                let reply = match scored {
-                    Ok((breakdown, compared)) => (Ok(breakdown), compared),
-                    Err(error) => (Err(error), None),
-                };
-                // The receiver is gone only if the run has failed.
-                drop(sender.send(reply));
-            }),
-        );
+        // The receiver is gone only if the run has failed.
+        self.engine
+            .score_and_keep(request, Box::new(move |scored| drop(sender.send(scored))));
         receiver
     }
 
-    /// Finishes the trace whose turn is next; `None` if none waits. Calls `wait` before it waits for a score.
-    ///
-    /// # Errors
-    /// Those of `wait`.
-    pub(crate) fn next(
-        &mut self,
+    /// Waits for the score of a trace; returns where it is and why it has none.
+    fn finish(
+        &self,
+        flight: InFlight,
+        on_scored: &mut OnScored,
         messages: &Messages,
-        wait: impl FnOnce() -> crate::error::Result<bool>,
-    ) -> crate::error::Result<Option<Finished>> {
-        let Some(InFlight {
+    ) -> crate::error::Result<Result<(Scored, Candidate), (Place, Text)>> {
+        let InFlight {
             place,
-            size,
-            candidate,
+            about,
+            mut candidate,
             reply,
-        }) = self.traces.pop_front()
-        else {
-            return Ok(None);
-        };
-        self.bytes -= size;
+            ..
+        } = flight;
         let received = match reply.try_recv() {
             Err(TryRecvError::Empty) => {
-                wait()?;
+                on_scored(None)?;
                 reply.recv().ok()
             }
             received => received.ok(),
-        };
-        let (outcome, compared) = match received {
-            Some((outcome, compared)) => (outcome.map_err(|error| error.to_string()), compared),
-            None => (
-                Err("the score was lost: this is a bug, please report it".into()),
-                None,
-            ),
         };
         messages.on_done();
         if let Some(warning) = self.engine.take_warning() {
@@ -357,29 +259,82 @@ impl<'h> Scoring<'h> {
                 "the embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
             ));
         }
-        let Candidate {
-            foreign,
-            label,
-            about,
-            facts,
-            text,
-        } = candidate;
-        let outcome = match outcome {
-            Ok(breakdown) => Ok(Scored {
-                place,
-                about,
-                breakdown,
-            }),
-            Err(reason) => Err((place, wrong(reason, foreign.as_ref()))),
+        let reason = match received {
+            Some(Ok((breakdown, compared))) => {
+                candidate.compared = compared;
+                let scored = Scored {
+                    place,
+                    about,
+                    breakdown,
+                    text: 0,
+                };
+                return Ok(Ok((scored, candidate)));
+            }
+            Some(Err(error)) => error.to_string(),
+            None => "the score was lost: this is a bug, please report it".into(),
         };
-        Ok(Some(Finished {
-            outcome,
-            facts,
-            text,
-            label,
-            compared,
-        }))
+        Ok(Err((place, wrong(reason, candidate.foreign.as_ref()))))
     }
+}
+
+/// Prepares a trace on any core: reads it, with the text that a comparison needs, and its words. `began` is when the run did: a trace whose
+/// time is not known gets that of its reading.
+fn prepared(
+    read: ReadTrace,
+    scorer: &Scorer,
+    (needs_text, explains): (bool, bool),
+    began: &str,
+) -> Result<Prepared, Text> {
+    let ReadTrace {
+        format,
+        known,
+        value,
+        text,
+        foreign,
+    } = read;
+    let mut sufficiency = Sufficiency::default();
+    let mut needed = |units: &[u16]| sufficiency.read(units);
+    let texts = match scorer.memory.as_ref().map(Memory::method) {
+        None => Texts::None,
+        Some(Method::Prefix) => Texts::Needed(&mut needed),
+        Some(_) => Texts::Whole,
+    };
+    let trace = json::read(&value, texts).map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
+    let facts = Facts::of(&trace, &value, known.success);
+    let short = |text: &Text| Text::from(cut(text, EXCERPT_LENGTH));
+    let text_at = |path: &[&str]| value.at(path).and_then(Value::as_text);
+    let when = facts
+        .created_at
+        .as_deref()
+        .and_then(date::parse)
+        .map(date::to_iso);
+    let steps = value.get("steps").and_then(Value::as_array);
+    let about = TraceInfo {
+        format,
+        agent: text_at(&AGENT).map_or_else(|| format.name().into(), short),
+        project: project_of(&value).map(|name| cut(name, EXCERPT_LENGTH).into()),
+        when: when.filter(|when| when.as_str() < began),
+        steps: steps.map_or(0, |steps| steps.len() as u64),
+        turns: facts.outcome.signs.turns as u64,
+        facts: facts_of(&value),
+        success: facts.outcome.success,
+        has_confidence: known.confidence,
+        told: None,
+        id: text_at(&["id"]).cloned(),
+        objective: text_at(&["task", "objective"]).map(short).unwrap_or_default(),
+        domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
+        run: RunInfo::of(&value),
+    };
+    let text = needs_text.then(|| text.map_or_else(|| value.to_json(), str::to_owned));
+    let input = scorer.input_of(trace).with_words(explains);
+    let candidate = Candidate {
+        facts,
+        label: input.label.clone(),
+        text: text.unwrap_or_default(),
+        compared: None,
+        foreign,
+    };
+    Ok(Box::new((about, candidate, input)))
 }
 
 /// Returns the problem of a trace, and the formats that the record could have meant.

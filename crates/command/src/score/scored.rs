@@ -46,6 +46,8 @@ pub struct TraceInfo {
     pub success: Option<bool>,
     /// Whether its confidence is known.
     pub has_confidence: bool,
+    /// Whether it succeeded and how sure that is, as labels or a person tell.
+    pub told: Option<(bool, f64)>,
     /// Its `id`, if that is a string.
     pub id: Option<Text>,
     /// The beginning of its objective.
@@ -90,8 +92,10 @@ impl RunInfo {
     }
 
     /// Returns by the names of sessions who started them. Sub-agents that have the name of their session have none of their own.
-    pub(crate) fn parents<'r>(runs: impl Iterator<Item = &'r Self>) -> HashMap<Text, Option<Text>> {
-        let named = runs.filter(|run| run.parent.is_none() || run.session != run.parent);
+    pub(crate) fn parents<'r>(runs: impl IntoIterator<Item = &'r Self>) -> HashMap<Text, Option<Text>> {
+        let named = runs
+            .into_iter()
+            .filter(|run| run.parent.is_none() || run.session != run.parent);
         named
             .filter_map(|run| Some((run.session.clone()?, run.parent.clone())))
             .collect()
@@ -123,6 +127,8 @@ pub struct Scored {
     pub about: TraceInfo,
     /// Its score, and the numbers from which it was computed.
     pub breakdown: Breakdown,
+    /// Where its JSON waits until a set is chosen.
+    pub(crate) text: usize,
 }
 
 #[cfg(test)]

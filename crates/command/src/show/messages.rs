@@ -43,6 +43,7 @@ pub(crate) struct MessageArgs {
 /// reader may have closed standard error.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
+    is_silent: bool,
     options: Arc<OnceLock<MessageArgs>>,
     hides_bar: Arc<AtomicBool>,
     /// How many values were scored or refused.
@@ -52,14 +53,12 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Returns messages that only a failure breaks the silence of, for programs.
+    /// Returns messages that nobody sees, for programs.
     pub(crate) fn silent() -> Self {
-        let messages = Self::default();
-        messages.set(MessageArgs {
-            quiet: true,
-            ..MessageArgs::default()
-        });
-        messages
+        Self {
+            is_silent: true,
+            ..Self::default()
+        }
     }
 
     /// Tells as much as the options say.
@@ -120,7 +119,9 @@ impl Messages {
 
     /// Writes lines as they are.
     pub fn text(&self, text: &str) {
-        self.bar.write(text);
+        if !self.is_silent {
+            self.bar.write(text);
+        }
     }
 
     fn line(&self, prefix: &str, message: impl Into<Text>) {
@@ -129,7 +130,7 @@ impl Messages {
 
     /// Shows the bar, if standard error is a terminal. `total_bytes` is how much there is to read, if that is known.
     pub fn start_progress(&self, total_bytes: Option<u64>) {
-        if self.hides_bar.load(Relaxed) {
+        if self.is_silent || self.hides_bar.load(Relaxed) {
             return;
         }
         let done = Arc::clone(&self.done);

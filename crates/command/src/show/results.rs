@@ -2,68 +2,53 @@
 
 use knowledgepulse_json::Value;
 
-use super::metadata::set_metadata;
+use super::metadata::with_metadata;
 use crate::{
     error::{Exit, Result},
-    files::{file_identity::Output, output_file::StandardOutput, outputs::Outputs, stop::Stop},
+    files::{
+        output_file::{OutputFile, StandardOutput},
+        stop::Stop,
+    },
     read::Seen,
     score::scored::Scored,
     show::{
         breakdown::value_of,
         messages::Messages,
         rows::{Format, Rows, explanation},
-        summary::{RunInfo, Summary, Written},
+        summary::Summary,
         table::Table,
     },
 };
 
-/// What a command shows and writes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
-    /// The format on standard output; `None` for a table, or nothing beside a file.
-    pub format: Option<Format>,
-    /// Whether the parts of each score are shown and written.
-    pub explains: bool,
-    pub out: Option<&'a str>,
-    pub report: Option<&'a str>,
-}
-
-impl<'a> Wanted<'a> {
-    /// Returns the files with their options.
-    pub(crate) fn files(&self) -> Vec<Output<'a>> {
-        let files = [("out", self.out), ("report", self.report)];
-        files
-            .into_iter()
-            .filter_map(|(name, file)| Some((name, file?)))
-            .collect()
-    }
-
-    /// Returns the format on standard output; `None` for nothing.
-    pub(crate) fn format(&self) -> Option<Format> {
-        self.format.or(self.files().is_empty().then_some(Format::Table))
-    }
-}
-
 /// The results of a run, while it goes on.
 pub(crate) struct Results<'r> {
     rows: Option<Rows>,
+    /// Whether the parts of each score are shown and written.
     explains: bool,
     table: Option<Table>,
-    pub outputs: Outputs,
+    out: Option<OutputFile>,
+    /// How many traces were written to it.
+    written: u64,
     pub stdout: StandardOutput,
     messages: &'r Messages,
     stop: &'r Stop,
 }
 
 impl<'r> Results<'r> {
-    /// Opens the files.
-    pub(crate) fn open(wanted: Wanted, table: Table, messages: &'r Messages, stop: &'r Stop) -> Result<Self> {
-        let format = wanted.format();
+    /// Opens the results: on standard output in a format, or nothing; and in the file `out`.
+    pub(crate) fn open(
+        format: Option<Format>,
+        explains: bool,
+        out: Option<&str>,
+        table: Table,
+        (messages, stop): (&'r Messages, &'r Stop),
+    ) -> Result<Self> {
         Ok(Self {
-            rows: format.map(|format| Rows::new(format, wanted.explains)),
-            explains: wanted.explains,
+            rows: format.map(|format| Rows::new(format, explains)),
+            explains,
             table: (format == Some(Format::Table)).then_some(table),
-            outputs: Outputs::open(&wanted.files())?,
+            out: out.map(OutputFile::open).transpose()?,
+            written: 0,
             stdout: StandardOutput::new(),
             messages,
             stop,
@@ -90,69 +75,61 @@ impl<'r> Results<'r> {
         }
         let row = self.rows.as_mut().map(|rows| rows.row(scored, selection));
         self.print(&row.unwrap_or_default())?;
-        if text.is_empty() || self.outputs.is_empty() {
-            return Ok(());
+        if let Some(out) = &mut self.out {
+            let line = with_score(text, scored, self.explains, selection) + "\n";
+            out.write(line.as_bytes())?;
+            self.written += 1;
         }
-        self.outputs
-            .write_trace(&with_score(text, scored, self.explains, selection))
+        Ok(())
     }
 
     /// Writes to standard output. Without anything else to write, results reach no one once the reader is gone.
     fn print(&mut self, text: &str) -> Result<()> {
-        if !self.stdout.write(text.as_bytes())? && self.outputs.is_empty() {
+        if !self.stdout.write(text.as_bytes())? && self.out.is_none() {
             self.stop.end_reading();
         }
         Ok(())
     }
 
-    /// Completes the files, unless the run is incomplete. Returns the files that were written.
-    pub(crate) fn publish(&mut self, summary: &Summary, is_complete: bool) -> Result<Vec<Written>> {
-        if summary.scored() == 0 {
-            return Ok(Vec::new());
+    /// Completes the file, unless not all of the input was read; then only a pipe or a device has its bytes. Tells the figures, and what is
+    /// wrong. Returns the exit code.
+    pub(crate) fn finish(mut self, summary: &mut Summary, seen: &Seen) -> Result<Exit> {
+        let lack = seen.why_incomplete(self.stop);
+        summary.interrupted = self.stop.is_interrupted();
+        let is_nothing = summary.scored() == 0;
+        let mut left = String::new();
+        let has_file = self.out.is_some();
+        if let Some(mut out) = self.out.take().filter(|_| !is_nothing) {
+            if lack.is_none() || out.is_written_directly() {
+                out.finish()?;
+                out.publish()?;
+                summary.written = Some((out.name, self.written));
+            } else {
+                left = format!("; {} is as it was", out.name);
+            }
         }
-        self.outputs.publish(is_complete)
-    }
-
-    /// Tells the figures, and why the run is not as it should be: `lack` says why it has not seen all of its input. Returns the exit code.
-    pub(crate) fn finish(
-        mut self,
-        summary: &Summary,
-        seen: &Seen,
-        about: &RunInfo,
-        lack: Option<&str>,
-    ) -> Result<Exit> {
         if let Some(table) = self.table.take() {
             let table = table.render(&summary.sorted_scores());
             self.stdout.write(table.as_bytes())?;
         }
         if let Some(rows) = &self.rows {
-            let end = rows.end(|| summary.to_value(seen, about));
+            let end = rows.end(|| summary.to_value(seen));
             self.stdout.write(end.as_bytes())?;
             self.stdout.flush()?;
         }
         // Why there was nothing was told, or is told below.
         let all = summary.scored() + seen.bad + seen.without_conversation;
         if !self.messages.is_quiet() && all > 0 {
-            let figures = summary.render(seen, about);
+            let figures = summary.render(seen);
             match self.rows {
                 Some(_) => self.messages.text(&figures),
-                None => {
-                    self.stdout.write(figures.as_bytes())?;
-                    self.stdout.flush()?;
-                }
+                None => StandardOutput::print(figures.as_bytes())?,
             }
         }
-        Ok(self.conclude(summary, seen, lack))
-    }
-
-    fn conclude(&self, summary: &Summary, seen: &Seen, lack: Option<&str>) -> Exit {
-        let is_nothing = summary.scored() == 0;
-        let lacks_files = is_nothing && !self.outputs.is_empty();
-        if lacks_files {
+        if is_nothing && has_file {
             self.messages
                 .failure("nothing was scored, so no file was written");
         } else if let Some(lack) = lack {
-            let left = self.outputs.left();
             // Unreadable inputs were named when they were met.
             if seen.unread == 0 || !left.is_empty() {
                 self.messages.failure(format!("{lack}{left}"));
@@ -160,25 +137,27 @@ impl<'r> Results<'r> {
         } else if is_nothing && seen.bad == 0 {
             self.messages.warning(seen.why_nothing());
         }
-        match lack {
+        Ok(match lack {
             _ if self.stop.is_interrupted() => Exit::Interrupted,
             Some(_) => Exit::File,
-            None if lacks_files => Exit::File,
+            None if is_nothing && has_file => Exit::File,
             None if seen.bad > 0 => Exit::BadLines,
             None => Exit::Ok,
-        }
+        })
     }
 }
 
 /// Returns a trace, in JSON on a line, with its score, why it was chosen, and with `explains` the parts of its score.
 fn with_score(text: &str, scored: &Scored, explains: bool, selection: Option<&Value>) -> String {
-    let breakdown = &scored.breakdown;
-    // Without one, that of an earlier score would stay beside this one.
-    let explanation = explains.then(|| value_of(breakdown));
-    let mut values = vec![
-        ("quality_score", Some(breakdown.score.into())),
-        ("score_breakdown", explanation),
-    ];
-    values.extend(selection.map(|selection| ("selection", Some(selection.clone()))));
-    set_metadata(text, &values)
+    with_metadata(text, |metadata| {
+        metadata.insert("quality_score", scored.breakdown.score);
+        // That of an earlier score would stay beside this one.
+        metadata.remove("score_breakdown");
+        if explains {
+            metadata.insert("score_breakdown", value_of(&scored.breakdown));
+        }
+        if let Some(selection) = selection {
+            metadata.insert("selection", selection.clone());
+        }
+    })
 }

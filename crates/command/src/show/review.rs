@@ -11,7 +11,7 @@ use crate::show::{
 };
 
 /// What is not looked for.
-pub(crate) const NOT_DETECTED: &str =
+const NOT_DETECTED: &str =
     "names of people whom a session only mentions, companies, street addresses, what pictures show";
 
 /// So many places are named.
@@ -69,16 +69,19 @@ impl Review {
 
     /// Tells what was not looked for, and where to look.
     pub(crate) fn tell(&self, messages: &Messages) {
-        let seen = match self.count {
-            0 => String::new(),
-            count => {
-                let look = if count == 1 { "looks" } else { "look" };
-                let is_whole = count == self.first.len() as u64;
-                let more = if is_whole { "" } else { " …" };
-                let (places, first) = (counted(count, "place"), self.first.join(" "));
-                format!("; {places} {look} like them: {first}{more}")
-            }
-        };
-        messages.note(format!("{NOT_DETECTED}: not detected{seen}"));
+        let is_whole = self.count == self.first.len() as u64;
+        let more = if is_whole { "" } else { " …" };
+        tell_places(self.count, &format!(": {}{more}", self.first.join(" ")), messages);
     }
+}
+
+/// Tells what was not looked for, and how many places look like that; `hint` says more of them.
+pub(crate) fn tell_places(count: u64, hint: &str, messages: &Messages) {
+    let places = counted(count, "place");
+    let places = match count {
+        0 => String::new(),
+        1 => format!("; {places} looks like them{hint}"),
+        _ => format!("; {places} look like them{hint}"),
+    };
+    messages.note(format!("{NOT_DETECTED}: not detected{places}"));
 }

@@ -33,7 +33,7 @@ pub(crate) enum Format {
     Csv,
 }
 
-/// Similarities are computed in single precision, which has about as many decimals.
+/// Similarities are computed in single precision, which has about as many decimals: a novelty of -1.4e-9 is 0.
 const SINGLE_DECIMALS: u8 = 6;
 
 /// What rows tell of a trace.
@@ -57,9 +57,8 @@ const FIELDS: [&str; 15] = [
 /// The place of `facts` among them, which CSV has in words.
 const FACTS: usize = 10;
 
-const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcomeConfidence,profile,\
-    complexityWeight,noveltyWeight,toolDiversityWeight,outcomeConfidenceWeight,\
-    composite,overrides,noveltyBasis,nearestLabel,nearestSimilarity,tokens,truncated";
+/// What CSV has of an explained score.
+const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcomeConfidence";
 
 /// Makes text of results: [`begin`](Self::begin), then a [`row`](Self::row) for each trace, then [`end`](Self::end). A table has no rows
 /// here.
@@ -122,32 +121,10 @@ impl Rows {
     fn csv_cells(&self, scored: &Scored) -> Vec<Value> {
         let mut cells = values_of(scored).to_vec();
         cells[FACTS] = scored.about.facts_in_words().join("; ").into();
-        if !self.explains {
-            return cells;
+        if self.explains {
+            let dimensions = scored.breakdown.dimensions.to_array();
+            cells.extend(dimensions.map(|value| rounded(value, SINGLE_DECIMALS).into()));
         }
-        let breakdown = &scored.breakdown;
-        let novelty = &breakdown.novelty;
-        let nearest = novelty.nearest.as_ref();
-        let rules: Vec<_> = breakdown
-            .overrides
-            .iter()
-            .map(|applied| applied.rule.name())
-            .collect();
-        let [complexity, compared, tool_diversity, outcome] = breakdown.dimensions.to_array();
-        cells.extend([complexity, without_noise(compared), tool_diversity, outcome].map(Value::from));
-        cells.push(breakdown.profile.name.as_str().into());
-        cells.extend(breakdown.profile.weights.to_array().map(Value::from));
-        cells.extend([
-            breakdown.composite.into(),
-            rules.join(" ").into(),
-            novelty.basis.name().into(),
-            nearest.and_then(|nearest| nearest.label.as_deref()).into_value(),
-            nearest
-                .map(|nearest| without_noise(nearest.similarity))
-                .into_value(),
-            novelty.reading.and_then(|reading| reading.tokens).into_value(),
-            novelty.reading.map(|reading| reading.truncated).into_value(),
-        ]);
         cells
     }
 }
@@ -158,6 +135,7 @@ fn values_of(
         place,
         about,
         breakdown,
+        ..
     }: &Scored,
 ) -> [Value; FIELDS.len()] {
     [
@@ -231,11 +209,6 @@ fn name_of_nearest(nearest: Option<&Nearest>) -> String {
         .and_then(|nearest| nearest.label.as_deref())
         .unwrap_or_default();
     label_of(&label.into(), "a trace without an id", MOST_UNITS)
-}
-
-/// Returns a number as single precision has it: a similarity of 1.0000000014 is 1, and a novelty of -1.4e-9 is 0.
-fn without_noise(number: f64) -> f64 {
-    rounded(number, SINGLE_DECIMALS)
 }
 
 /// Returns whether a terminal may obey a character, or show other text because of it: controls, and marks of direction.
@@ -325,6 +298,7 @@ mod tests {
                 }],
                 success: None,
                 has_confidence: true,
+                told: None,
                 id: Some("t1".into()),
                 objective: " Fix\nit".into(),
                 domain: "=code".into(),
@@ -350,6 +324,7 @@ mod tests {
                     }),
                 },
             },
+            text: 0,
         }
     }
 
@@ -386,8 +361,7 @@ mod tests {
         let mut rows = Rows::new(Format::Csv, true);
         assert_eq!(
             rows.row(&one(), None),
-            "a.jsonl,3,1,t1,\" Fix\nit\",codex,,2026-10-01T00:00:00.000Z,2,1,committed,,'=code,0.46875,trace,0.5,0,0.25,1,code,0.25,0.35,0.15,0.25,\
-             0.4125,recovery-bonus,cache,t0,1,512,true\n"
+            "a.jsonl,3,1,t1,\" Fix\nit\",codex,,2026-10-01T00:00:00.000Z,2,1,committed,,'=code,0.46875,trace,0.5,0,0.25,1\n"
         );
     }
 

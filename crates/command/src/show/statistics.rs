@@ -1,7 +1,5 @@
 //! Figures of the scores of a run.
 
-use knowledgepulse_json::Text;
-
 /// Scores in the order in which they were added, 8 bytes each.
 #[derive(Debug, Default)]
 pub(crate) struct Scores(Vec<f64>);
@@ -55,44 +53,6 @@ impl Sorted {
     }
 }
 
-/// The name that collects all names beyond a limit.
-const REST: &str = "(others)";
-
-/// A value for each name, in the order of their first use; names beyond a limit share one value.
-#[derive(Debug)]
-pub(crate) struct Named<T> {
-    values: Vec<(Text, T)>,
-    limit: usize,
-}
-
-impl<T> Named<T> {
-    pub(crate) const fn new(limit: usize) -> Self {
-        Self {
-            values: Vec::new(),
-            limit,
-        }
-    }
-
-    /// Returns the value of a name; `make` creates that of a new one.
-    pub(crate) fn entry(&mut self, name: Text, make: impl FnOnce() -> T) -> &mut T {
-        let place = |name: &Text| self.values.iter().position(|(other, _)| other == name);
-        let (name, at) = match place(&name) {
-            None if self.values.len() >= self.limit => (REST.into(), place(&REST.into())),
-            at => (name, at),
-        };
-        let at = at.unwrap_or_else(|| {
-            self.values.push((name, make()));
-            self.values.len() - 1
-        });
-        &mut self.values[at].1
-    }
-
-    /// Returns the names and their values.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Text, &T)> {
-        self.values.iter().map(|(name, value)| (name, value))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,15 +89,5 @@ mod tests {
             (None, None)
         );
         assert_eq!(sorted(&[]).share_below(0.5), 0.0);
-    }
-
-    #[test]
-    fn named_counts_further_names_together() {
-        let mut named = Named::new(40);
-        for name in (0..100).chain(0..100) {
-            *named.entry(name.to_string().into(), || 0) += 1;
-        }
-        assert_eq!(named.iter().count(), 41);
-        assert_eq!(named.iter().last(), Some((&REST.into(), &120)));
     }
 }

@@ -1,10 +1,10 @@
 //! The figures of a run.
 
-use std::{cmp::Reverse, path::Path, time::Instant};
+use std::{path::Path, time::Instant};
 
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::method::Method;
-use knowledgepulse_json::{Text, Value, cut, units_of};
+use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
     engine::{EngineKind, Status},
     select::Selection,
@@ -17,89 +17,70 @@ use crate::{
     show::{
         near_duplicate::{is_near_duplicate, resemblance},
         printable::{counted, decimal, fixed, grouped, rate},
-        statistics::{Named, Scores, Sorted},
+        statistics::{Scores, Sorted},
         values::list,
     },
 };
-
-/// How many domains are told apart. Traces of further ones are counted together.
-const MOST_DOMAINS: usize = 50;
-
-/// Domains that are the same up to this many UTF-16 code units are counted as one.
-const MOST_DOMAIN_UNITS: usize = 100;
 
 /// Counts traces and their scores.
 #[derive(Debug)]
 pub(crate) struct Summary {
     start: Instant,
     scores: Scores,
-    /// In the order in which they were first met.
-    domains: Named<Scores>,
     /// Traces that repeat an earlier one.
     near_duplicates: u64,
     /// Traces that were converted from another format.
     converted: u64,
     unknown_success: u64,
     unknown_confidence: u64,
-}
-
-/// Facts about a run besides its scores.
-#[derive(Debug, Default)]
-pub(crate) struct RunInfo<'r> {
     /// How traces were compared.
-    pub novelty: Option<Method>,
+    pub method: Method,
     /// The embedder, if there was one.
-    pub embedder: Option<&'r Status>,
-    /// The set that was chosen.
-    pub selection: Option<&'r Selection>,
+    pub embedder: Option<Status>,
+    /// The set that was chosen: how many, and which part of what all traces cover it and the known traces cover, 0 to 1.
+    pub chosen: Option<(usize, f64, f64)>,
     /// Whether sessions were chosen or listed, and not scored.
     pub has_sessions: bool,
     /// Whether the user ended the run.
     pub interrupted: bool,
-    pub written: Vec<Written>,
-}
-
-/// A file that was written.
-#[derive(Debug, Clone)]
-pub(crate) struct Written {
-    pub file: String,
-    /// The traces in it; `None` if they are not counted.
-    pub traces: Option<u64>,
+    /// The file that was written, and the traces in it.
+    pub written: Option<(String, u64)>,
 }
 
 #[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
 impl Summary {
-    /// Returns the summary of a run that begins now.
-    pub(crate) fn new() -> Self {
+    /// Returns the summary of a run that begins now. `embedder` is its state, which words alone do not need.
+    pub(crate) fn new(method: Method, embedder: Status) -> Self {
         Self {
             start: Instant::now(),
             scores: Scores::default(),
-            domains: Named::new(MOST_DOMAINS),
             near_duplicates: 0,
             converted: 0,
             unknown_success: 0,
             unknown_confidence: 0,
+            method,
+            embedder: (method != Method::Lexical).then_some(embedder),
+            chosen: None,
+            has_sessions: false,
+            interrupted: false,
+            written: None,
         }
-    }
-
-    /// Takes the time from now on.
-    pub(crate) fn begin(&mut self) {
-        self.start = Instant::now();
     }
 
     /// Adds a trace.
     pub(crate) fn add(&mut self, Scored { about, breakdown, .. }: &Scored) {
-        let score = breakdown.score;
-        self.scores.add(score);
+        self.scores.add(breakdown.score);
         self.converted += u64::from(about.format != FormatName::Trace);
         self.unknown_success += u64::from(about.success.is_none());
         self.unknown_confidence += u64::from(!about.has_confidence);
         self.near_duplicates += u64::from(is_near_duplicate(resemblance(breakdown)));
-        let mut name = about.domain.clone();
-        if units_of(&name) > MOST_DOMAIN_UNITS {
-            name = cut(&name, MOST_DOMAIN_UNITS).into();
-        }
-        self.domains.entry(name, Scores::default).add(score);
+    }
+
+    /// Notes the set that was chosen.
+    pub(crate) fn note_chosen(&mut self, selection: &Selection) {
+        let before = selection.covered_before;
+        let covered = selection.chosen.last().map_or(before, |last| last.covered);
+        self.chosen = Some((selection.chosen.len(), covered, before));
     }
 
     /// Returns how many traces were scored.
@@ -118,27 +99,13 @@ impl Summary {
     }
 
     /// Returns the figures for programs. A figure of scores is `null` if there are no scores.
-    pub(crate) fn to_value(&self, seen: &Seen, about: &RunInfo) -> Value {
-        let (scores, sorted) = (&self.scores, self.scores.sorted());
-        let mut domains: Vec<_> = self.domains.iter().collect();
-        domains.sort_by_key(|(_, scores)| Reverse(scores.count()));
-        let domains = domains.into_iter().map(|(name, scores)| {
-            json_object! {
-                "domain": name.clone(),
-                "scored": scores.count(),
-                "mean": scores.mean(),
-                "median": scores.sorted().quantile(0.5),
-            }
-        });
-        let written = about.written.iter().map(|Written { file, traces }| {
+    pub(crate) fn to_value(&self, seen: &Seen) -> Value {
+        let sorted = self.scores.sorted();
+        let written = self.written.iter().map(|(file, traces)| {
             json_object! { "file": file.as_str(), "traces": *traces }
         });
-        let selection = about.selection.map(|selection| {
-            json_object! {
-                "chosen": selection.chosen.len(),
-                "covered": covered_by(selection),
-                "coveredBefore": selection.covered_before,
-            }
+        let selection = self.chosen.map(|(chosen, covered, before)| {
+            json_object! { "chosen": chosen, "covered": covered, "coveredBefore": before }
         });
         let seconds = self.seconds();
         json_object! {
@@ -150,25 +117,24 @@ impl Summary {
             "converted": self.converted,
             "unknownSuccess": self.unknown_success,
             "unknownConfidence": self.unknown_confidence,
-            "mean": scores.mean(),
+            "mean": self.scores.mean(),
             "median": sorted.quantile(0.5),
             "p10": sorted.quantile(0.1),
             "p90": sorted.quantile(0.9),
-            "domains": list(domains),
             "seconds": seconds,
             "perSecond": self.scored() as f64 / seconds,
             "selection": selection,
-            "interrupted": about.interrupted,
-            "novelty": about.novelty.map(Method::name),
-            "embedder": about.embedder.map(embedder_value),
+            "interrupted": self.interrupted,
+            "novelty": self.method.name(),
+            "embedder": self.embedder.as_ref().map(embedder_value),
             "written": list(written),
         }
     }
 
     /// Returns the figures for people.
-    pub(crate) fn render(&self, seen: &Seen, about: &RunInfo) -> String {
-        let seconds = self.seconds();
-        let (noun, done) = match about.has_sessions {
+    pub(crate) fn render(&self, seen: &Seen) -> String {
+        let (seconds, written) = (self.seconds(), self.written.as_ref());
+        let (noun, done) = match self.has_sessions {
             true => ("session", "read"),
             false => ("trace", "scored"),
         };
@@ -184,8 +150,8 @@ impl Summary {
         text.push('\n');
         let of =
             |count: u64, words: &dyn Fn(String) -> String| (count > 0).then(|| words(counted(count, noun)));
-        let mut lines = match about.has_sessions {
-            true => vec![("chosen", about.selection.map(selection_words))],
+        let mut lines = match self.has_sessions {
+            true => vec![("chosen", self.chosen.map(selection_words))],
             false => vec![
                 ("score", quantiles_words(&self.scores.sorted())),
                 (
@@ -210,12 +176,12 @@ impl Summary {
                 }),
             ),
             ("ignored", seen.ignored.clone()),
-            ("embedder", about.embedder.map(embedder_words)),
+            ("embedder", self.embedder.as_ref().map(embedder_words)),
+            (
+                "written",
+                written.map(|(file, traces)| format!("{file}: {}", counted(*traces, "trace"))),
+            ),
         ]);
-        lines.extend(about.written.iter().map(|Written { file, traces }| {
-            let traces = traces.map(|traces| format!(": {}", counted(traces, "trace")));
-            ("written", Some(format!("{file}{}", traces.unwrap_or_default())))
-        }));
         for (name, words) in lines {
             if let Some(words) = words {
                 text.push_str(&format!("  {name:10}{words}\n"));
@@ -233,16 +199,10 @@ fn quantiles_words(scores: &Sorted) -> Option<String> {
     ))
 }
 
-fn selection_words(selection: &Selection) -> String {
-    let percent = fixed(100.0 * covered_by(selection), 0);
-    let chosen = grouped(selection.chosen.len() as u64);
+fn selection_words((chosen, covered, _): (usize, f64, f64)) -> String {
+    let percent = fixed(100.0 * covered, 0);
+    let chosen = grouped(chosen as u64);
     format!("{chosen}, which cover {percent} % of what all sessions show")
-}
-
-/// Returns which part of what all traces cover a set covers with the known traces, 0 to 1.
-fn covered_by(selection: &Selection) -> f64 {
-    let last = selection.chosen.last();
-    last.map_or(selection.covered_before, |last| last.covered)
 }
 
 /// Returns the fields of `EmbedderStatus` in index.d.ts.
@@ -278,43 +238,11 @@ fn embedder_words(status: &Status) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
-
     use super::*;
-    use crate::score::scored::tests::scored;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
-
-        #[test]
-        fn figures_of_domains_add_up_to_those_of_all(all in vec(scored().boxed(), 0..90)) {
-            let mut summary = Summary::new();
-            all.iter().for_each(|scored| summary.add(scored));
-            let value = summary.to_value(&Seen::default(), &RunInfo::default());
-            let count = |value: &Value| value.get("scored").unwrap().as_number().unwrap();
-            let domains = value.get("domains").unwrap().as_array().unwrap();
-            prop_assert_eq!(count(&value), all.len() as f64);
-            prop_assert_eq!(domains.iter().map(count).sum::<f64>(), all.len() as f64);
-            prop_assert!(domains.len() <= MOST_DOMAINS + 1);
-            prop_assert!(domains.is_sorted_by(|one, other| count(one) >= count(other)));
-        }
-
-        #[test]
-        fn domains_that_begin_alike_for_100_units_are_one(scored in scored(), end in "[a-z]{1,9}") {
-            let mut summary = Summary::new();
-            for end in ["😀", end.as_str()] {
-                let mut scored = scored.clone();
-                scored.about.domain = ("d".repeat(99) + "😀" + end).into();
-                summary.add(&scored);
-            }
-            let names: Vec<_> = summary.domains.iter().map(|(name, _)| name.clone()).collect();
-            prop_assert_eq!(names, [Text::from("d".repeat(99))]);
-        }
-    }
 
     #[test]
     fn render_names_only_what_there_is() {
-        let text = Summary::new().render(&Seen::default(), &RunInfo::default());
+        let text = Summary::new(Method::Lexical, Status::default()).render(&Seen::default());
         assert!(
             text.starts_with("0 traces scored in ") && text.lines().count() == 1,
             "{text}"

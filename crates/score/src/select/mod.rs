@@ -145,7 +145,7 @@ pub struct Left {
 }
 
 /// The result of a selection.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
     /// The traces, the most valuable first. Traces of the quota come last, unless there are too few of them.
     pub chosen: Vec<Chosen>,

@@ -135,6 +135,7 @@ fn about() -> impl Strategy<Value = TraceInfo> {
                 facts: Vec::new(),
                 success,
                 has_confidence,
+                told: None,
                 id,
                 objective,
                 domain,
@@ -152,5 +153,6 @@ pub(crate) fn scored() -> impl Strategy<Value = Scored> {
         place,
         about,
         breakdown,
+        text: 0,
     })
 }
