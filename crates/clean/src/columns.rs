@@ -11,7 +11,7 @@ use crate::{
     languages::{self, is_shaped},
     lines::Lines,
     names::{begins_marker, is_label, is_marked, is_secret_name},
-    random::{is_id, is_uuid},
+    random::{is_hexadecimal, is_id, is_uuid},
     ranges::{Ranges, expression, merged, skip, skip_back},
     values::{is_expression, is_keyword, is_mixed, is_path, is_placeholder, is_small_number},
 };
@@ -22,7 +22,7 @@ pub(super) const MOST_LETTERS: usize = 2048;
 /// Finds the values of columns and lines that are named like secrets.
 pub(super) fn values(letters: &[u8]) -> Ranges {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        const OTHERS: &str = r"pass|secret|pwd|bindpw|credential|sessionid|_?sid\b|[ _-]key\b|apikey|psk\b";
+        const OTHERS: &str = r"pass|secret|pwd|bindpw|credential|sessionid|_?sid\b|[ ._-]key\b|apikey|psk\b|community|genkey|pwgen|\brand\b";
         expression(&format!(r"(?i){OTHERS}|{}", languages::words()))
     });
     let mut ranges = Ranges::new();
@@ -40,7 +40,7 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
         let text = &letters[line.clone()];
         ranges.extend(value_below(letters, &line).or_else(|| shaped_below(letters, &line)));
         let Some(sort) = Cells::of(text) else {
-            ranges.extend(second_word(letters, line));
+            ranges.extend(word_behind(letters, line));
             continue;
         };
         let cells = sort.split(letters, line.clone());
@@ -245,21 +245,49 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
         .then(|| second.clone())
 }
 
-/// Returns the second word of a line of two, whose first one names a secret, as in files of configuration: `bindpw …`.
-fn second_word(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
-    let line = trimmed(letters, line);
-    let end = skip(&letters[..line.end], line.start, |letter| letter != b' ');
-    let value = trimmed(letters, end..line.end);
-    let name = &letters[line.start..end];
-    let is_pair = name.first().is_some_and(u8::is_ascii_alphanumeric)
-        && is_name(name)
-        && is_value(&letters[value.clone()]);
-    (is_pair && is_said(letters, &value, false)).then_some(value)
+/// Returns the word behind the name of a secret in a line of words alone, as in files of configuration: `bindpw …`, `enable secret 0 …`,
+/// `crypto isakmp key … address 10.0.0.1`. In a line of more than two, names may be parts of other words.
+fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
+    const MOST_WORDS: usize = 12;
+    let text = &letters[line.clone()];
+    let of_line =
+        |letter: &u8| letter.is_ascii_graphic() && !b"(){}[]<>=;|`".contains(letter) || *letter == b' ';
+    let words = text
+        .split(|letter| *letter == b' ')
+        .filter(|word| !word.is_empty());
+    let words: Vec<_> = words.take(MOST_WORDS + 1).collect();
+    if words.len() > MOST_WORDS || !text.iter().all(of_line) || text.ends_with(b".") {
+        return None;
+    }
+    let (at, _) = words.iter().enumerate().find(|(at, word)| {
+        let is_key = *at > 0 && *word == b"key" || word.ends_with(b"community");
+        word[0].is_ascii_alphabetic() && (is_key || is_name(word))
+    })?;
+    let of_kind = |word: &&&[u8]| matches!(word, [b'0'..=b'9']) || matches!(**word, b"md5" | b"ascii");
+    let kinds = words[at + 1..].iter().take_while(of_kind).count();
+    let word = words.get(at + 1 + kinds)?;
+    let start = line.start + word.as_ptr() as usize - text.as_ptr() as usize;
+    let value = trimmed(letters, start..start + word.len());
+    let text = &letters[value.clone()];
+    let is_secret = is_mixed(text) || has_sign(text);
+    (is_secret && is_value(text) && is_said(letters, &value, false)).then_some(value)
 }
 
 /// Returns the only word of one of the two lines below a line that tells of a secret, or the one behind a colon in it, by its shape.
 fn shaped_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LINES: usize = 2;
+    const LEAST_ANSWER: usize = 8;
+    const LEAST_DIGEST: usize = 32;
+    static TYPED: LazyLock<Regex> = LazyLock::new(|| {
+        const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|gh|gcloud|heroku|fly|sudo";
+        expression(&format!(r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*$"))
+    });
+    static ASKED: LazyLock<Regex> = LazyLock::new(|| {
+        expression(r"(?i)\b(?:pass(?:word|code|phrase)?|pin|key|token|secret|credentials|code)\?$")
+    });
+    let text = letters[line.clone()].trim_ascii_end();
+    let (ends_with_colon, is_asked) = (text.ends_with(b":"), ASKED.is_match(text));
+    let is_typed = TYPED.is_match(text);
     let rest = line.end..letters.len().min(line.end + MOST_LETTERS);
     let lines = Lines::new(letters, rest).skip(1);
     let mut lines = lines.filter(|line| !letters[line.clone()].trim_ascii().is_empty());
@@ -269,7 +297,12 @@ fn shaped_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         let label = colon.filter(|colon| letters[line.start..*colon].iter().all(of_label));
         let value = trimmed(letters, label.map_or(line.start, |colon| colon + 1)..line.end);
         let text = &letters[value.clone()];
-        (is_shaped(text) && is_value(text) && !is_id(text)).then_some(value)
+        let is_told = is_shaped(text) || is_asked && is_said(letters, &value, false);
+        let is_answer = is_typed && text.len() >= LEAST_ANSWER && (is_mixed(text) || has_sign(text));
+        let is_digest =
+            ends_with_colon && text.len() >= LEAST_DIGEST && is_hexadecimal(text) && is_mixed(text);
+        let is_own = is_answer && !text.contains(&b':') && !is_path(text) || is_value(text) && !is_id(text);
+        ((is_told || is_answer || is_digest) && is_own).then_some(value)
     })
 }
 
@@ -287,15 +320,18 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     let next = line_at(letters, (line.end + 1).min(letters.len()));
     let value = trimmed(letters, next);
     let text = &letters[value.clone()];
-    let has_sign = text.iter().any(|letter| b"!#$%&@^~".contains(letter));
     (is_name(label)
         && is_value(text)
         && text.len() >= LEAST_LETTERS
-        && (is_mixed(text) || has_sign)
+        && (is_mixed(text) || has_sign(text))
         && !text.ends_with(b":")
         && !text.contains(&b'=')
         && !text.starts_with(b"-"))
     .then_some(value)
+}
+
+fn has_sign(text: &[u8]) -> bool {
+    text.iter().any(|letter| b"!#$%&@^~".contains(letter))
 }
 
 fn is_value(value: &[u8]) -> bool {
@@ -310,6 +346,8 @@ fn is_value(value: &[u8]) -> bool {
         && !is_path(value)
         && !is_small_number(value)
         && !is_uuid(value)
-        && value.iter().any(|letter| !letter.is_ascii_alphabetic())
+        // A word or a constant of a program.
+        && value.iter().any(|letter| !letter.is_ascii_alphabetic() && *letter != b'_')
+        && value.iter().any(|letter| !letter.is_ascii_uppercase() && !letter.is_ascii_digit() && *letter != b'_')
         && !value.iter().any(|letter| b"()<>{}[]".contains(letter))
 }

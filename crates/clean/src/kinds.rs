@@ -14,8 +14,8 @@ use crate::{
     columns, commands, emails, encoded, keys, languages, names, numbers, pem, phrases, providers, random,
     ranges::{Ranges, expression, merged, runs, skip, skip_back},
     siblings, structures,
-    text::{Text, is_white_space, is_word},
-    values::{is_expression, is_keyword, is_placeholder},
+    text::{self, Text, is_white_space, is_word},
+    values::{is_expression, is_keyword, is_placeholder, is_small_number},
     words::Words,
     wrapped,
 };
@@ -82,6 +82,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("arguments", Own(commands::arguments)),
     ("assigned", Own(names::assigned)),
     ("bearer_tokens", Own(bearer_tokens)),
+    ("beside_keys", Own(random::beside_keys)),
     ("card_numbers", Own(numbers::card_numbers)),
     ("columns", Own(columns::values)),
     ("emails_in_words", Own(emails::emails_in_words)),
@@ -215,8 +216,18 @@ fn passwords_outside_programs(letters: &[u8]) -> Ranges {
     let mut ranges = passwords(letters);
     ranges.retain(|range| {
         let value = letters[range.clone()].trim_ascii();
-        let is_harmless = is_expression(value) || is_keyword(value) || names::is_label(value);
-        !is_harmless && !is_of_program(letters, range)
+        let is_harmless =
+            is_expression(value) || is_keyword(value) || is_small_number(value) || names::is_label(value);
+        // A string that has blanks or is a placeholder is of a program; `assigned` finds all others too.
+        let inner = value.strip_prefix(b"\"").or(value.strip_prefix(b"'"));
+        let is_of_program_string = inner.is_some_and(|inner| {
+            inner.len() < 2 || is_placeholder(inner) || inner.iter().any(u8::is_ascii_whitespace)
+        });
+        // The type of a name with a value.
+        let is_type = [&b" = "[..], b" : "]
+            .iter()
+            .any(|sign| letters[range.end..].starts_with(sign));
+        !is_harmless && !is_of_program_string && !is_type && !is_of_program(letters, range)
     });
     ranges
 }
@@ -334,6 +345,10 @@ fn is_of_program(letters: &[u8], value: &Range<usize>) -> bool {
     };
     let is_spaced = before.last().is_some_and(|letter| is_white_space(*letter)) || value[0] == b'=';
     let is_word = !matches!(value[0], b'"' | b'\'') && !value.iter().any(u8::is_ascii_digit);
-    let is_token = is_spaced && ends_with_token(name.trim_ascii_end());
-    value[0] == b':' || is_word && (is_placeholder(value) || is_token)
+    let name = name.trim_ascii_end();
+    let is_token = is_spaced && ends_with_token(name);
+    // `apiKey: apiKeyOption`
+    let word = &name[skip_back(name, 0..name.len(), text::is_word)..];
+    let goes_on = || value.len() > word.len() && value[..word.len()].eq_ignore_ascii_case(word);
+    value[0] == b':' || is_word && (is_placeholder(value) || is_token || goes_on())
 }

@@ -6,11 +6,12 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::{
     commands::is_said,
-    names::begins_marker,
+    names::{begins_marker, is_secret_name},
     random::{is_hexadecimal, is_random},
     ranges::{Ranges, keyword_automaton, merged, skip, skip_back},
     text::{LATIN, OTHER, Text, is_white_space, is_word, letter},
     values::{is_generated, is_mixed},
+    words::Words,
 };
 
 /// How far behind the word for it a secret stands.
@@ -120,9 +121,12 @@ pub(super) fn said(text: &Text) -> Ranges {
             } else {
                 verbs.as_deref()
             };
+            let may_follow = languages.words[found.pattern().as_usize()].1.is_none();
             let behind = secret_behind(letters, found.end(), verbs);
             let is_field = || is_name_of_field(letters, &found.range());
-            ranges.extend(behind.or_else(|| secret_before(letters, found.start()).filter(|_| !is_field())));
+            ranges.extend(behind.or_else(|| {
+                secret_before(letters, found.start(), may_follow).filter(|_| may_follow || !is_field())
+            }));
         }
     }
     merged(ranges)
@@ -141,21 +145,39 @@ fn is_name_of_field(letters: &[u8], word: &Range<usize>) -> bool {
         || follows.is_ascii_digit()
 }
 
-/// Returns the secret before a word that begins at `start`, by its shape: `use … as the password`.
-fn secret_before(letters: &[u8], start: usize) -> Option<Range<usize>> {
+/// Words that join a secret to the word for it behind it.
+static COPULAS: Words = Words::new("is was are as est ist es als como comme come som jako je er van este");
+
+/// Returns the secret before a word that begins at `start`: by its shape, or by what joins it to the word: `… is the password`, `「…」が`. Where a
+/// line begins with it and `may_follow`, nothing needs to join them.
+fn secret_before(letters: &[u8], start: usize, may_follow: bool) -> Option<Range<usize>> {
+    /// Words between a secret that is joined and the word for it.
+    const MOST_JOINED: usize = 3;
     let least = start.saturating_sub(MOST_BETWEEN);
     let is_sign = |letter: u8| is_white_space(letter) || letter >= 0x80 || b"\"'`.,;:()[]".contains(&letter);
     let is_blank = |letter: u8| is_sign(letter) && !matches!(letter, b'\n' | b'\r' | b';');
-    let mut end = start;
-    for _ in 0..=MOST_WORDS {
-        end = skip_back(letters, least..end, is_blank);
+    let mut next = start..start;
+    for count in 0..=MOST_WORDS {
+        let end = skip_back(letters, least..next.start, is_blank);
         let word = skip_back(letters, least..end, |letter| !is_sign(letter))..end;
-        if is_shaped(&letters[word.clone()]) {
-            return (word.start > least)
+        let gap = &letters[end..next.start];
+        let begins_line = || {
+            let before = skip_back(letters, least..word.start, |letter| {
+                b"\"'`".contains(&letter) || letter == OTHER
+            });
+            matches!(letters[..before].last(), None | Some(b'\n'))
+        };
+        let is_joined = || {
+            let is_copula = count > 0 && COPULAS.has(&letters[next.clone()]) || gap.contains(&OTHER);
+            count <= MOST_JOINED && (is_copula || may_follow && begins_line())
+        };
+        let is_medium = || is_mixed(&letters[word.clone()]) && !is_secret_name(&letters[word.clone()]);
+        if is_shaped(&letters[word.clone()]) || is_joined() && is_medium() {
+            return (word.start > least || least == 0)
                 .then_some(word)
                 .filter(|word| is_said(letters, word, false));
         }
-        end = word.start;
+        next = word;
     }
     None
 }
@@ -199,7 +221,16 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     if !is_short || verbs.is_some() && !matches!(&letters[end..ending], [] | [b's']) {
         return None;
     }
-    let mut at = ending;
+    let may_be_number = verbs.is_some_and(|verbs| verbs.contains(&":"));
+    // `PIN1: …`
+    let number = skip(&letters[..limit], ending, |letter| {
+        may_be_number && letter.is_ascii_digit()
+    });
+    let mut at = if letters[number..].starts_with(b":") {
+        number
+    } else {
+        ending
+    };
     let is_around =
         |letter: u8| is_white_space(letter) || letter >= 0x80 || b"\"'`*()[]<>,".contains(&letter);
     // Quotes or a dash may stand between the word and its secret: `pw "…"`.
@@ -213,7 +244,6 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
                 .is_some_and(u8::is_ascii_alphanumeric)
     };
     let mut is_told = verbs.is_none_or(|verbs| verbs.contains(&ITSELF) && is_next());
-    let may_be_number = verbs.is_some_and(|verbs| verbs.contains(&":"));
     // A field's colon tells its own value, not that of the next field: `tokens: 7, cache key: page-1`.
     let may_tell = verbs.is_none() || !matches!(letters[at..limit], [b':' | b'=', ..]);
     // Whether the sentence has ended; then a shape alone tells.
@@ -226,6 +256,10 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         if start >= limit || matches!(letters[start], b'\n' | b'\r') {
             return None;
         }
+        // `è`, `é`
+        is_told |= letters[at..start]
+            .windows(3)
+            .any(|part| part == [b' ', LATIN, b' ']);
         let most = letters.len().min(start + MOST_SECRET_LETTERS);
         let of_secret = |letter: u8| letter.is_ascii_graphic() && !b"\"`<>\\".contains(&letter);
         let end = skip(&letters[..most], start, of_secret);
@@ -314,6 +348,29 @@ mod tests {
         for line in lines.filter(|line| !line.starts_with('#')) {
             let (text, secret) = unmarked(line.rsplit('\t').next().unwrap());
             assert_eq!(found_in(&text), [secret], "{line}");
+        }
+    }
+
+    #[test]
+    fn said_finds_a_secret_before_the_word_for_it() {
+        for example in [
+            "«Falcon-Castle#44» is the root password, do not share",
+            "try «otter3621» as password",
+            "«gOAjB3FqMSfs5yhr» — это пароль от админки",
+            "「«otter3621»」がパスワードです",
+            "«otter3621»가 비밀번호입니다",
+            "«Harbor2019!»是数据库的密码",
+            "«otter3621» sunucunun şifresi",
+        ] {
+            let (text, secret) = unmarked(example);
+            assert_eq!(found_in(&text), [secret], "{example}");
+        }
+        for text in [
+            "secret1 or secret2 are secret numbers",
+            "Update the metadata **structures2** to include token stats",
+            "utf8 is the password encoding",
+        ] {
+            assert!(found_in(text).is_empty(), "{text}");
         }
     }
 

@@ -44,7 +44,7 @@ pub(super) enum Sort {
 
 /// Words before `key` in the names of secrets. All other keys are keys of maps, tables and caches.
 const KEYS: &str = "api access secret private signing encryption account master auth app application admin license \
-     subscription shared role service deploy webhook jwt hmac cipher aes consumer client ssh airtable \
+     subscription shared role service deploy webhook jwt hmac cipher aes fernet consumer client ssh airtable \
      algolia anthropic assemblyai browserbase cerebras claude cloudflare cohere datadog deepgram deepseek \
      elevenlabs exa figma firecrawl fireworks gemini google grok groq huggingface jina kaggle langchain langfuse \
      langsmith mailgun mistral newrelic notion nvidia openai openrouter perplexity pinecone posthog qdrant \
@@ -72,7 +72,7 @@ const SORTS: &[(Sort, &str)] = &[
     (Sort::Cookie, "<cookie>s?"),
     (
         Sort::Generated,
-        "<dsn>|<jwt>|<refresh>|<access>|(?:primary|secondary)-?<key>",
+        "salt|<dsn>|<jwt>|<refresh>|<access>|(?:primary|secondary)-?<key>",
     ),
     // Only of variables of the environment.
     (Sort::Generated, "(?-i:[A-Z0-9][^A-Za-z0-9]+KEY)"),
@@ -138,7 +138,7 @@ fn is_environment(name: &[u8]) -> bool {
 pub(super) fn tells_secret(letters: &[u8]) -> bool {
     static PARTS: LazyLock<Regex> = LazyLock::new(|| {
         const OTHERS: &str = "pass|pw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
-            encrypt|conceal|kty|domain|httponly|samesite|expirationdate|hostonly|vault|api";
+            encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api";
         expression(&format!("(?i){OTHERS}|{}", languages::words()))
     });
     PARTS.is_match(letters)
@@ -147,7 +147,7 @@ pub(super) fn tells_secret(letters: &[u8]) -> bool {
 /// Returns whether a name ends as those of secrets do, by its last letters. Most names do not, and are told at once.
 fn may_be_secret(name: &[u8]) -> bool {
     static ENDS: Words = Words::new(
-        "al as de en es et ev ew ey ic id ie in ld ng nt od on pw rd rm se sh sk sn th ue ve wd wt",
+        "al as de en es et ev ew ey ic id ie in ld lt ng nt od on pw rd rm se sh sk sn th ue ve wd wt",
     );
     let name = name
         .strip_suffix(b"s")
@@ -187,9 +187,17 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
             Sort::Token => !is_path(value) && (value.len() > MOST_TOKEN_LETTERS || !is_word_alone()),
             Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
-            Sort::Generated => is_generated(value),
+            Sort::Generated => is_generated(value) || is_drawn(value),
             Sort::Authorization | Sort::Cookie => false,
         }
+}
+
+/// Returns whether a value has the look of one drawn from all signs, as WordPress's salts are.
+fn is_drawn(value: &[u8]) -> bool {
+    const LEAST_LETTERS: usize = 40;
+    const LEAST_SIGNS: usize = 8;
+    let signs = value.iter().filter(|letter| letter.is_ascii_punctuation());
+    value.len() >= LEAST_LETTERS && is_mixed(value) && !value.contains(&b' ') && signs.count() >= LEAST_SIGNS
 }
 
 /// Tokens that are words are no longer.
@@ -538,7 +546,8 @@ impl<'l> Assignment<'l> {
             && is_secret_string(self.sort, value)
             && !(self.is_environment && self.separator == b'=' && value.ends_with(b"="))
             && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5)
-            && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end));
+            && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end))
+            && !self.is_type(start, end);
         if is_secret {
             let end = self.line_from(start, end);
             ranges.push(start..end);
@@ -591,12 +600,24 @@ impl<'l> Assignment<'l> {
         None
     }
 
-    /// Returns whether a value is the name again, as in `self.api_token = api_token`.
+    /// Returns whether a value is the name again, as in `self.api_token = api_token` and `apiKey: apiKeyOption`.
     fn is_own_name(&self, value: &[u8]) -> bool {
         let name = &self.letters[self.name.clone()];
-        !self.is_environment
-            && name.len() >= value.len()
-            && name[name.len() - value.len()..].eq_ignore_ascii_case(value)
+        let (shorter, longer) = if name.len() < value.len() {
+            (name, value)
+        } else {
+            (value, name)
+        };
+        let is_end = || longer[longer.len() - shorter.len()..].eq_ignore_ascii_case(shorter);
+        let goes_on = || longer[..shorter.len()].eq_ignore_ascii_case(shorter) && is_of_words(value);
+        !self.is_environment && (name.len() >= value.len() && is_end() || goes_on())
+    }
+
+    /// Returns whether a value is the type of a name with a value: `const AUTH_KEY: c_ulong = 2`.
+    fn is_type(&self, start: usize, end: usize) -> bool {
+        let letters = self.letters;
+        let has_value = letters[end..].starts_with(b" = ") || letters[end..].starts_with(b" : ");
+        self.separator == b':' && has_value && letters[start..end].iter().all(|letter| is_word(*letter))
     }
 
     /// Returns whether a word without quotes stands in a program, where it is a name or a type.

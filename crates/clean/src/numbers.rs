@@ -15,11 +15,11 @@ fn digits_of(number: &[u8]) -> Vec<u8> {
     digits.map(|digit| digit - b'0').collect()
 }
 
-/// Finds numbers of payment cards: as long as their network makes them, in one piece or in groups with a space or a hyphen between them,
+/// Finds numbers of payment cards: as long as their network makes them, in one piece of at most 16 digits or in groups with a space or a hyphen between them,
 /// with a valid check digit.
 pub(super) fn card_numbers(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"[2-6]\d{3}(?:\d{9,15}|(?:[ -]\d{3,7}){0,4}[ -]\d{1,12})"));
+        LazyLock::new(|| expression(r"[2-6]\d{3}(?:\d{9,12}|(?:[ -]\d{3,7}){0,4}[ -]\d{1,12})"));
     let mut ranges = Ranges::new();
     let mut from = 0;
     while let Some(found) = EXPRESSION.find_at(letters, from) {

@@ -2,9 +2,11 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
+    columns::line_at,
     ranges::{Ranges, expression, runs, skip},
     text::is_word,
     values::is_mixed,
@@ -175,6 +177,44 @@ fn is_name_part(part: &[u8]) -> bool {
     part.first().is_some_and(u8::is_ascii_alphabetic) && is_one_case && digits <= 2
 }
 
+/// Parts of addresses that let in whoever has them.
+const INVITES: [&[u8]; 6] = [
+    b"t.me/+",
+    b"chat.whatsapp",
+    b"/joinchat/",
+    b"/reset",
+    b"/magic",
+    b"/private-",
+];
+
+/// Finds random words in lines that have a provider's key: the secret beside the id of a key.
+pub(super) fn beside_keys(letters: &[u8]) -> Ranges {
+    const MOST_LINE: usize = 4096;
+    const LEAST_SECRET_LETTERS: usize = 24;
+    let of_secret = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'=');
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    while let Some(at) = memmem::find(&letters[from..], b"[REDACTED:api_key").map(|at| from + at) {
+        let line = line_at(letters, at);
+        from = line.end.max(at + 1);
+        if line.len() > MOST_LINE {
+            continue;
+        }
+        let is_blank = |at: Option<&u8>| at.is_none_or(|sign| b" \t\n,;:|\"'".contains(sign));
+        let words = runs(&letters[line.clone()], LEAST_SECRET_LETTERS, of_secret);
+        let words = words.map(|word| line.start + word.start..line.start + word.end);
+        ranges.extend(words.filter(|word| {
+            let text = &letters[word.clone()];
+            is_blank(letters[..word.start].last())
+                && is_blank(letters.get(word.end))
+                && is_random(text)
+                && is_mixed(text)
+                && !is_hexadecimal(text)
+        }));
+    }
+    ranges
+}
+
 /// Returns the address of a hook or a bot, which has a segment that nobody can guess.
 pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const LEAST_LETTERS_OF_HOST: usize = 7;
@@ -184,7 +224,9 @@ pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
         .skip(b"https://".len())
         .position(|letter| *letter == b'/')?
         + b"https://".len();
-    let is_of_hooks = text[..path].windows(5).any(|part| part == b"hooks");
+    // Letters that are drawn for a link, which are no id of a commit there.
+    let is_of_link = memmem::find(text, b"hooks").is_some_and(|at| at < path)
+        || INVITES.iter().any(|part| memmem::find(text, part).is_some());
     let is_of_node = text[..path]
         .windows(4)
         .any(|part| matches!(part, b"infu" | b"alch" | b"quik" | b"ankr"));
@@ -199,8 +241,8 @@ pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     let segments = path.split(|letter| !is_word(*letter) && *letter != b'-');
     let is_secret = |segment: &[u8]| {
         is_uuid(segment)
-            || is_random(segment) && (!is_hexadecimal(segment) || is_of_node)
-            || is_of_hooks && segment.len() >= LEAST_LETTERS_OF_HOST && is_mixed(segment)
+            || is_random(segment) && (!is_hexadecimal(segment) || is_of_node || is_of_link)
+            || is_of_link && segment.len() >= LEAST_LETTERS_OF_HOST && is_mixed(segment)
     };
     segments
         .into_iter()

@@ -163,6 +163,7 @@ fn strict_replaces_no_more_than_the_sdk_in_harmless_lines() {
 #[test]
 fn strict_replaces_the_marked_parts_and_no_more() {
     let strict = CleanOptions { strict: true, ..SDK };
+    let mut wrong = Vec::new();
     for row in include_str!("fixtures/marked.txt").lines() {
         let row = row.replace('¦', "").replace('⏎', "\n");
         let (kind, text) = row.split_once(' ').unwrap();
@@ -173,9 +174,11 @@ fn strict_replaces_the_marked_parts_and_no_more() {
             .map(|(at, part)| if at % 2 == 0 { part } else { &*marker })
             .collect();
         let found = cleaned(&parts.concat(), strict);
-        assert_eq!(unnumbered(&found), expected.concat());
-        assert_eq!(cleaned(&found, strict), found);
+        if unnumbered(&found) != expected.concat() || cleaned(&found, strict) != found {
+            wrong.push(found);
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

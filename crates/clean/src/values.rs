@@ -14,7 +14,7 @@ static KEYWORDS: Words = Words::new(
      integer interactive invalid isize lambda list masked missing never new nil no none not null number oauth \
      object off omit on optional prompt read record redacted required same-origin self set stdin str string \
      symbol test text this true tuple type typeof u8 u16 u32 u64 u128 uint uint8array uint16array uint32 \
-     uint32array uint64 undefined union unknown unset usize valid varchar vault vec void write yes",
+     uint32array uint64 undefined union unknown unsafe unset usize valid varchar vault vec void write yes",
 );
 
 /// Words that follow the name of a secret in a sentence.
@@ -39,6 +39,8 @@ const ROOTS: &str = "app|args|argv|body|bun|cfg|client|conf|config|context|crypt
 
 /// Returns whether a word says that there is no secret, or its type.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
+    // `__u32`
+    let word = word.strip_prefix(b"__").unwrap_or(word);
     KEYWORDS.has(word) || word.strip_suffix(b"2").is_some_and(|word| KEYWORDS.has(word))
 }
 
@@ -101,9 +103,13 @@ pub(super) fn is_basic_credentials(value: &[u8]) -> bool {
 /// Returns whether a value without quotes is a number, a version, or a share, and shorter than one that is a secret.
 pub(super) fn is_small_number(value: &[u8]) -> bool {
     const LEAST_DIGITS: usize = 4;
-    // A range of versions.
+    const MOST_HEXADECIMAL: usize = 8;
+    // A range of versions, or a constant of a program.
     let value = match value {
         [b'^' | b'~', rest @ ..] => rest,
+        [b'0', b'x' | b'X', digits @ ..] if digits.len() <= MOST_HEXADECIMAL => {
+            return digits.iter().all(u8::is_ascii_hexdigit);
+        }
         value => value,
     };
     let digits = value.iter().filter(|letter| letter.is_ascii_digit()).count();
@@ -131,9 +137,9 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         let call = r"[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|<.*>$)";
         let path = r"[A-Za-z_$][\w$]*::[A-Za-z<]";
         let property = format!(r"(?:\$[\w$]*|(?i:{ROOTS}))(?:\.|->|[?!]\.|::)");
-        // The reference of C, and the negation of a variable.
+        // The reference of C, the negation of a variable, and pointers and references of Rust.
         expression(&format!(
-            r"(?s)^(?:{operator}|[&*!]?(?:{call}|{path}|{property}))"
+            r"(?s)^(?:{operator}|\*(?:const|mut)\b|&(?:'|mut\b|[A-Z][A-Za-z]*[,)]?$)|[\w:]+<[A-Z&'(\[]|[&*!]?(?:{call}|{path}|{property}))"
         ))
     });
     EXPRESSION.is_match(value)
