@@ -137,5 +137,5 @@ await runScript(async () => {
   }
   if (values['check-trust']) checkTrust();
   else if (values.placeholders) await publishPlaceholders(dryRun);
-  else await publish(directory, values['dry-run'] ? dryRun : ['--provenance']);
+  else await publish(directory, dryRun);
 });

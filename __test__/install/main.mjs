@@ -1,4 +1,4 @@
-// The packages, installed: packs them, installs them as users do, and looks at what works and how the rest fails.
+// The packages, installed: packs and publishes them, installs them as users do, and looks at what works and how the rest fails.
 // Run by `npm run test:install`.
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,8 +12,9 @@ import { packAll } from './packages.mjs';
 import { startRegistry } from './registry.mjs';
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-install-'));
-const packages = packAll(path.join(scratch, 'packages'));
-const registry = await startRegistry(packages);
+const tarballs = path.join(scratch, 'packages');
+packAll(tarballs);
+const registry = await startRegistry(tarballs, path.join(scratch, 'registry'));
 after(() => {
   registry.close();
   rmSync(scratch, { recursive: true });

@@ -1,54 +1,47 @@
-// A registry on this machine that holds our packages and nothing else, so that they are installed as users
-// install them: by name, with the packages of other platforms left out by the package manager.
+// A registry on this machine, to which the packages are published as a release publishes them, so that they are installed as
+// users install them: by name, with the packages of other platforms left out by the package manager.
 
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createReadStream, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 
-// Some package managers refuse what was published within the last day.
+import { root } from '../../scripts/platform.mjs';
+import { runSuccessfully } from './processes.mjs';
+import { NPM, TOOLS } from './tools.mjs';
+
+/** Some package managers refuse versions that were published within the last day. */
 const PUBLISHED = '2020-01-01T00:00:00.000Z';
 
 /**
- * Starts a registry.
+ * Starts Verdaccio, which passes no request on to another registry, and runs `scripts/publish.mjs` with these tarballs.
  *
- * @param {{ manifest: object, tarball: string }[]} packages
+ * @param {string} tarballs the folder of all packages
+ * @param {string} storage a folder for the registry
  * @returns {Promise<{ url: string, takeRequests: () => { fetched: string[], unknown: string[] }, close: () => void }>}
  * `takeRequests`: which packages were fetched since the last call, and what was asked for that is not here
  */
-export async function startRegistry(packages) {
-  const fetched = new Set();
-  const unknown = new Set();
-  const tarballs = new Map();
-  const documents = new Map();
-
-  const server = createServer((request, response) => {
-    const wanted = decodeURIComponent(request.url.slice(1));
-    if (tarballs.has(wanted)) {
-      const { name, file } = tarballs.get(wanted);
-      fetched.add(name);
-      response.writeHead(200, { 'content-length': statSync(file).size });
-      createReadStream(file).pipe(response);
-    } else if (documents.has(wanted)) {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(documents.get(wanted));
-    } else {
-      unknown.add(wanted);
-      response.writeHead(404, { 'content-type': 'application/json' });
-      response.end('{"error":"not found"}');
-    }
+export async function startRegistry(tarballs, storage) {
+  const { runServer } = createRequire(path.join(TOOLS, 'package.json'))('verdaccio');
+  const everybody = { access: '$all', publish: '$all' };
+  const server = await runServer({
+    ...{ storage, self_path: storage, uplinks: {}, packages: { '**': everybody } },
+    ...{ log: { type: 'stdout', level: 'fatal' }, max_body_size: '500mb', web: { enable: false } },
+    publish: { allow_offline: true },
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-
   const url = `http://127.0.0.1:${server.address().port}/`;
-  for (const { manifest, tarball } of packages) {
-    const { name, version } = manifest;
-    const location = `${name}/-/${path.basename(name)}-${version}.tgz`;
-    tarballs.set(location, { name, file: tarball });
-    documents.set(name, JSON.stringify(packageDocument(manifest, url + location, readFileSync(tarball))));
-  }
+  await publish(tarballs, storage, url);
+  const fetched = new Set();
+  const unknown = new Set();
+  server.prependListener('request', (request, response) => {
+    const wanted = decodeURIComponent(request.url.slice(1));
+    response.once('finish', () => {
+      if (response.statusCode === 404) unknown.add(wanted);
+      else if (wanted.endsWith('.tgz')) fetched.add(wanted.split('/-/')[0]);
+    });
+  });
   const takeRequests = () => {
     const taken = { fetched: [...fetched].sort(), unknown: [...unknown].sort() };
     fetched.clear();
@@ -58,18 +51,23 @@ export async function startRegistry(packages) {
   return { url, takeRequests, close: () => server.close() };
 }
 
-/** What a registry tells of a package that has one version. */
-function packageDocument(manifest, tarball, bytes) {
-  const { name, version } = manifest;
-  const dist = {
-    tarball,
-    shasum: createHash('sha1').update(bytes).digest('hex'),
-    integrity: `sha512-${createHash('sha512').update(bytes).digest('base64')}`,
-  };
-  return {
-    name,
-    'dist-tags': { latest: version },
-    versions: { [version]: { ...manifest, dist } },
-    time: { created: PUBLISHED, modified: PUBLISHED, [version]: PUBLISHED },
-  };
+/**
+ * @param {string} tarballs
+ * @param {string} storage
+ * @param {string} url
+ */
+async function publish(tarballs, storage, url) {
+  const home = `${storage}-publisher`;
+  mkdirSync(home);
+  // npm asks for a token, and this registry for none.
+  writeFileSync(path.join(home, '.npmrc'), `registry=${url}\n${url.replace('http:', '')}:_authToken=none\n`);
+  const env = { npm_config_registry: url, npm_execpath: NPM.at(-1) };
+  const command = [process.execPath, path.join(root, 'scripts', 'publish.mjs'), tarballs];
+  await runSuccessfully(command, { cwd: home, home, env });
+  for (const file of readdirSync(storage, { recursive: true, encoding: 'utf8' })) {
+    if (path.basename(file) !== 'package.json') continue;
+    const document = JSON.parse(readFileSync(path.join(storage, file), 'utf8'));
+    for (const name of Object.keys(document.time)) document.time[name] = PUBLISHED;
+    writeFileSync(path.join(storage, file), JSON.stringify(document));
+  }
 }

@@ -8,7 +8,9 @@ import { bun, root } from '../../scripts/platform.mjs';
 import { npm, prepare, run } from '../../scripts/setup.mjs';
 
 const folder = path.join('__test__', 'install', 'tools');
-const modules = path.join(root, folder, 'node_modules');
+/** The folder whose package.json names the tools. */
+export const TOOLS = path.join(root, folder);
+const modules = path.join(TOOLS, 'node_modules');
 /** @param {string} file */
 const executable = (file) => (process.platform === 'win32' ? `${file}.exe` : file);
 
@@ -21,7 +23,7 @@ export function prepareTools() {
       stamp: path.join(folder, 'node_modules', '.knowledgepulse-tools'),
       done: () => existsSync(DENO),
       run() {
-        npm(['ci', '--ignore-scripts', '--loglevel=error'], { cwd: path.join(root, folder) });
+        npm(['ci', '--ignore-scripts', '--loglevel=error'], { cwd: TOOLS });
         // As for Bun: the script only puts the program in place.
         run(process.execPath, [path.join(modules, 'deno', 'install.cjs')]);
       },
