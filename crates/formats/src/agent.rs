@@ -28,8 +28,17 @@ pub struct Format {
     pub unread: &'static str,
     /// What its records are.
     pub(crate) kind: Kind,
-    /// Reads them.
-    pub(crate) adapter: &'static dyn Adapter,
+    /// Returns whether a file is of this agent, by one of its first records and its path.
+    pub(crate) recognises: fn(&Value, Option<&Path>) -> bool,
+    /// Says what a record means. It keeps no state: `session` puts the events of a run together. An error is for a record of a known kind
+    /// that is wrong.
+    pub(crate) decode: fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
+    /// Returns the runs within a record, which are decoded by themselves.
+    pub(crate) inner: fn(&Value) -> Vec<Inner<'_>>,
+    /// Says what files beside the input of this path tell of its runs.
+    pub(crate) beside: fn(&Path, &mut Events),
+    /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
+    pub(crate) patch: fn(&mut Value, &Value) -> bool,
     /// Says whose runs a file holds, by its path.
     pub(crate) named: fn(&Path) -> Named,
 }
@@ -39,7 +48,8 @@ impl Format {
         name: &'static str,
         of: &'static str,
         kind: Kind,
-        adapter: &'static dyn Adapter,
+        recognises: fn(&Value, Option<&Path>) -> bool,
+        decode: fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
     ) -> Self {
         Self {
             name,
@@ -48,9 +58,23 @@ impl Format {
             also: "",
             unread: "",
             kind,
-            adapter,
+            recognises,
+            decode,
+            inner: |_| Vec::new(),
+            beside: |_, _| {},
+            patch: |_, _| false,
             named: by_folders,
         }
+    }
+
+    /// Returns the format of an agent that keeps sessions.
+    pub(crate) const fn sessions(
+        name: &'static str,
+        of: &'static str,
+        recognises: fn(&Value, Option<&Path>) -> bool,
+        decode: fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
+    ) -> Self {
+        Self::new(name, of, Kind::Sessions, recognises, decode)
     }
 
     pub(crate) const fn at(self, folders: &'static [Folder]) -> Self {
@@ -67,6 +91,18 @@ impl Format {
 
     pub(crate) const fn named(self, named: fn(&Path) -> Named) -> Self {
         Self { named, ..self }
+    }
+
+    pub(crate) const fn inner(self, inner: fn(&Value) -> Vec<Inner<'_>>) -> Self {
+        Self { inner, ..self }
+    }
+
+    pub(crate) const fn beside(self, beside: fn(&Path, &mut Events)) -> Self {
+        Self { beside, ..self }
+    }
+
+    pub(crate) const fn patch(self, patch: fn(&mut Value, &Value) -> bool) -> Self {
+        Self { patch, ..self }
     }
 
     /// Returns the folders and files of its sessions that are on this machine, none within another, in the order of its folders.
@@ -100,47 +136,6 @@ pub enum Kind {
     Spans,
     /// Traces of this package, which stay as they are.
     Traces,
-}
-
-/// Decodes the records of an agent. It keeps no state: `session` puts the events of a run together.
-pub trait Adapter: Send + Sync {
-    /// Returns whether a file is of this agent, by one of its first records and its path.
-    fn recognises(&self, record: &Value, path: Option<&Path>) -> bool;
-
-    /// Returns the runs within a record, which are decoded by themselves.
-    fn inner<'v>(&self, _record: &'v Value) -> Vec<Inner<'v>> {
-        Vec::new()
-    }
-
-    /// Says what files beside the input of this path tell of its runs.
-    fn beside(&self, _path: &Path, _say: &mut Events) {}
-
-    /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
-    fn patch(&self, _whole: &mut Value, _record: &Value) -> bool {
-        false
-    }
-
-    /// Says what a record means.
-    ///
-    /// # Errors
-    /// If a record of a kind that is known is wrong.
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong>;
-}
-
-/// An adapter that recognises and decodes records by these functions.
-pub struct Plain(
-    pub fn(&Value, Option<&Path>) -> bool,
-    pub fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
-);
-
-impl Adapter for Plain {
-    fn recognises(&self, record: &Value, path: Option<&Path>) -> bool {
-        self.0(record, path)
-    }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        self.1(record, say)
-    }
 }
 
 /// A run within a record.

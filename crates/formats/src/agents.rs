@@ -43,7 +43,7 @@ use knowledgepulse_error::named;
 use knowledgepulse_json::Value;
 
 use crate::{
-    agent::{Decoded, Format, Kind, Plain},
+    agent::{Decoded, Format, Kind},
     records::is_trace,
 };
 
@@ -52,18 +52,22 @@ static TRACE: Format = Format::new(
     "trace",
     "KnowledgePulse",
     Kind::Traces,
-    &Plain(|record, _| is_trace(record), |_, _| Ok(Decoded::Unknown)),
+    |record, _| is_trace(record),
+    |_, _| Ok(Decoded::Unknown),
 )
 .also("`ReasoningTrace`s, which stay unchanged");
 
 /// Declares the formats, the most used agents first. A file is of the first one that recognises its records.
 macro_rules! agents {
-    ($($(#[$doc:meta])* $format:ident = $agent:path,)*) => {
+    ($($format:ident = $agent:path,)*) => {
         named! {
             /// A format that can be read.
             #[derive(Default, Hash)]
             pub enum FormatName {
-                $($(#[$doc])* $format = $agent.name,)*
+                $(
+                    #[doc = concat!("The format of `", stringify!($agent), "`.")]
+                    $format = $agent.name,
+                )*
                 /// Traces of this package, which stay as they are.
                 #[default]
                 Trace = TRACE.name,
@@ -84,95 +88,50 @@ macro_rules! agents {
 }
 
 agents! {
-    /// Session files of Claude Code.
     ClaudeCode = claude_code::FORMAT,
-    /// Rollouts of Codex.
     Codex = codex::FORMAT,
-    /// Transcripts of Cursor's CLI, and composers of its IDE.
     Cursor = cursor::FORMAT,
-    /// Sessions of GitHub Copilot CLI.
     CopilotCli = copilot_cli::FORMAT,
-    /// Chat sessions of GitHub Copilot in VS Code.
     CopilotChat = copilot_chat::FORMAT,
-    /// Sessions of opencode and its forks.
     Opencode = opencode::FORMAT,
-    /// Sessions of Cline, Roo Code and Kilo Code.
     Cline = cline::FORMAT,
-    /// Sessions of Qwen Code.
     QwenCode = qwen_code::FORMAT,
-    /// Sessions of Gemini CLI.
     GeminiCli = gemini_cli::FORMAT,
-    /// Sessions of Goose.
     Goose = goose::FORMAT,
-    /// Sessions of Droid.
     Droid = droid::FORMAT,
-    /// Sessions of Hermes.
     Hermes = hermes::FORMAT,
-    /// Sessions of Kimi Code and Kimi CLI.
     Kimi = kimi::FORMAT,
-    /// Sessions of Grok Build, and updates of the Agent Client Protocol.
     Grok = grok::FORMAT,
-    /// Sessions of Crush.
     Crush = crush::FORMAT,
-    /// Sessions of Kiro CLI.
     Kiro = kiro::FORMAT,
-    /// Transcripts of Antigravity.
     Antigravity = antigravity::FORMAT,
-    /// Sessions of Continue.
     Continue = continue_dev::FORMAT,
-    /// Threads of Zed.
     Zed = zed::FORMAT,
-    /// Launches of Aider.
     Aider = aider::FORMAT,
-    /// Threads of Amp.
     Amp = amp::FORMAT,
-    /// Transcripts of Letta Code.
     Letta = letta::FORMAT,
-    /// Sessions of Pi, and of the Hub of Hugging Face.
     Pi = pi::FORMAT,
-    /// Runs of OpenHands.
     Openhands = openhands::FORMAT,
-    /// SWE-agent and mini-SWE-agent.
     SweAgent = swe_agent::FORMAT,
-    /// The Agent Trajectory Interchange Format of Harbor.
     Atif = atif::FORMAT,
-    /// Logs of Inspect.
     Inspect = inspect::FORMAT,
-    /// Messages of Pydantic AI.
     PydanticAi = pydantic_ai::FORMAT,
-    /// Sessions of Google's Agent Development Kit.
     GoogleAdk = google_adk::FORMAT,
-    /// Steps of smolagents.
     Smolagents = smolagents::FORMAT,
-    /// Sessions of Strands Agents.
     Strands = strands::FORMAT,
-    /// Messages and states of AutoGen.
     Autogen = autogen::FORMAT,
-    /// Results of tau2-bench.
     Tau2 = tau2::FORMAT,
-    /// Spans of OpenTelemetry.
     Otel = otel::FORMAT,
-    /// Runs of LangSmith.
     Langsmith = platforms::LANGSMITH,
-    /// Traces and observations of Langfuse.
     Langfuse = platforms::LANGFUSE,
-    /// Spans of Phoenix.
     Phoenix = platforms::PHOENIX,
-    /// Traces of MLflow.
     Mlflow = platforms::MLFLOW,
-    /// Calls of Weave.
     Weave = platforms::WEAVE,
-    /// Spans of Braintrust.
     Braintrust = platforms::BRAINTRUST,
-    /// Rows of Logfire.
     Logfire = platforms::LOGFIRE,
-    /// Spans of the OpenAI Agents SDK.
     OpenaiAgents = platforms::OPENAI_AGENTS,
-    /// Messages of LangChain and states of LangGraph.
     Langchain = chat::LANGCHAIN,
-    /// Conversations of data sets for fine-tuning.
     Sharegpt = chat::SHAREGPT,
-    /// Conversations of chat APIs.
     OpenaiChat = chat::OPENAI_CHAT,
 }
 
@@ -183,7 +142,7 @@ impl FormatName {
     pub fn of(record: &Value, path: Option<&Path>) -> Option<Self> {
         // Traces of this package say so in a field: no other format need be asked.
         let mut formats = [Self::Trace].iter().chain(Self::ALL).copied();
-        formats.find(|format| format.format().adapter.recognises(record, path))
+        formats.find(|format| (format.format().recognises)(record, path))
     }
 
     /// Returns whether its records are sessions of a program that writes code.

@@ -5,13 +5,9 @@ use std::borrow::Cow;
 use crate::prelude::*;
 
 /// Where conversations have their messages.
+#[rustfmt::skip]
 const MESSAGES: &[&str] = &[
-    "messages",
-    "contents",
-    "conversations",
-    "traj",
-    "trajectory",
-    "history",
+    "messages", "contents", "conversations", "traj", "trajectory", "history",
 ];
 
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.

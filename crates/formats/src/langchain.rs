@@ -12,12 +12,9 @@ use crate::{
 };
 
 /// Types of parts that are calls, which `tool_calls` has too.
+#[rustfmt::skip]
 const CALLS: &[&str] = &[
-    "tool_use",
-    "tool_call",
-    "tool_call_chunk",
-    "invalid_tool_call",
-    "function_call",
+    "tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call",
 ];
 
 /// Returns whether a value is a message of LangChain.

@@ -61,6 +61,14 @@ impl Call {
             server: None,
         }
     }
+
+    /// Returns the call that a value is, whose id, name and arguments are in fields of any API, or in an object within it.
+    #[must_use]
+    pub fn of(call: &impl Fields) -> Self {
+        let inner = first_of(call, &["function", "custom"]).filter(|inner| inner.as_object().is_some());
+        let get = |names| inner.map_or_else(|| first_of(call, names), |inner| first_of(inner, names));
+        Self::new(first_of(call, CALL_IDS), get(NAMES), get(ARGUMENTS))
+    }
 }
 
 impl Part {
@@ -96,10 +104,7 @@ impl Part {
             "text" => Self::Text(json_of(text(&["text"])).into_owned()),
             "thinking" | "reasoning" => Self::thought(text(&["thinking", "text"])),
             "redactedthinking" => Self::Thought(None),
-            "tooluse" | "toolcall" | "functioncall" => {
-                let args = first(&["input", "raw_input", "args", "arguments"]);
-                Self::call(first(CALL_IDS), value.get("name"), args)
-            }
+            "tooluse" | "toolcall" | "functioncall" => Self::Call(Call::of(value)),
             "toolresult" => {
                 let failed = is_true(value, "is_error").then_some(true);
                 Self::result(first(CALL_IDS), value.get("content"), failed)
@@ -131,10 +136,9 @@ const REASONING_FIELDS: &[&str] = &[
     "reasoning_content", "reasoning", "thinking", "reasoningContent", "reasoningText",
 ];
 
-/// Where messages of agents have their calls, and the ids of these.
+/// Where messages of agents have their calls.
 #[rustfmt::skip]
 const CALL_FIELDS: [&str; 5] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses", "invalid_tool_calls"];
-const ID_FIELDS: [&str; 3] = ["tool_call_id", "toolCallId", "id"];
 
 /// Parts of the AI SDK that are for a page alone.
 #[rustfmt::skip]
@@ -148,11 +152,27 @@ const BEGINNINGS: &[&str] = &[
     "type", "text", "toolUse", "toolResult", "reasoningContent", "functionCall", "functionResponse", "image", "json",
 ];
 
-/// Where parts of agents have the id of a call.
-const CALL_IDS: &[&str] = &["toolUseId", "tool_call_id", "tool_use_id", "toolCallId", "id"];
+/// Where calls and results have the id of the call, the last one of a call alone; and where calls have their name and their arguments.
+const CALL_IDS: &[&str] = &[
+    "call_id",
+    "toolUseId",
+    "tool_call_id",
+    "tool_use_id",
+    "toolCallId",
+    "id",
+];
+const RESULT_IDS: &[&str] = &["toolUseId", "tool_call_id", "tool_use_id", "toolCallId"];
+pub const NAMES: &[&str] = &["name", "function", "function_name", "toolName", "tool_name"];
+pub const ARGUMENTS: &[&str] = &[
+    "input",
+    "arguments",
+    "args",
+    "raw_input",
+    "rawInput",
+    "parameters",
+];
 
-/// Where calls have their arguments, and results what the tool returned.
-const ARGUMENTS: &[&str] = &["input", "arguments", "args"];
+/// Where results have what the tool returned.
 const RESULTS: &[&str] = &["content", "output", "response", "result"];
 
 /// Words in the types of parts that are files, or refer to something outside.
@@ -182,12 +202,9 @@ const CALLS: &[&str] = &[
 ];
 
 /// Types of parts and items with reasoning.
+#[rustfmt::skip]
 const REASONING: &[&str] = &[
-    "thinking",
-    "redacted_thinking",
-    "think",
-    "reasoning",
-    "text_reasoning",
+    "thinking", "redacted_thinking", "think", "reasoning", "text_reasoning",
 ];
 
 /// Returns whether parts and items of this type call a tool.
@@ -356,10 +373,7 @@ fn of_type(part: &Object, kind: &Text, parts: &mut Vec<Part>) {
     }
     match kind.as_str() {
         "tool-invocation" => of_invocation(fields_of(part, "toolInvocation"), parts),
-        "tool-call" => parts.push(Part::Call(Call {
-            name: tool,
-            ..Call::new(part.get("toolCallId"), None, first_of(part, &["input", "args"]))
-        })),
+        "tool-call" => parts.push(Part::Call(Call::of(part))),
         "tool-result" => parts.push(of_tool_result(part)),
         "non_standard" => part
             .get("value")
@@ -376,12 +390,10 @@ fn of_type(part: &Object, kind: &Text, parts: &mut Vec<Part>) {
 /// Returns what a part of an unknown type is by its shape: a call with a name and arguments, a result with the id of a call, a text, a
 /// file by the words of its type, or else its JSON.
 fn by_shape(part: &Object, kind: &Text) -> Part {
-    let args = first_of(part, ARGUMENTS);
-    if let (Some(name), Some(args)) = (string_of(part.get("name")), args) {
-        return Part::call(first_of(part, CALL_IDS), Some(&name.clone().into()), Some(args));
+    if string_of(part.get("name")).is_some() && first_of(part, ARGUMENTS).is_some() {
+        return Part::Call(Call::of(part));
     }
-    let content = first_of(part, RESULTS);
-    if let (Some(id), Some(content)) = (first_of(part, &CALL_IDS[..4]), content) {
+    if let (Some(id), Some(content)) = (first_of(part, RESULT_IDS), first_of(part, RESULTS)) {
         return Part::result(Some(id), Some(content), failure_of(part));
     }
     match text_in(part).or_else(|| string_of(part.get(kind))) {
@@ -477,20 +489,12 @@ pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
         tools.for_each(|tool| of_invocation(object_of(Some(tool)), &mut after));
     }
     for call in CALL_FIELDS.iter().flat_map(|name| list_of(message.field(name))) {
-        let inner = first_of(call, &["function", "custom"]).filter(|inner| inner.as_object().is_some());
-        after.push(call_in(first_of(call, &ID_FIELDS), inner.unwrap_or(call)));
+        after.push(Part::Call(Call::of(call)));
     }
     if let Some(call @ Value::Object(_)) = message.field("function_call") {
-        after.push(call_in(None, call));
+        after.push(Part::Call(Call::of(call)));
     }
     [reasoning.into_iter().collect(), after]
-}
-
-/// Returns one of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves; Inspect has the name in `function`.
-fn call_in(id: Option<&Value>, inner: &Value) -> Part {
-    let name = first_of(inner, &["name", "function", "function_name", "toolName"]);
-    let args = first_of(inner, &["arguments", "input", "args"]);
-    Part::call(id, name, args)
 }
 
 /// Appends a tool as messages of a UI had it first.
@@ -502,10 +506,9 @@ fn of_invocation(invocation: &Object, parts: &mut Vec<Part>) {
 /// Appends a tool in a message of a UI, of any version: its call, and the result where it is there.
 fn of_tool(part: &Object, state: &str, name: Option<Text>, parts: &mut Vec<Part>) {
     let id = part.get("toolCallId");
-    let args = first_of(part, &["input", "rawInput", "args"]);
     parts.push(Part::Call(Call {
         name,
-        ..Call::new(id, None, args)
+        ..Call::of(part)
     }));
     parts.push(match state {
         "output-available" => result_part(id, part.get("output"), None),

@@ -73,12 +73,16 @@ struct Array {
     needs_comma: bool,
 }
 
-#[derive(Debug)]
-enum Skip {
+/// What is followed to its end.
+#[derive(Debug, Clone, Copy)]
+enum Until {
     Line,
-    Value(Scan),
-    Row(Scan),
+    Value,
+    Row,
 }
+
+/// What is left of something, and how far it was followed.
+type Skip = (Until, Scan);
 
 /// Decides whether the line at a place of the text is a value.
 type IsValue<'f> = dyn FnMut(&[u8], usize) -> bool + 'f;
@@ -222,11 +226,11 @@ impl Splitter {
         let rest = &self.text[self.at..];
         let end = memchr(NEWLINE, rest).or(self.is_over.then_some(rest.len()));
         let Some(end) = end else {
-            return (rest.len() > self.limit).then(|| self.too_long(0, Some(Skip::Line)));
+            return (rest.len() > self.limit).then(|| self.long_line());
         };
         let length = trimmed(&rest[..end]);
         if length > self.limit {
-            return Some(self.too_long(0, Some(Skip::Line)));
+            return Some(self.long_line());
         }
         if byte != b'{' {
             return Some(self.take(Kind::Text, length));
@@ -266,7 +270,7 @@ impl Splitter {
                 let line = memchr(NEWLINE, rest).unwrap_or(rest.len());
                 let length = trimmed(&rest[..line]);
                 if length > self.limit {
-                    return Some(self.too_long(0, Some(Skip::Line)));
+                    return Some(self.long_line());
                 }
                 let piece = self.give_up(followed, length);
                 self.array = None;
@@ -280,7 +284,7 @@ impl Splitter {
     fn bare_element(&mut self, is_value: &mut IsValue) -> Option<Piece> {
         let rest = &self.text[self.at..];
         let Some(end) = memchr3(b',', b']', NEWLINE, rest).or(self.is_over.then_some(rest.len())) else {
-            return (rest.len() > self.limit).then(|| self.too_long(0, Some(Skip::Line)));
+            return (rest.len() > self.limit).then(|| self.long_line());
         };
         let length = trimmed(&rest[..end]);
         let ends_line = matches!(rest.get(end), None | Some(&NEWLINE));
@@ -298,7 +302,7 @@ impl Splitter {
         let is_whole = scan.follow_row(&self.text[self.at..]);
         let length = scan.length;
         if length > self.limit {
-            let rest = (!is_whole).then_some(Skip::Row(Scan { length: 0, ..scan }));
+            let rest = (!is_whole).then_some((Until::Row, Scan { length: 0, ..scan }));
             return Some(self.too_long(length, rest));
         }
         if length > 0 && (is_whole || self.is_over) {
@@ -321,7 +325,9 @@ impl Splitter {
         }
         if length > self.limit {
             let is_bracket = end == Some(false) && self.text[self.at + length - 1] != NEWLINE;
-            let rest = end.is_none().then_some(Skip::Value(Scan { length: 0, ..scan }));
+            let rest = end
+                .is_none()
+                .then_some((Until::Value, Scan { length: 0, ..scan }));
             return Followed::TooLong(length - usize::from(is_bracket), rest);
         }
         match end {
@@ -356,36 +362,31 @@ impl Splitter {
         piece
     }
 
+    /// Drops a line.
+    fn long_line(&mut self) -> Piece {
+        self.too_long(0, Some((Until::Line, Scan::default())))
+    }
+
     /// Drops the rest of a value that is too long; returns whether all of it was there.
     fn skip_rest(&mut self) -> bool {
+        let Some((until, mut scan)) = self.skip.take() else {
+            return true;
+        };
         let rest = &self.text[self.at..];
-        let length = match self.skip.take() {
-            None => return true,
-            Some(Skip::Line) => match memchr(NEWLINE, rest) {
-                Some(end) => end,
-                None => {
-                    self.skip = Some(Skip::Line);
-                    rest.len()
-                }
-            },
-            Some(Skip::Row(mut scan)) => {
-                let is_whole = scan.follow_row(rest);
-                let length = mem::take(&mut scan.length);
-                if !is_whole {
-                    self.skip = Some(Skip::Row(scan));
-                }
-                length
+        let end = match until {
+            Until::Line => {
+                let end = memchr(NEWLINE, rest);
+                scan.length = end.unwrap_or(rest.len());
+                end.map(|_| true)
             }
-            Some(Skip::Value(mut scan)) => {
-                let end = scan.follow(rest, true);
-                let length = mem::take(&mut scan.length);
-                match end {
-                    Some(true) => {}
-                    Some(false) => self.skip = Some(Skip::Line),
-                    None => self.skip = Some(Skip::Value(scan)),
-                }
-                length
-            }
+            Until::Row => scan.follow_row(rest).then_some(true),
+            Until::Value => scan.follow(rest, true),
+        };
+        let length = mem::take(&mut scan.length);
+        self.skip = match end {
+            Some(true) => None,
+            Some(false) => Some((Until::Line, Scan::default())),
+            None => Some((until, scan)),
         };
         self.advance(length);
         self.skip.is_none()

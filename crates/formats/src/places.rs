@@ -37,12 +37,9 @@ use Root::{Data, Editor, Home, Moved, Named, Settings, Share};
 const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
 
 /// Their parts on a machine that they are connected with, in the home folder.
+#[rustfmt::skip]
 const SERVERS: [&str; 5] = [
-    ".vscode-server",
-    ".vscode-server-insiders",
-    ".vscodium-server",
-    ".cursor-server",
-    ".windsurf-server",
+    ".vscode-server", ".vscode-server-insiders", ".vscodium-server", ".cursor-server", ".windsurf-server",
 ];
 
 impl Root {

@@ -69,7 +69,7 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
         Err(error) if is_of_no_agent(&error) => return Ok(head),
         Err(error) => return Err(error),
     }
-    let mut adapter = None;
+    let mut agent = None;
     first_records(path, |record| {
         let Ok((value, _)) = record.content else {
             return true;
@@ -78,13 +78,13 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
         if head.format.is_none() {
             head.format = FormatName::of(&value, Some(path));
             let found = head.format.filter(|format| format.is_of_sessions());
-            adapter = found.map(|format| format.format().adapter);
+            agent = found.map(FormatName::format);
         }
-        let (Some(adapter), Some(format)) = (adapter, head.format) else {
+        let (Some(agent), Some(format)) = (agent, head.format) else {
             return head.format.is_none();
         };
         let mut say = Events::default();
-        if adapter.decode(&value, &mut say).is_ok() {
+        if (agent.decode)(&value, &mut say).is_ok() {
             let events = say.into_list();
             let named = events.iter().flat_map(names_of);
             head.keys
@@ -442,6 +442,20 @@ mod tests {
             runs,
             [["s/a.jsonl"], ["s/b.checkpoint.1.jsonl"], ["o/events/0.json"]]
         );
+    }
+
+    #[test]
+    fn a_session_that_was_reset_is_one_of_its_agent_whatever_its_name_ends_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl.reset.2026-10-01T09-00-00.000Z");
+        fs::write(
+            &path,
+            r#"{"type":"session","id":"s","timestamp":"2026-10-01T09:00:00.000Z"}"#,
+        )
+        .unwrap();
+        assert_eq!(head_of(&path).unwrap().format, FormatName::from_name("pi"));
+        let files = ["s.jsonl", "s.jsonl.reset.2026-10-01T09-00-00.000Z"].map(str::to_owned);
+        assert_eq!(runs(&files), files.map(|file| [file]));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     FormatName, Given, Known, Place, Wrong,
-    agent::{Adapter, Decoded, Format, Inner, Kind},
+    agent::{Decoded, Format, Inner, Kind},
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
     named::Named,
     open_traces::{OpenTraces, check},
@@ -172,8 +172,7 @@ const CURRENT: &str = "";
 pub struct Runs {
     /// The format of the input.
     pub format: FormatName,
-    kind: Kind,
-    adapter: &'static dyn Adapter,
+    agent: &'static Format,
     /// If they name the format, records of others are wrong.
     settings: Arc<Settings>,
     /// Whether a record was a whole run: then one that is none is wrong.
@@ -207,11 +206,10 @@ pub struct Runs {
 impl Runs {
     /// Reads one input of a format; `None` for [`FormatName::Trace`], which needs no reader.
     pub fn of(format: FormatName, settings: &Arc<Settings>) -> Option<Self> {
-        let Format { kind, adapter, .. } = *format.format();
-        (kind != Kind::Traces).then(|| Self {
+        let agent = format.format();
+        (agent.kind != Kind::Traces).then(|| Self {
             format,
-            kind,
-            adapter,
+            agent,
             settings: Arc::clone(settings),
             has_whole: false,
             unknown: Vec::new(),
@@ -315,7 +313,7 @@ impl Runs {
         self.has_said |= is_said(&event);
         self.last = key.clone();
         let begin = || {
-            let mut session = begin(self.format.name(), self.kind, place, &event, &key);
+            let mut session = begin(self.format.name(), self.agent.kind, place, &event, &key);
             let names = names_of(&event.origin, self.session.as_ref(), &self.named);
             names.into_iter().for_each(|fact| session.fact(fact));
             session
@@ -409,9 +407,9 @@ impl Runs {
         }
         if let Some(file) = &self.settings.file {
             let mut say = Events::default();
-            self.adapter.beside(file, &mut say);
+            (self.agent.beside)(file, &mut say);
             self.beside = say.into_list();
-            self.named = (self.format.format().named)(file);
+            self.named = (self.agent.named)(file);
         }
     }
 
@@ -425,16 +423,16 @@ impl Runs {
     ) -> Result<Decoded, Wrong> {
         let mut say = Events::default();
         // Of several spans, those beside a wrong one are read.
-        let (decoded, mut outcome) = match self.adapter.decode(value, &mut say) {
+        let (decoded, mut outcome) = match (self.agent.decode)(value, &mut say) {
             Ok(decoded) => (decoded, Ok(())),
-            Err(wrong) if self.kind == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
+            Err(wrong) if self.agent.kind == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
             Err(wrong) => return Err(wrong),
         };
-        let is_session = self.kind == Kind::Sessions;
+        let is_session = self.agent.kind == Kind::Sessions;
         let is_named = self.settings.format.is_some();
         let decoded = match decoded {
             // A value of any kind may be decoded as a run without words.
-            Decoded::Whole if is_session && !is_named && !self.adapter.recognises(value, None) => {
+            Decoded::Whole if is_session && !is_named && !(self.agent.recognises)(value, None) => {
                 say = Events::default();
                 Decoded::Unknown
             }
@@ -500,7 +498,7 @@ impl Runs {
         // Not recursive: a file may nest them more deeply than the stack is.
         let mut waiting: Vec<Inner> = Vec::new();
         loop {
-            let mut inner = self.adapter.inner(seen);
+            let mut inner = (self.agent.inner)(seen);
             let count = inner.len() as u64;
             inner.reverse();
             waiting.append(&mut inner);
@@ -541,10 +539,10 @@ impl Runs {
     }
 
     fn read_all(&mut self, value: &Value, place: Place, runs: &mut Vec<Run>) -> Result<(), Wrong> {
-        if !self.follows(place.index) && self.kind == Kind::Rows {
+        if !self.follows(place.index) && self.agent.kind == Kind::Rows {
             self.end_all(runs);
         }
-        if self.adapter.patch(&mut self.whole, value) {
+        if (self.agent.patch)(&mut self.whole, value) {
             let whole = self.place.get_or_insert(Place { size: 0, ..place });
             whole.size += place.size;
             return check(whole.size);

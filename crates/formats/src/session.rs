@@ -92,16 +92,21 @@ fn with_whole_texts(events: Vec<Event>) -> Vec<Event> {
     }
     for event in &mut kept {
         if let [What::Piece(kind, text)] = event.what.as_mut_slice() {
-            let mut whole = Events::default();
-            whole.say_text(*kind, mem::take(text));
-            event.what = whole
-                .into_list()
-                .into_iter()
-                .flat_map(|event| event.what)
-                .collect();
+            event.what = said(*kind, mem::take(text));
         }
     }
     kept
+}
+
+/// Returns what a text of this kind says.
+fn said(kind: TextKind, text: Text) -> Vec<What> {
+    let mut events = Events::default();
+    events.say_text(kind, text);
+    events
+        .into_list()
+        .into_iter()
+        .flat_map(|event| event.what)
+        .collect()
 }
 
 /// The other record of a prompt is at most so many before or behind.
@@ -119,9 +124,7 @@ fn without_echoes(mut events: Vec<Event>) -> Vec<Event> {
         let [What::Echo(text)] = events[at].what.as_mut_slice() else {
             continue;
         };
-        let mut own = Events::default();
-        own.say_text(TextKind::User, mem::take(text));
-        events[at].what = own.into_list().into_iter().flat_map(|event| event.what).collect();
+        events[at].what = said(TextKind::User, mem::take(text));
         let own = text_of(&events[at]);
         let is_silent = |event: &&Event| text_of(event).is_some() || !is_said(event);
         let before = events[..at].iter().rev().take(ECHO_WITHIN).take_while(is_silent);
@@ -364,46 +367,37 @@ fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
         for part in 0..events[at].what.len() {
             let here = (at, part);
             let message = events[at].origin.message.as_ref();
+            let first_same = |others: &mut Vec<(usize, usize)>, is_same: &dyn Fn(usize, &What) -> bool| {
+                let mut last = others.iter().rev().take(MOST_COMPARED).copied();
+                let found = last.find(|&(at, part)| is_same(at, &events[at].what[part]));
+                if found.is_none() {
+                    others.push(here);
+                }
+                found
+            };
             let other = match &events[at].what[part] {
                 What::Said(kind, text) if !is_blank(text) => message.and_then(|message| {
-                    let others = texts.entry(message.clone()).or_default();
-                    let is_same = |&(at, part): &(usize, usize)| match &events[at].what[part] {
-                        What::Said(other, said) => other == kind && grows(said, text),
-                        _ => false,
-                    };
-                    let found = others.iter().rev().take(MOST_COMPARED).copied().find(is_same);
-                    if found.is_none() {
-                        others.push(here);
-                    }
-                    found
+                    first_same(texts.entry(message.clone()).or_default(), &|_, other| {
+                        matches!(other, What::Said(other, said) if other == kind && grows(said, text))
+                    })
                 }),
                 What::Call(call) => call.id.as_ref().and_then(|id| {
                     let seen = calls.entry(id.clone()).or_default();
-                    let is_same = |&(other, part): &(usize, usize)| {
-                        let is_one = message.is_some() && events[other].origin.message.as_ref() == message;
-                        let is_waiting = seen.results.len() < seen.calls.len();
-                        let is_unique = units_of(id) >= UNIQUE_LENGTH;
-                        let (may_be, is_one) = (is_one || is_waiting || is_unique, is_one || (is_waiting && is_unique));
-                        may_be && matches!(&events[other].what[part], What::Call(said) if repeats(said, call, is_one))
-                    };
-                    let found = seen.calls.iter().rev().take(MOST_COMPARED).copied().find(is_same);
-                    if found.is_none() {
-                        seen.calls.push(here);
-                    }
-                    found
+                    let is_waiting = seen.results.len() < seen.calls.len();
+                    let is_unique = units_of(id) >= UNIQUE_LENGTH;
+                    first_same(&mut seen.calls, &|at, other| {
+                        let is_one = message.is_some() && events[at].origin.message.as_ref() == message;
+                        let may_be = is_one || is_waiting || is_unique;
+                        let is_one = is_one || (is_waiting && is_unique);
+                        may_be && matches!(other, What::Call(said) if repeats(said, call, is_one))
+                    })
                 }),
                 What::Result(result) => result.id.as_ref().and_then(|id| {
                     let seen = calls.entry(id.clone()).or_default();
                     let has_all = seen.results.len() >= seen.calls.len();
-                    let is_same = |&(at, part): &(usize, usize)| match &events[at].what[part] {
-                        What::Result(said) => has_all && grows(&said.content, &result.content),
-                        _ => false,
-                    };
-                    let found = seen.results.iter().rev().take(MOST_COMPARED).copied().find(is_same);
-                    if found.is_none() {
-                        seen.results.push(here);
-                    }
-                    found
+                    first_same(&mut seen.results, &|_, other| {
+                        matches!(other, What::Result(said) if has_all && grows(&said.content, &result.content))
+                    })
                 }),
                 _ => None,
             };

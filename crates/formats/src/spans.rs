@@ -5,13 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 mod merged;
 /// Kinds of spans that are of no conversation, or what these begin with.
+#[rustfmt::skip]
 const OF_SEARCH: &[&str] = &[
-    "embeddings",
-    "EMBEDDING",
-    "RETRIEVER",
-    "RERANKER",
-    "ai.embed",
-    "ai.rerank",
+    "embeddings", "EMBEDDING", "RETRIEVER", "RERANKER", "ai.embed", "ai.rerank",
 ];
 
 /// What the names of attributes of agents and models begin with.

@@ -5,7 +5,7 @@ use knowledgepulse_json::{Value, parse_str};
 use crate::{
     parts::{Part, parts_of},
     values::{first_of, has_text, list_of},
-    written::{bare_calls_in, calls_in, commands_in, is_like_call, may_have_calls, read},
+    written::{bare_calls_in, between, calls_in, commands_in, is_like_call, may_have_calls, read},
 };
 
 /// The beginnings and ends of reasoning.
@@ -46,14 +46,9 @@ pub const CALL_ROLE: &str = "tool-call";
 pub const RESULT_ROLE: &str = "tool-response";
 
 /// What models write last, which templates leave in their texts.
+#[rustfmt::skip]
 const ENDS_OF_TURN: [&str; 8] = [
-    "</s>",
-    "<|eot|>",
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|im_end|>",
-    "<|endoftext|>",
-    "<｜end▁of▁sentence｜>",
+    "</s>", "<|eot|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|endoftext|>", "<｜end▁of▁sentence｜>",
     "[e~[",
 ];
 
@@ -253,11 +248,6 @@ fn listed_results(text: &str) -> Option<Vec<Part>> {
     contents
         .filter(|list| list.len() > 1)
         .map(|list| list.iter().map(result).collect())
-}
-
-/// Returns the text between a tag, with which the given text begins, and its end, and the rest.
-fn between<'t>(text: &'t str, [begin, end]: [&str; 2]) -> Option<(&'t str, &'t str)> {
-    text.strip_prefix(begin)?.split_once(end)
 }
 
 /// The parts of a text, and the plain text behind them.

@@ -180,24 +180,17 @@ pub const UNKNOWN_CALL: &str = "text like a call of an unknown style";
 pub fn warning_of(trace: &Value) -> Option<Text> {
     let texts = number_of(trace.at(&["metadata", "imported", "left_out", UNKNOWN_CALL]));
     if let Some(times) = texts {
-        let [texts, look] = if times == 1.0 {
-            ["text", "looks"]
+        let look_like = if times == 1.0 {
+            "text looks like a call"
         } else {
-            ["texts", "look"]
+            "texts look like calls"
         };
-        let of_calls = if times == 1.0 { "a call" } else { "calls" };
-        return Some(format!("{times} {texts} {look} like {of_calls} in a style that is not known").into());
+        return Some(format!("{times} {look_like} in a style that is not known").into());
     }
     let events = trace.at(&["metadata", "imported", UNKNOWN_UNDO])?.as_array()?;
     let names = events.iter().filter_map(Value::as_text).cloned();
     let names = joined(names, ", ");
-    Some(joined(
-        [
-            "turns may have been taken back that are still in the trace: ".into(),
-            names,
-        ],
-        "",
-    ))
+    Some(format!("turns may have been taken back that are still in the trace: {names}").into())
 }
 
 /// How events are named that take turns back.

@@ -31,13 +31,9 @@ const FIELDS: &[(&[&str], Says)] = &[
 ];
 
 /// Fields, one of which a record of a run has. `result` is something else in others.
+#[rustfmt::skip]
 const OF_RUNS: &[&str] = &[
-    "trial_name",
-    "run_id",
-    "task_id",
-    "instance_id",
-    "agent",
-    "finalResult",
+    "trial_name", "run_id", "task_id", "instance_id", "agent", "finalResult",
 ];
 
 /// Names of scores that say whether the task was done; others judge something else, such as the tone.

@@ -6,10 +6,9 @@ use knowledgepulse_json::{Object, Text, Value, parse_str};
 use regex::Regex;
 
 use crate::{
-    parts::{Call, Part},
+    parts::{ARGUMENTS, Call, Part},
     values::{
-        elements_of, first_of, has_list, has_text, input_of, joined_parts, list_at, object_of, regex, str_of,
-        text_at,
+        elements_of, first_of, has_list, has_text, input_of, joined_parts, list_at, object_of, regex, text_at,
     },
 };
 
@@ -70,9 +69,17 @@ static LIKE: LazyLock<Regex> = LazyLock::new(|| {
 const LONGEST_NAME: usize = 128;
 
 /// Fields of a call in JSON.
-const NAMES: &[&str] = &["name", "tool_name"];
-const ARGUMENTS: &[&str] = &["input", "arguments", "args", "parameters"];
-const IDS: &[&str] = &["id", "tool_call_id"];
+const FIELDS: &[&str] = &[
+    "type",
+    "name",
+    "tool_name",
+    "input",
+    "arguments",
+    "args",
+    "parameters",
+    "id",
+    "tool_call_id",
+];
 
 /// What replies of Terminus have beside their commands.
 const THOUGHTS: &[&str] = &["state_analysis", "analysis", "explanation", "plan"];
@@ -142,12 +149,8 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
     };
     let is_call = |call: &Value| {
         let fields = object_of(Some(call));
-        let is_known = |name: &Text| {
-            let name = name.as_str();
-            name == "type" || NAMES.contains(&name) || ARGUMENTS.contains(&name) || IDS.contains(&name)
-        };
         let has_args = first_of(call, ARGUMENTS).is_some_and(|args| args.as_object().is_some());
-        has_args && str_of(first_of(call, NAMES)).is_some() && fields.keys().all(is_known)
+        has_args && Call::of(call).name.is_some() && fields.keys().all(|name| FIELDS.contains(&name.as_str()))
     };
     elements_of(Some(&value))
         .iter()
@@ -244,7 +247,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Returns the text between a tag, with which the given text begins, and its end, and the rest.
-fn between<'t>(text: &'t str, [begin, end]: [&str; 2]) -> Option<(&'t str, &'t str)> {
+pub fn between<'t>(text: &'t str, [begin, end]: [&str; 2]) -> Option<(&'t str, &'t str)> {
     text.strip_prefix(begin)?.split_once(end)
 }
 
@@ -259,16 +262,10 @@ fn without_marks(text: &str) -> &str {
 
 /// Returns the calls in an object or a list of JSON; `None` if one has no name.
 fn calls_of(value: &Value) -> Option<Vec<Part>> {
-    let call = |call: &Value| {
-        let call = call
-            .get("function")
-            .filter(|inner| inner.as_object().is_some())
-            .unwrap_or(call);
-        let name = first_of(call, NAMES);
-        str_of(name)?;
-        Some(Part::call(first_of(call, IDS), name, first_of(call, ARGUMENTS)))
-    };
-    elements_of(Some(value)).iter().map(call).collect()
+    let calls = elements_of(Some(value)).iter().map(Call::of);
+    calls
+        .map(|call| call.name.is_some().then_some(Part::Call(call)))
+        .collect()
 }
 
 /// Returns the call of an element whose name is in its tag: parameters in elements, or an object in JSON.

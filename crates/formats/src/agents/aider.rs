@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("aider", "Aider", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("aider", "Aider", recognises, decode)
     .at(&[Folder(Root::Home, ".aider.chat.history.md")])
     .also("`PROJECT/.aider.chat.history.md`")
     .without("arguments and results of edits (it keeps none)");

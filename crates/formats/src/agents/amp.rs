@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("amp", "Amp", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("amp", "Amp", recognises, decode)
     .at(&[Folder(Root::Share, "amp/threads")])
     .also("exported threads");
 

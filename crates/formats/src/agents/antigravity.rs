@@ -2,17 +2,12 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "antigravity",
-    "Antigravity",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[Folder(
-    Root::Moved(&["GEMINI_CLI_HOME"], ""),
-    ".gemini/antigravity*/brain/*/.system_generated/logs",
-)])
-.without("conversations in Protocol Buffers");
+pub static FORMAT: Format = Format::sessions("antigravity", "Antigravity", recognises, decode)
+    .at(&[Folder(
+        Root::Moved(&["GEMINI_CLI_HOME"], ""),
+        ".gemini/antigravity*/brain/*/.system_generated/logs",
+    )])
+    .without("conversations in Protocol Buffers");
 
 /// How the lines begin with which a result opens.
 const TIMES: [&str; 2] = ["Created At:", "Completed At:"];

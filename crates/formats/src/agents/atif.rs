@@ -5,10 +5,10 @@ use std::borrow::Cow;
 
 use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format =
-    Format::new("atif", "Harbor", Kind::Rows, &Atif).also("Agent Trajectory Interchange Format 1.0 to 1.8");
-
-struct Atif;
+pub static FORMAT: Format = Format::new("atif", "Harbor", Kind::Rows, recognises, decode)
+    .inner(inner)
+    .beside(beside)
+    .also("Agent Trajectory Interchange Format 1.0 to 1.8");
 
 /// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
 const FOLDERS_UP: usize = 4;
@@ -19,75 +19,73 @@ const MAIN_FILE: &str = "trajectory.json";
 /// How the names of files begin that go on with [`MAIN_FILE`]; a number follows.
 const CONTINUATION: &str = "trajectory.cont-";
 
-impl Adapter for Atif {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        let version = str_of(record.get("schema_version"));
-        let minor = version.and_then(|version| version.strip_prefix("ATIF-v1."));
-        minor.is_some_and(|minor| minor.parse::<u32>().is_ok())
-    }
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    let version = str_of(record.get("schema_version"));
+    let minor = version.and_then(|version| version.strip_prefix("ATIF-v1."));
+    minor.is_some_and(|minor| minor.parse::<u32>().is_ok())
+}
 
-    fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
-        let embedded = list_at(record, "subagent_trajectories").iter();
-        let inner = embedded.map(|value| Inner {
-            value: Cow::Borrowed(value),
-            name: "a sub-agent".into(),
-            index: None,
-        });
-        inner.collect()
-    }
+fn inner(record: &Value) -> Vec<Inner<'_>> {
+    let embedded = list_at(record, "subagent_trajectories").iter();
+    let inner = embedded.map(|value| Inner {
+        value: Cow::Borrowed(value),
+        name: "a sub-agent".into(),
+        index: None,
+    });
+    inner.collect()
+}
 
-    /// Says the success and the confidence of the trial that a trajectory is of, by the file `result.json`. That of a job, which is
-    /// further up, has neither of these fields.
-    fn beside(&self, path: &Path, say: &mut Events) {
-        let Ok(path) = std::path::absolute(path) else {
-            return;
+/// Says the success and the confidence of the trial that a trajectory is of, by the file `result.json`. That of a job, which is
+/// further up, has neither of these fields.
+fn beside(path: &Path, say: &mut Events) {
+    let Ok(path) = std::path::absolute(path) else {
+        return;
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name
+        .strip_prefix(CONTINUATION)
+        .and_then(|name| name.strip_suffix(".json"));
+    let is_main = name == MAIN_FILE || number.is_some_and(|number| number.parse::<u32>().is_ok());
+    if !is_main && path.with_file_name(MAIN_FILE).exists() {
+        return;
+    }
+    let is_of_trial =
+        |result: &Object| result.contains("verifier_result") || result.contains("exception_info");
+    let mut folders = path.ancestors().skip(1).take(FOLDERS_UP);
+    let result = folders.find_map(|folder| read_small(&folder.join(RESULT_FILE)).filter(is_of_trial));
+    if let Some(result) = result {
+        say_outcome(say, &result);
+    }
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let trajectory = object_of(Some(record));
+    let Some(Value::Array(steps)) = trajectory.get("steps") else {
+        return Err(Wrong::new(if recognises(record, None) {
+            "steps must be an array"
+        } else {
+            r#"it has no schema_version of ATIF, such as "ATIF-v1.6""#
+        }));
+    };
+    for name in ["trajectory_id", "session_id"] {
+        let id = trajectory.get(name).and_then(Value::as_text).cloned();
+        say.add_all(id.map(|id| What::Fact(Fact::Name(id))));
+    }
+    let agent = fields_of(trajectory, "agent");
+    say.add_all(text_at(agent, "name").map(|name| What::Fact(Fact::Framework(name))));
+    say.fact("version", trajectory.get("schema_version"));
+    say.facts(trajectory, &["session_id", "trajectory_id"]);
+    say.fact("agent_version", agent.get("version"));
+    say.fact("model", agent.get("model_name"));
+    let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
+    say.facts(trajectory, &others);
+    for (at, step) in steps.iter().enumerate() {
+        let Value::Object(step) = step else {
+            return Err(Wrong::new(format!("steps[{at}] must be an object")));
         };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let number = name
-            .strip_prefix(CONTINUATION)
-            .and_then(|name| name.strip_suffix(".json"));
-        let is_main = name == MAIN_FILE || number.is_some_and(|number| number.parse::<u32>().is_ok());
-        if !is_main && path.with_file_name(MAIN_FILE).exists() {
-            return;
-        }
-        let is_of_trial =
-            |result: &Object| result.contains("verifier_result") || result.contains("exception_info");
-        let mut folders = path.ancestors().skip(1).take(FOLDERS_UP);
-        let result = folders.find_map(|folder| read_small(&folder.join(RESULT_FILE)).filter(is_of_trial));
-        if let Some(result) = result {
-            say_outcome(say, &result);
-        }
+        add_step(say, step, at)?;
     }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let trajectory = object_of(Some(record));
-        let Some(Value::Array(steps)) = trajectory.get("steps") else {
-            return Err(Wrong::new(if self.recognises(record, None) {
-                "steps must be an array"
-            } else {
-                r#"it has no schema_version of ATIF, such as "ATIF-v1.6""#
-            }));
-        };
-        for name in ["trajectory_id", "session_id"] {
-            let id = trajectory.get(name).and_then(Value::as_text).cloned();
-            say.add_all(id.map(|id| What::Fact(Fact::Name(id))));
-        }
-        let agent = fields_of(trajectory, "agent");
-        say.add_all(text_at(agent, "name").map(|name| What::Fact(Fact::Framework(name))));
-        say.fact("version", trajectory.get("schema_version"));
-        say.facts(trajectory, &["session_id", "trajectory_id"]);
-        say.fact("agent_version", agent.get("version"));
-        say.fact("model", agent.get("model_name"));
-        let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
-        say.facts(trajectory, &others);
-        for (at, step) in steps.iter().enumerate() {
-            let Value::Object(step) = step else {
-                return Err(Wrong::new(format!("steps[{at}] must be an object")));
-            };
-            add_step(say, step, at)?;
-        }
-        Ok(Decoded::Whole)
-    }
+    Ok(Decoded::Whole)
 }
 
 fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {

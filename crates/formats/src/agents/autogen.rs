@@ -2,8 +2,8 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("autogen", "AutoGen", Kind::Sessions, &Plain(recognises, decode))
-    .also("messages, results, states");
+pub static FORMAT: Format =
+    Format::sessions("autogen", "AutoGen", recognises, decode).also("messages, results, states");
 
 /// Types of messages that say nothing more than others do.
 const LEFT_OUT: [&str; 4] = [
@@ -111,11 +111,7 @@ fn add_message_of(say: &mut Events, message: &Value) {
 /// Returns what an element of a content is: a text, a call, a result, or a picture.
 fn part_of(element: &Value) -> Vec<Part> {
     if element.get("arguments").is_some() && has_text(element, "name") {
-        return vec![Part::call(
-            element.get("id"),
-            element.get("name"),
-            element.get("arguments"),
-        )];
+        return vec![Part::Call(Call::of(element))];
     }
     if let Some(id) = element.get("call_id") {
         let failed = is_true(element, "is_error").then_some(true);

@@ -19,17 +19,15 @@ const IDS: &[&str] = &[
     "responseId",
 ];
 
-/// Conversations of one of the formats whose messages `messages` takes, by how it recognises a record.
-pub struct Chat(fn(&Value) -> bool);
-
 /// Conversations of chat APIs.
 pub static OPENAI_CHAT: Format = Format::new(
     "openai-chat", "chat APIs",
     Kind::Rows,
-    &Chat(|value| match value {
+    |value, _| match value {
         Value::Object(record) => is_message(value) || messages_of(record).is_some(),
         value => is_first(Some(value), is_message),
-    }),
+    },
+    decode,
 )
     .also("OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK; rows of data sets; exports of Helicone, sessions of Microsoft's Agent Framework and the OpenAI Agents SDK");
 
@@ -38,14 +36,15 @@ pub static LANGCHAIN: Format = Format::new(
     "langchain",
     "LangChain",
     Kind::Rows,
-    &Chat(|value| {
+    |value, _| {
         let of_state = fields_of(value, "values").get("messages");
         if is_state(value) {
             return true;
         }
         let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
         langchain::is_message(value) || lists.any(|list| is_first(list, langchain::is_message))
-    }),
+    },
+    decode,
 )
 .also("messages, states of LangGraph");
 
@@ -54,56 +53,51 @@ pub static SHAREGPT: Format = Format::new(
     "sharegpt",
     "data sets",
     Kind::Rows,
-    &Chat(|value| {
+    |value, _| {
         let turns = list_at(value, "conversations");
         let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
         sharegpt::is_turn(value)
             || is_first(Some(value), sharegpt::is_turn)
             || has_list(value, "conversations") && turns.first().is_none_or(is_known)
-    }),
+    },
+    decode,
 )
 .also("ShareGPT, LLaMA-Factory, Axolotl, Hermes, Agent Data Protocol");
 
-impl Adapter for Chat {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        self.0(record)
+fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let record = object_of(Some(value));
+    say.begin(Origin::default());
+    if is_message(value) && !is_reply(record) {
+        add_message(say, value)?;
+        return Ok(Decoded::GoesOn);
     }
-
-    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        let record = object_of(Some(value));
-        say.begin(Origin::default());
-        if is_message(value) && !is_reply(record) {
-            add_message(say, value)?;
-            return Ok(Decoded::GoesOn);
-        }
-        let messages = match value {
-            Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),
-            value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
-            _ => messages_of(record),
-        };
-        let messages = messages.ok_or_else(|| {
-            Wrong::new(if is_state(value) {
-                "a LangGraph checkpoint without messages"
-            } else {
-                "it has no messages, and no items"
-            })
-        })?;
-        let inner = ["body", "request", "response", "request_body", "response_body"];
-        let inner = inner.map(|name| fields_of(record, name));
-        let input = fields_of(fields_of(record, "input"), "inputBodyJson");
-        let output = fields_of(fields_of(record, "output"), "outputBodyJson");
-        for details in [record].into_iter().chain(inner).chain([input, output]) {
-            add_details(say, details);
-        }
-        let of_run = fields_of(fields_of(record, "config"), "configurable");
-        say.name("thread_id", of_run.get("thread_id"));
-        let mut before = None;
-        for message in &messages {
-            add_next(say, before.replace(&**message), message);
-        }
-        say.without_null_arguments();
-        Ok(Decoded::Whole)
+    let messages = match value {
+        Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),
+        value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
+        _ => messages_of(record),
+    };
+    let messages = messages.ok_or_else(|| {
+        Wrong::new(if is_state(value) {
+            "a LangGraph checkpoint without messages"
+        } else {
+            "it has no messages, and no items"
+        })
+    })?;
+    let inner = ["body", "request", "response", "request_body", "response_body"];
+    let inner = inner.map(|name| fields_of(record, name));
+    let input = fields_of(fields_of(record, "input"), "inputBodyJson");
+    let output = fields_of(fields_of(record, "output"), "outputBodyJson");
+    for details in [record].into_iter().chain(inner).chain([input, output]) {
+        add_details(say, details);
     }
+    let of_run = fields_of(fields_of(record, "config"), "configurable");
+    say.name("thread_id", of_run.get("thread_id"));
+    let mut before = None;
+    for message in &messages {
+        add_next(say, before.replace(&**message), message);
+    }
+    say.without_null_arguments();
+    Ok(Decoded::Whole)
 }
 
 fn is_first(list: Option<&Value>, holds: fn(&Value) -> bool) -> bool {

@@ -3,19 +3,14 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "claude-code",
-    "Claude Code, iFlow",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[
-    Folder(Root::Moved(&["CLAUDE_CONFIG_DIR"], ".claude"), "projects"),
-    Folder(Root::Settings, "claude/projects"),
-    Folder(Root::Home, ".iflow/projects"),
-])
-.also("output of `stream-json`")
-.without("contexts of editors, abandoned branches");
+pub static FORMAT: Format = Format::sessions("claude-code", "Claude Code, iFlow", recognises, decode)
+    .at(&[
+        Folder(Root::Moved(&["CLAUDE_CONFIG_DIR"], ".claude"), "projects"),
+        Folder(Root::Settings, "claude/projects"),
+        Folder(Root::Home, ".iflow/projects"),
+    ])
+    .also("output of `stream-json`")
+    .without("contexts of editors, abandoned branches");
 
 /// How results begin that say that the user has stopped the tool.
 const INTERRUPTED: [&str; 3] = [

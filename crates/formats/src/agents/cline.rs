@@ -6,19 +6,14 @@ use crate::{
     tagged::{Tag, split},
 };
 
-pub static FORMAT: Format = Format::new(
-    "cline",
-    "Cline, Roo Code, Kilo Code",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[
-    Folder(Root::Editor, "globalStorage/*/tasks"),
-    Folder(Root::Moved(&["CLINE_DATA_DIR"], ".cline/data"), "sessions"),
-    Folder(Root::Moved(&["CLINE_DATA_DIR"], ".cline/data"), "tasks"),
-    Folder(Root::Home, ".kilocode/cli/global/tasks"),
-])
-.without("`ui_messages.json`, summaries");
+pub static FORMAT: Format = Format::sessions("cline", "Cline, Roo Code, Kilo Code", recognises, decode)
+    .at(&[
+        Folder(Root::Editor, "globalStorage/*/tasks"),
+        Folder(Root::Moved(&["CLINE_DATA_DIR"], ".cline/data"), "sessions"),
+        Folder(Root::Moved(&["CLINE_DATA_DIR"], ".cline/data"), "tasks"),
+        Folder(Root::Home, ".kilocode/cli/global/tasks"),
+    ])
+    .without("`ui_messages.json`, summaries");
 
 const FILE: &str = "api_conversation_history.json";
 

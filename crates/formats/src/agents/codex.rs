@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("codex", "Codex", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("codex", "Codex", recognises, decode)
     .at(&[
         Folder(Root::Moved(&["CODEX_HOME"], ".codex"), "sessions"),
         Folder(Root::Moved(&["CODEX_HOME"], ".codex"), "archived_sessions"),

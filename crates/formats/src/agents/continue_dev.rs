@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("continue", "Continue", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("continue", "Continue", recognises, decode)
     .at(&[Folder(
         Root::Moved(&["CONTINUE_GLOBAL_DIR"], ".continue"),
         "sessions",

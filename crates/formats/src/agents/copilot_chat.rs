@@ -8,8 +8,10 @@ pub static FORMAT: Format = Format::new(
     "copilot-chat",
     "GitHub Copilot in VS Code",
     Kind::Sessions,
-    &CopilotChat,
+    recognises,
+    decode,
 )
+.patch(patch)
 .at(&[
     Folder(Root::Editor, "workspaceStorage/*/chatSessions"),
     Folder(Root::Editor, "globalStorage/emptyWindowChatSessions"),
@@ -18,8 +20,6 @@ pub static FORMAT: Format = Format::new(
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";
-
-struct CopilotChat;
 
 fn is_session(session: &Value) -> bool {
     let names = ["responderUsername", "creationDate", "initialLocation"];
@@ -37,46 +37,44 @@ fn mutation_of(record: &Value) -> Option<f64> {
     is_one.then_some(kind)
 }
 
-impl Adapter for CopilotChat {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        is_session(record) || mutation_of(record).is_some()
-    }
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    is_session(record) || mutation_of(record).is_some()
+}
 
-    fn patch(&self, whole: &mut Value, record: &Value) -> bool {
-        let Some(kind) = mutation_of(record) else {
-            return false;
-        };
-        let value = record.get("v");
-        let place = if kind == 0.0 {
-            Some(whole)
-        } else {
-            place_of(whole, list_at(record, "k"))
-        };
-        match place {
-            Some(Value::Array(list)) if kind == 2.0 => {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                // A cast keeps it within the bounds.
-                let length = number_of(record.get("i")).map_or(list.len(), |length| length as usize);
-                list.truncate(length);
-                list.extend_from_slice(list_of(value));
-            }
-            Some(place) => *place = value.cloned().unwrap_or_default(),
-            None => {}
+fn patch(whole: &mut Value, record: &Value) -> bool {
+    let Some(kind) = mutation_of(record) else {
+        return false;
+    };
+    let value = record.get("v");
+    let place = if kind == 0.0 {
+        Some(whole)
+    } else {
+        place_of(whole, list_at(record, "k"))
+    };
+    match place {
+        Some(Value::Array(list)) if kind == 2.0 => {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            // A cast keeps it within the bounds.
+            let length = number_of(record.get("i")).map_or(list.len(), |length| length as usize);
+            list.truncate(length);
+            list.extend_from_slice(list_of(value));
         }
-        true
+        Some(place) => *place = value.cloned().unwrap_or_default(),
+        None => {}
     }
+    true
+}
 
-    fn decode(&self, session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if !is_session(session) {
-            return Ok(Decoded::Unknown);
-        }
-        say.begin_run(session.get("sessionId"), session.get("creationDate"));
-        say.fact("summary", session.get("customTitle"));
-        for request in list_at(session, "requests") {
-            add_request(say, request);
-        }
-        Ok(Decoded::Whole)
+fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if !is_session(session) {
+        return Ok(Decoded::Unknown);
     }
+    say.begin_run(session.get("sessionId"), session.get("creationDate"));
+    say.fact("summary", session.get("customTitle"));
+    for request in list_at(session, "requests") {
+        add_request(say, request);
+    }
+    Ok(Decoded::Whole)
 }
 
 /// Returns the place of a path, made if its last field is missing.

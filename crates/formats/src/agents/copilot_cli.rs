@@ -2,17 +2,12 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "copilot-cli",
-    "GitHub Copilot CLI",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[Folder(
-    Root::Moved(&["COPILOT_HOME"], ".copilot"),
-    "session-state",
-)])
-.without("messages of skills");
+pub static FORMAT: Format = Format::sessions("copilot-cli", "GitHub Copilot CLI", recognises, decode)
+    .at(&[Folder(
+        Root::Moved(&["COPILOT_HOME"], ".copilot"),
+        "session-state",
+    )])
+    .without("messages of skills");
 
 /// What the types of events begin with.
 #[rustfmt::skip]
@@ -69,11 +64,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         }
         "assistant.message" => add_as(say, data, "assistant", data.get("content")),
         "tool.execution_start" | "tool.user_requested" => {
-            let [id, name, args] = ["toolCallId", "toolName", "arguments"].map(|name| data.get(name));
             let server = text_at(data, "mcpServerName");
             say.call(Call {
                 server,
-                ..Call::new(id, name, args)
+                ..Call::of(data)
             });
         }
         "tool.execution_complete" => add_result(say, data),

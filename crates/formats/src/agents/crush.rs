@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("crush", "Crush", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("crush", "Crush", recognises, decode)
     .also("`PROJECT/.crush/crush.db`")
     .without("summaries");
 

@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("cursor", "Cursor", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("cursor", "Cursor", recognises, decode)
     .at(&[
         Folder(
             Root::Moved(&["CURSOR_DATA_DIR", "CURSOR_CONFIG_DIR"], ".cursor"),

@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("droid", "Droid", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("droid", "Droid", recognises, decode)
     .at(&[Folder(
         Root::Moved(&["FACTORY_HOME_OVERRIDE"], ""),
         ".factory/sessions",
@@ -75,7 +75,7 @@ fn add_printed(say: &mut Events, record: &Value, kind: &str) -> Result<Decoded, 
     let id = first_of(record, &["toolCallId", "id"]);
     match kind {
         "message" => add_by(say, record, record.get("text")),
-        "tool_call" => say.call(Call::new(id, record.get("toolName"), record.get("parameters"))),
+        "tool_call" => say.call(Call::of(record)),
         "tool_result" => {
             let failed = is_true(record, "isError").then_some(true);
             say.answer(id_of(id), record.get("value"), failed);

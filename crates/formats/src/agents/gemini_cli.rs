@@ -3,19 +3,14 @@
 
 use crate::{contexts::is_of_program, prelude::*};
 
-pub static FORMAT: Format = Format::new(
-    "gemini-cli",
-    "Gemini CLI",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[Folder(
-    Root::Moved(&["GEMINI_CLI_HOME"], ""),
-    ".gemini/tmp/*/chats",
-)])
-.also("checkpoints of `/chat save`")
-.without("turns that were taken back")
-.named(named);
+pub static FORMAT: Format = Format::sessions("gemini-cli", "Gemini CLI", recognises, decode)
+    .at(&[Folder(
+        Root::Moved(&["GEMINI_CLI_HOME"], ""),
+        ".gemini/tmp/*/chats",
+    )])
+    .also("checkpoints of `/chat save`")
+    .without("turns that were taken back")
+    .named(named);
 
 /// Commands that Gemini CLI and Qwen Code carry out themselves.
 #[rustfmt::skip]
@@ -131,7 +126,7 @@ fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
             }
             say.say_content(TextKind::Message, content);
             for call in list_at(message, "toolCalls") {
-                say.call(Call::new(call.get("id"), call.get("name"), call.get("args")));
+                say.call(Call::of(call));
                 let status = str_of(call.get("status"));
                 for part in elements_of(call.get("result")) {
                     if let Some(Value::Object(result)) = part.get("functionResponse") {

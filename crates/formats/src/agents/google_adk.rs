@@ -3,14 +3,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "google-adk",
-    "Google ADK",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.also("sessions in JSON and of `SqliteSessionService`")
-.without("`DatabaseSessionService`");
+pub static FORMAT: Format = Format::sessions("google-adk", "Google ADK", recognises, decode)
+    .also("sessions in JSON and of `SqliteSessionService`")
+    .without("`DatabaseSessionService`");
 
 /// What an event of the kit is told by.
 fn is_event(record: &Value) -> bool {
@@ -89,7 +84,7 @@ fn part_of(part: &Value) -> Vec<Part> {
         return vec![Part::result(None, result.get("output"), failed)];
     }
     if let Some(call) = get(["functionCall", "function_call"]) {
-        return vec![Part::call(call.get("id"), call.get("name"), call.get("args"))];
+        return vec![Part::Call(Call::of(call))];
     }
     if let Some(result) = get(["functionResponse", "function_response"]) {
         let response = result.get("response");

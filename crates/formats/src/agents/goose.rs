@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("goose", "Goose", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("goose", "Goose", recognises, decode)
     .at(&[
         Folder(Root::Named("GOOSE_PATH_ROOT"), "data/sessions"),
         Folder(Root::Share, "goose/sessions"),

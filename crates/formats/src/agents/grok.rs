@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("grok", "Grok Build", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("grok", "Grok Build", recognises, decode)
     .at(&[Folder(Root::Moved(&["GROK_HOME"], ".grok"), "sessions")])
     .also("`updates.jsonl`: the Agent Client Protocol")
     .without("synthetic messages");

@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("hermes", "Hermes", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("hermes", "Hermes", recognises, decode)
     .at(&[
         Folder(Root::Moved(&["HERMES_HOME"], ".hermes"), "state.db"),
         Folder(Root::Moved(&["HERMES_HOME"], ".hermes"), "profiles/*/state.db"),

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 
 use crate::{archive::LOG, prelude::*, tagged};
 
-pub static FORMAT: Format = Format::new("inspect", "Inspect", Kind::Rows, &Inspect)
+pub static FORMAT: Format = Format::new("inspect", "Inspect", Kind::Rows, recognises, decode)
+    .inner(inner)
     .also("logs in JSON and `.eval`")
     .without("archives of more than 256 MB");
-
-struct Inspect;
 
 /// The fields of a log that are kept.
 const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];
@@ -30,33 +29,31 @@ fn is_log(record: &Value) -> bool {
     has_text(eval, "task") && has_all(eval, &["model", "dataset"])
 }
 
-impl Adapter for Inspect {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        is_log(record) || is_sample(record)
-    }
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    is_log(record) || is_sample(record)
+}
 
-    fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
-        let samples = list_at(record, "samples").iter().zip(0..);
-        let inner = samples.map(|(sample, at)| {
-            let mut sample = object_of(Some(sample)).clone();
-            sample.insert(LOG, record.get("eval").cloned().unwrap_or_default());
-            Inner {
-                value: Cow::Owned(sample.into()),
-                name: format!("samples[{at}]").into(),
-                index: Some(at),
-            }
-        });
-        inner.collect()
-    }
-
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if record.get(LOG).is_some() || is_sample(record) {
-            add_sample(say, object_of(Some(record)))?;
-        } else if !is_log(record) {
-            return Err(Wrong::new("it is no log, and no sample of one"));
+fn inner(record: &Value) -> Vec<Inner<'_>> {
+    let samples = list_at(record, "samples").iter().zip(0..);
+    let inner = samples.map(|(sample, at)| {
+        let mut sample = object_of(Some(sample)).clone();
+        sample.insert(LOG, record.get("eval").cloned().unwrap_or_default());
+        Inner {
+            value: Cow::Owned(sample.into()),
+            name: format!("samples[{at}]").into(),
+            index: Some(at),
         }
-        Ok(Decoded::Whole)
+    });
+    inner.collect()
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if record.get(LOG).is_some() || is_sample(record) {
+        add_sample(say, object_of(Some(record)))?;
+    } else if !is_log(record) {
+        return Err(Wrong::new("it is no log, and no sample of one"));
     }
+    Ok(Decoded::Whole)
 }
 
 fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {

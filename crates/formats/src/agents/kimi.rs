@@ -3,18 +3,13 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "kimi",
-    "Kimi Code, Kimi CLI",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[
-    Folder(Root::Moved(&["KIMI_CODE_HOME"], ".kimi-code"), "sessions"),
-    Folder(Root::Moved(&["KIMI_SHARE_DIR"], ".kimi"), "sessions"),
-])
-.without("`context.jsonl`")
-.named(named);
+pub static FORMAT: Format = Format::sessions("kimi", "Kimi Code, Kimi CLI", recognises, decode)
+    .at(&[
+        Folder(Root::Moved(&["KIMI_CODE_HOME"], ".kimi-code"), "sessions"),
+        Folder(Root::Moved(&["KIMI_SHARE_DIR"], ".kimi"), "sessions"),
+    ])
+    .without("`context.jsonl`")
+    .named(named);
 
 /// The session is the folder around `agents/main/`, and the parent of what other agents there say.
 fn named(path: &Path) -> Named {
@@ -76,7 +71,7 @@ fn add_loop_event(say: &mut Events, event: &Object) {
     let id = event.get("toolCallId");
     match str_of(event.get("type")) {
         Some("content.part") => add_part(say, fields_of(event, "part")),
-        Some("tool.call") => say.call(Call::new(id, event.get("name"), event.get("args"))),
+        Some("tool.call") => say.call(Call::of(event)),
         Some("tool.result") => add_result(say, id, fields_of(event, "result"), "isError"),
         _ => {}
     }
@@ -108,11 +103,7 @@ fn add_old(say: &mut Events, message: &Object) {
     match str_of(message.get("type")).unwrap_or_default() {
         "TurnBegin" | "SteerInput" => say.say_content(TextKind::User, payload.get("user_input")),
         "ContentPart" => add_part(say, payload),
-        "ToolCall" => {
-            let function = fields_of(payload, "function");
-            let args = function.get("arguments");
-            say.call(Call::new(payload.get("id"), function.get("name"), args));
-        }
+        "ToolCall" => say.call(Call::of(payload)),
         "ToolResult" => {
             let result = fields_of(payload, "return_value");
             add_result(say, payload.get("tool_call_id"), result, "is_error");

@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("kiro", "Kiro CLI", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("kiro", "Kiro CLI", recognises, decode)
     .at(&[
         Folder(Root::Moved(&["KIRO_HOME"], ".kiro"), "sessions"),
         Folder(Root::Data, "kiro-cli/data.sqlite3"),

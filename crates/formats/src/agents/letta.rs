@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("letta", "Letta Code", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("letta", "Letta Code", recognises, decode)
     .also("`transcript.jsonl`")
     .without("agent files (`.af`)");
 

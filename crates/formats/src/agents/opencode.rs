@@ -2,23 +2,19 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "opencode",
-    "opencode, Kilo, MiMoCode, ZCode",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[
-    Folder(Root::Share, "opencode/*.db"),
-    Folder(Root::Share, "opencode/storage/session"),
-    Folder(Root::Named("OPENCODE_DB"), ""),
-    Folder(Root::Share, "kilo/*.db"),
-    Folder(Root::Named("KILO_DB"), ""),
-    Folder(Root::Share, "mimocode/*.db"),
-    Folder(Root::Home, ".zcode/cli/db/*.db"),
-])
-.also("`opencode export`")
-.without("a file for each part, as before 2026");
+pub static FORMAT: Format =
+    Format::sessions("opencode", "opencode, Kilo, MiMoCode, ZCode", recognises, decode)
+        .at(&[
+            Folder(Root::Share, "opencode/*.db"),
+            Folder(Root::Share, "opencode/storage/session"),
+            Folder(Root::Named("OPENCODE_DB"), ""),
+            Folder(Root::Share, "kilo/*.db"),
+            Folder(Root::Named("KILO_DB"), ""),
+            Folder(Root::Share, "mimocode/*.db"),
+            Folder(Root::Home, ".zcode/cli/db/*.db"),
+        ])
+        .also("`opencode export`")
+        .without("a file for each part, as before 2026");
 
 fn recognises(session: &Value, _path: Option<&Path>) -> bool {
     let messages = list_at(session, "messages");
@@ -103,11 +99,7 @@ fn add_newer(say: &mut Events, message: &Value, kind: &str) {
 /// Adds a call of version 2, and its result if it has ended.
 fn add_newer_tool(say: &mut Events, part: &Value) {
     let (id, state) = (id_of(part.get("id")), fields_of(part, "state"));
-    let call = Call::new(None, part.get("name"), state.get("input"));
-    say.call(Call {
-        id: id.clone(),
-        ..call
-    });
+    say.call(Call::new(part.get("id"), part.get("name"), state.get("input")));
     let metadata = fields_of(state, "metadata");
     let code = number_of(first_of(metadata, &["exit", "exitCode"]));
     match str_of(state.get("status")) {
@@ -141,11 +133,11 @@ fn of_user(say: &mut Events, part: &Value) -> Option<Part> {
 /// Adds a call, and its result if it has ended.
 fn add_tool(say: &mut Events, part: &Value) {
     let (id, state) = (id_of(part.get("callID")), fields_of(part, "state"));
-    let call = Call::new(None, part.get("tool"), state.get("input"));
-    say.call(Call {
-        id: id.clone(),
-        ..call
-    });
+    say.call(Call::new(
+        part.get("callID"),
+        part.get("tool"),
+        state.get("input"),
+    ));
     let code = number_of(fields_of(state, "metadata").get("exit"));
     match str_of(state.get("status")) {
         Some("completed") => say.answer(id.clone(), state.get("output"), code.map(|code| code != 0.0)),

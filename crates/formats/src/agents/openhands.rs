@@ -3,20 +3,15 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "openhands",
-    "OpenHands",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[
-    Folder(
-        Root::Moved(&["OPENHANDS_CONVERSATIONS_DIR"], ".openhands/conversations"),
-        "",
-    ),
-    Folder(Root::Named("OPENHANDS_PERSISTENCE_DIR"), "conversations"),
-])
-.also("events of its server and SDK, `output.jsonl` of its evaluations");
+pub static FORMAT: Format = Format::sessions("openhands", "OpenHands", recognises, decode)
+    .at(&[
+        Folder(
+            Root::Moved(&["OPENHANDS_CONVERSATIONS_DIR"], ".openhands/conversations"),
+            "",
+        ),
+        Folder(Root::Named("OPENHANDS_PERSISTENCE_DIR"), "conversations"),
+    ])
+    .also("events of its server and SDK, `output.jsonl` of its evaluations");
 
 /// Arguments of version 0 that say how the program carries a call out.
 #[rustfmt::skip]
@@ -26,13 +21,9 @@ const OF_PROGRAM: &[&str] = &[
 ];
 
 /// Observations of version 0 that are no result.
+#[rustfmt::skip]
 const NO_RESULTS: &[&str] = &[
-    "null",
-    "recall",
-    "agent_state_changed",
-    "condense",
-    "think",
-    "loop_detection",
+    "null", "recall", "agent_state_changed", "condense", "think", "loop_detection",
 ];
 
 /// Actions of version 0 that are no call of a tool.

@@ -5,7 +5,7 @@ use knowledgepulse_json::trim;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("otel", "OpenTelemetry", Kind::Spans, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::new("otel", "OpenTelemetry", Kind::Spans, recognises, decode)
     .also("spans and logs in OTLP JSON of GenAI, OpenInference, Traceloop, Strands or the AI SDK")
     .without("binary OTLP");
 

@@ -4,7 +4,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("pi", "Pi, OpenClaw", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("pi", "Pi, OpenClaw", recognises, decode)
     .at(&[
         Folder(Root::Moved(&["PI_CODING_AGENT_DIR"], ".pi/agent"), "sessions"),
         Folder(Root::Named("PI_CODING_AGENT_SESSION_DIR"), ""),

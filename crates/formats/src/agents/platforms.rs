@@ -40,133 +40,43 @@ static TABLE: LazyLock<BTreeMap<&str, BTreeMap<&str, Paths>>> = LazyLock::new(||
     table
 });
 
-/// A platform, and how its spans are recognised.
-pub struct Platform {
-    /// Its name in the table.
-    name: &'static str,
-    /// Each span has something at one of the paths of each, with | between them.
-    marks: &'static [&'static str],
-    /// The types that each span has one of, where its kind is; empty for any.
-    types: &'static [&'static str],
-    /// Where a record that is no span has spans.
-    lists: &'static [&'static str],
+/// A platform, by its name in the table.
+pub struct Platform(&'static str);
+
+/// Declares platforms: their names in the table, and those of the programs.
+macro_rules! platforms {
+    ($($format:ident = $name:literal, $of:literal, also $also:literal, not $unread:literal;)*) => {
+        $(pub static $format: Format =
+            Format::new(
+            $name,
+            $of,
+            Kind::Spans,
+            |record, _| Platform($name).recognises(record),
+            |record, say| Platform($name).decode(record, say),
+        )
+        .also($also)
+        .without($unread);)*
+    };
 }
 
-/// Runs of LangSmith.
-pub static LANGSMITH: Format = format_of(
-    "LangSmith",
-    &Platform {
-        name: "langsmith",
-        marks: &["run_type", "id|run_id", "inputs"],
-        types: &[],
-        lists: &["runs"],
-    },
-)
-.also("runs");
+platforms! {
+    LANGSMITH = "langsmith", "LangSmith", also "runs", not "";
+    LANGFUSE = "langfuse", "Langfuse", also "traces and observations", not "";
+    PHOENIX = "phoenix", "Phoenix", also "spans", not "";
+    MLFLOW = "mlflow", "MLflow", also "traces in JSON", not "";
+    WEAVE = "weave", "Weave", also "exported calls", not "functions that are neither models nor tools";
+    BRAINTRUST = "braintrust", "Braintrust", also "spans of logs and experiments", not "";
+    LOGFIRE = "logfire", "Logfire", also "rows of `records`", not "";
+    OPENAI_AGENTS = "openai-agents", "OpenAI Agents SDK", also "spans", not "";
+}
 
-const LANGFUSE_SPANS: Platform = Platform {
-    name: "langfuse",
-    marks: &["traceId|trace_id|level", "startTime|start_time|timestamp"],
-    types: &[
-        "GENERATION",
-        "SPAN",
-        "EVENT",
-        "TOOL",
-        "AGENT",
-        "CHAIN",
-        "RETRIEVER",
-        "EVALUATOR",
-        "EMBEDDING",
-        "GUARDRAIL",
-    ],
-    lists: &["observations", "data", "traces"],
-};
-
-/// Traces and observations of Langfuse.
-pub static LANGFUSE: Format = format_of("Langfuse", &LANGFUSE_SPANS).also("traces and observations");
-
-/// Spans of Phoenix.
-pub static PHOENIX: Format = format_of(
-    "Phoenix",
-    &Platform {
-        name: "phoenix",
-        marks: &["context.trace_id|context/trace_id", "status_code", "start_time"],
-        types: &[],
-        lists: &["data"],
-    },
-)
-.also("spans");
-
-/// Traces of MLflow.
-pub static MLFLOW: Format = format_of(
-    "MLflow",
-    &Platform {
-        name: "mlflow",
-        marks: &["attributes", "name"],
-        types: &[],
-        lists: &["data/spans"],
-    },
-)
-.also("traces in JSON");
-
-/// Calls of Weave.
-pub static WEAVE: Format = format_of(
-    "Weave",
-    &Platform {
-        name: "weave",
-        marks: &["op_name", "trace_id", "inputs"],
-        types: &[],
-        lists: &[],
-    },
-)
-.also("exported calls")
-.without("functions that are neither models nor tools");
-
-/// Spans of Braintrust.
-pub static BRAINTRUST: Format = format_of(
-    "Braintrust",
-    &Platform {
-        name: "braintrust",
-        marks: &["span_id", "root_span_id", "span_attributes"],
-        types: &[],
-        lists: &[],
-    },
-)
-.also("spans of logs and experiments");
-
-/// Rows of Logfire.
-pub static LOGFIRE: Format = format_of(
-    "Logfire",
-    &Platform {
-        name: "logfire",
-        marks: &["trace_id", "span_id", "span_name", "start_timestamp"],
-        types: &[],
-        lists: &[],
-    },
-)
-.also("rows of `records`");
-
-/// Spans of the OpenAI Agents SDK.
-pub static OPENAI_AGENTS: Format = format_of(
-    "OpenAI Agents SDK",
-    &Platform {
-        name: "openai-agents",
-        marks: &["span_data/type", "trace_id", "started_at"],
-        types: &[],
-        lists: &["data"],
-    },
-)
-.also("spans");
+const LANGFUSE_SPANS: Platform = Platform("langfuse");
 
 /// Fields of `metadata.imported`, by the span around all others.
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
-const fn format_of(of: &'static str, platform: &'static Platform) -> Format {
-    Format::new(platform.name, of, Kind::Spans, platform)
-}
-
-impl Adapter for Platform {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
+impl Platform {
+    fn recognises(&self, record: &Value) -> bool {
         let mut firsts = self
             .lists_in(record)
             .filter_map(|list| list_of(Some(list)).first());
@@ -184,34 +94,32 @@ impl Adapter for Platform {
         let told = objects_in(self.lists_in(value)).map(|span| self.tell(span, trace, None, say));
         told.fold(Ok(()), Result::and).map(|()| Decoded::GoesOn)
     }
-}
 
-impl Platform {
     /// Returns what the table has of this platform, or of all; empty if it has nothing.
     fn paths(&self, what: &str) -> Paths {
         let of = |platform| TABLE.get(platform)?.get(what);
-        of(self.name).or_else(|| of("usual")).copied().unwrap_or_default()
+        of(self.0).or_else(|| of("usual")).copied().unwrap_or_default()
     }
 
     /// Returns the values, be they lists or not, where a record may have spans.
     fn lists_in<'v>(&self, record: &'v Value) -> impl Iterator<Item = &'v Value> {
-        self.lists.iter().filter_map(|path| in_path(record, path))
+        all_at(record, self.paths("lists"))
     }
 
     /// Returns the span that a record stands for that is around spans of its own.
     fn around(&self, record: &Value) -> Option<Value> {
-        (self.name == LANGFUSE_SPANS.name).then(|| trace_of_langfuse(record))?
+        (self.0 == LANGFUSE_SPANS.0).then(|| trace_of_langfuse(record))?
     }
 
     /// Returns whether a record is a span, or is around spans of its own.
     fn is_span(&self, value: &Value) -> bool {
-        let is_known = || {
-            self.types.is_empty()
-                || str_of(at(value, self.paths("kind")).as_deref())
-                    .is_some_and(|kind| self.types.contains(&kind))
-        };
         let has = |mark: &str| mark.split('|').any(|path| in_path(value, path).is_some());
-        (self.marks.iter().copied().all(has) && is_known()) || self.around(value).is_some()
+        let is_known = || {
+            let kind = at(value, self.paths("kind"));
+            let is = |each| Some(each) == str_of(kind.as_deref());
+            self.paths("types").is_empty() || self.paths("types").split(' ').any(is)
+        };
+        (self.paths("marks").split(' ').all(has) && is_known()) || self.around(value).is_some()
     }
 
     /// Tells a span and those within it. Both have the trace and the parent of those around them, if they name none.

@@ -3,13 +3,8 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "pydantic-ai",
-    "Pydantic AI",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.also("`all_messages_json()`");
+pub static FORMAT: Format =
+    Format::sessions("pydantic-ai", "Pydantic AI", recognises, decode).also("`all_messages_json()`");
 
 /// Where records of programs keep a run's messages.
 const LISTS: [&str; 4] = ["all_messages", "message_history", "messages", "new_messages"];
@@ -65,9 +60,7 @@ fn add_request(say: &mut Events, message: &Value) {
                 let text = content.and_then(string).map(|text| Part::Thought(Some(text)));
                 say.say_parts(TextKind::Message, [text.unwrap_or(Part::Thought(None))]);
             }
-            "tool-call" | "builtin-tool-call" => {
-                say.call(Call::new(id, part.get("tool_name"), part.get("args")))
-            }
+            "tool-call" | "builtin-tool-call" => say.call(Call::of(part)),
             "tool-return" | "builtin-tool-return" => {
                 let failed = match str_of(part.get("outcome")) {
                     Some("failed" | "retried") => Some(true),

@@ -4,17 +4,12 @@
 use super::gemini_cli::add_turn;
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "qwen-code",
-    "Qwen Code",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.at(&[Folder(
-    Root::Moved(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen"),
-    "projects/*/chats",
-)])
-.without("abandoned branches, notifications");
+pub static FORMAT: Format = Format::sessions("qwen-code", "Qwen Code", recognises, decode)
+    .at(&[Folder(
+        Root::Moved(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen"),
+        "projects/*/chats",
+    )])
+    .without("abandoned branches, notifications");
 
 /// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.
 const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];

@@ -2,13 +2,8 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "smolagents",
-    "smolagents",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.also("memory, `RunResult`");
+pub static FORMAT: Format =
+    Format::sessions("smolagents", "smolagents", recognises, decode).also("memory, `RunResult`");
 
 /// The tool whose argument is the answer.
 const ANSWER: &str = "final_answer";
@@ -87,21 +82,16 @@ fn add_step(say: &mut Events, step: &Value) {
         ""
     };
     say.say(TextKind::Message, own.into());
-    let function = |call: &Value| call.get("function").cloned().unwrap_or_default();
-    for call in calls {
-        let function = function(call);
-        if str_of(function.get("name")) == Some(ANSWER) {
-            continue;
+    let answers = |call: &Value| str_of(fields_of(call, "function").get("name")) == Some(ANSWER);
+    for call in calls.iter().filter(|call| !answers(call)) {
+        let mut told = Call::of(call);
+        if let Some(code @ Value::String(_)) =
+            fields_of(call, "function").get("arguments").filter(|_| is_code)
+        {
+            told.args = [("code".into(), code.clone())].into_iter().collect();
         }
-        let code = function
-            .get("arguments")
-            .filter(|_| is_code)
-            .filter(|code| code.as_text().is_some());
-        let args = code.map(|code| object([("code", code.clone())]));
-        let args = args.as_ref().or_else(|| function.get("arguments"));
-        say.call(Call::new(call.get("id"), function.get("name"), args));
+        say.call(told);
     }
-    let answers = |call: &Value| str_of(function(call).get("name")) == Some(ANSWER);
     let is_answer = calls.iter().any(answers);
     if let Some(error) = first_of(step, &["error"]) {
         let error = or(error.get("message"), Some(error));

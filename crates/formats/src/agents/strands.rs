@@ -2,14 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "strands",
-    "Strands Agents",
-    Kind::Sessions,
-    &Plain(recognises, decode),
-)
-.also("folders of `FileSessionManager`")
-.named(named);
+pub static FORMAT: Format = Format::sessions("strands", "Strands Agents", recognises, decode)
+    .also("folders of `FileSessionManager`")
+    .named(named);
 
 /// How the folder of a session begins.
 const SESSION: &str = "session_";

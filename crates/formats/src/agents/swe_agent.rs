@@ -10,7 +10,8 @@ pub static FORMAT: Format = Format::new(
     "swe-agent",
     "SWE-agent, mini-SWE-agent",
     Kind::Rows,
-    &Plain(recognises, decode),
+    recognises,
+    decode,
 )
 .also("`.traj` files");
 
@@ -105,104 +106,112 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.add(What::Fact(Fact::Framework(framework.into())));
     say.add(What::Fact(Fact::Domain("code")));
     let turns = list_at(record, "trajectory");
-    let messages = match shape {
-        Shape::Mini => {
-            add_messages(say, list_at(record, "messages"))?;
-            return Ok(Decoded::Whole);
-        }
-        Shape::Nebius => {
-            say.fact("model_name", record.get("model_name"));
-            say.add_all(truth_of(record.get("target")).map(What::Success));
-            turns.iter().map(message_of).collect()
-        }
-        Shape::Turns if !turns.is_empty() => messages_of_turns(record, turns)?,
-        Shape::History | Shape::Turns => list_at(record, "history").to_vec(),
+    let history = list_at(record, "history");
+    let mut told = Told {
+        say,
+        is_waiting: false,
     };
-    add_history(say, &messages);
+    match shape {
+        Shape::Mini => add_messages(told.say, list_at(record, "messages"))?,
+        Shape::Nebius => {
+            told.say.fact("model_name", record.get("model_name"));
+            told.say
+                .add_all(truth_of(record.get("target")).map(What::Success));
+            turns.iter().for_each(|turn| told.add_text(turn));
+        }
+        Shape::Turns if !turns.is_empty() => {
+            // The beginning of the history up to the task.
+            let is_task = |message: &Value| has_word(message, "role", "user") && !is_demonstration(message);
+            let end = history
+                .iter()
+                .position(is_task)
+                .map_or(history.len(), |at| at + 1);
+            let is_asked = |message: &&Value| {
+                is_demonstration(message) || matches!(str_of(message.get("role")), Some("system" | "user"))
+            };
+            let asked: Vec<&Value> = history[..end].iter().filter(is_asked).collect();
+            told.add_history(&asked, true);
+            turns
+                .iter()
+                .enumerate()
+                .try_for_each(|(at, turn)| told.add_turn(at, turn))?;
+        }
+        Shape::History | Shape::Turns => told.add_history(&history.iter().collect::<Vec<_>>(), false),
+    }
     Ok(Decoded::Whole)
 }
 
-/// Returns a turn of a row of Nebius as a message of a history: the last code block of the agent is its action.
-fn message_of(turn: &Value) -> Value {
-    let text = text_at(turn, "text").or_else(|| text_at(turn, "system_prompt"));
-    let text = text.unwrap_or_default();
-    if !matches!(str_of(turn.get("role")), Some("ai" | "assistant")) {
-        let role = turn.get("role").cloned().unwrap_or_default();
-        return object([("role", role), ("content", text.into())]);
-    }
-    let plain = text.as_str();
-    let block = plain
-        .trim_end()
-        .strip_suffix(FENCE)
-        .and_then(|text| text.rsplit_once(FENCE));
-    let (thought, action) = block.unwrap_or((plain, ""));
-    object([
-        ("role", "assistant".into()),
-        ("content", thought.trim_end().into()),
-        ("action", action.trim().into()),
-    ])
+/// What was told of a run so far.
+struct Told<'s> {
+    say: &'s mut Events,
+    /// Whether a command waits for its result.
+    is_waiting: bool,
 }
 
-/// Returns the turns as messages of a history, after the beginning of the history up to the task.
-fn messages_of_turns(record: &Value, turns: &[Value]) -> Result<Vec<Value>, Wrong> {
-    let history = list_at(record, "history");
-    let is_task = |message: &Value| has_word(message, "role", "user") && !is_demonstration(message);
-    let end = history
-        .iter()
-        .position(is_task)
-        .map_or(history.len(), |at| at + 1);
-    let is_asked = |message: &&Value| {
-        is_demonstration(message) || matches!(str_of(message.get("role")), Some("system" | "user"))
-    };
-    let mut messages: Vec<Value> = history[..end].iter().filter(is_asked).cloned().collect();
-    for (at, turn) in turns.iter().enumerate() {
-        let Value::Object(turn) = turn else {
+impl Told<'_> {
+    /// Adds a turn of a row of Nebius: the last code block of the agent is its action.
+    fn add_text(&mut self, turn: &Value) {
+        let text = text_at(turn, "text").or_else(|| text_at(turn, "system_prompt"));
+        let text = text.unwrap_or_default();
+        if !matches!(str_of(turn.get("role")), Some("ai" | "assistant")) {
+            return self.add(str_of(turn.get("role")), Some(&text.into()));
+        }
+        let block = text.trim_end().strip_suffix(FENCE);
+        let block = block.and_then(|text| text.rsplit_once(FENCE));
+        let (thought, action) = block.unwrap_or((&text, ""));
+        self.add_action(Some(&thought.trim_end().into()), Some(&action.trim().into()));
+    }
+
+    /// Adds a turn of an action and an observation.
+    fn add_turn(&mut self, at: usize, turn: &Value) -> Result<(), Wrong> {
+        if turn.as_object().is_none() {
             return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
-        };
-        let field = |name| turn.get(name).cloned();
-        messages.push(some_object([
-            ("role", Some("assistant".into())),
-            ("thought", field("thought")),
-            ("content", field("response")),
-            ("action", field("action")),
-        ]));
+        }
+        let thought = turn.get("thought").filter(|_| has_text(turn, "thought"));
+        self.add_action(thought.or(turn.get("response")), turn.get("action"));
         if is_given(turn.get("observation")) {
-            messages.push(some_object([
-                ("role", Some("tool".into())),
-                ("content", field("observation")),
-                ("took", field("execution_time")),
-            ]));
+            let took = number_of(turn.get("execution_time")).filter(|_| self.is_waiting);
+            let took = took.map(|seconds| What::Took(Text::default(), seconds * 1000.0));
+            self.say.add_all(took);
+            self.add(Some("tool"), turn.get("observation"));
+        }
+        Ok(())
+    }
+
+    /// Adds the messages of a run. Where all are a demonstration, and nothing follows, that is the run.
+    fn add_history(&mut self, messages: &[&Value], goes_on: bool) {
+        let is_own = |message: &&Value| !has_word(*message, "role", "system") && !is_demonstration(message);
+        let is_run = goes_on || messages.iter().any(is_own);
+        for message in messages {
+            let content = message.get("content");
+            match str_of(message.get("role")) {
+                _ if is_run && is_demonstration(message) => self.say.leave_out("demonstration"),
+                Some("assistant") => {
+                    let thought = message.get("thought").filter(|_| has_text(*message, "thought"));
+                    self.add_action(thought.or(content), message.get("action"));
+                }
+                role => self.add(role, content),
+            }
         }
     }
-    Ok(messages)
-}
 
-/// Adds the messages of a run. Where all are a demonstration, that is the run.
-fn add_history(say: &mut Events, messages: &[Value]) {
-    let is_own = |message: &Value| !has_word(message, "role", "system") && !is_demonstration(message);
-    let is_run = messages.iter().any(is_own);
-    let mut is_waiting = false;
-    for message in messages {
-        let content = message.get("content");
-        match str_of(message.get("role")) {
-            _ if is_run && is_demonstration(message) => say.leave_out("demonstration"),
-            Some("system") => say.system(),
-            Some("assistant") => {
-                let thought = text_at(message, "thought").map(Value::from);
-                say.say_content(TextKind::Message, thought.as_ref().or(content));
-                let command = say.text_of(message.get("action"));
-                is_waiting = add_command(say, &command);
-            }
-            Some("user" | "tool") if mem::take(&mut is_waiting) => {
-                let took = number_of(message.get("took")).map(|seconds| seconds * 1000.0);
-                say.add_all(took.map(|took| What::Took(Text::default(), took)));
-                add_result(say, content, None);
-            }
-            Some("tool") => say.say_content(TextKind::Event, content),
-            Some("user") => say.say_content(TextKind::User, content),
+    /// Adds what the agent said, and the command that it asked for.
+    fn add_action(&mut self, content: Option<&Value>, action: Option<&Value>) {
+        self.say.say_content(TextKind::Message, content);
+        let command = self.say.text_of(action);
+        self.is_waiting = add_command(self.say, &command);
+    }
+
+    /// Adds what somebody else said: the result of the command that waits for it, or a message.
+    fn add(&mut self, role: Option<&str>, content: Option<&Value>) {
+        match role {
+            Some("system") => self.say.system(),
+            Some("user" | "tool") if mem::take(&mut self.is_waiting) => add_result(self.say, content, None),
+            Some("tool") => self.say.say_content(TextKind::Event, content),
+            Some("user") => self.say.say_content(TextKind::User, content),
             _ => {
-                say.leave_out(UNKNOWN_ROLE);
-                say.say_content(TextKind::Event, content);
+                self.say.leave_out(UNKNOWN_ROLE);
+                self.say.say_content(TextKind::Event, content);
             }
         }
     }

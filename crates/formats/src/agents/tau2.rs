@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use crate::{prelude::*, verdicts::verdicts_of};
 
-pub static FORMAT: Format = Format::new("tau2", "tau2-bench", Kind::Rows, &Tau2).also("results");
-
-struct Tau2;
+pub static FORMAT: Format = Format::new("tau2", "tau2-bench", Kind::Rows, recognises, decode)
+    .inner(inner)
+    .also("results");
 
 /// How a simulated user ends a conversation.
 const ENDS: [&str; 3] = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];
@@ -18,34 +18,32 @@ fn is_simulation(record: &Value) -> bool {
     )
 }
 
-impl Adapter for Tau2 {
-    fn recognises(&self, record: &Value, _path: Option<&Path>) -> bool {
-        is_simulation(record) || list_at(record, "simulations").first().is_some_and(is_simulation)
-    }
+fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+    is_simulation(record) || list_at(record, "simulations").first().is_some_and(is_simulation)
+}
 
-    fn inner<'v>(&self, record: &'v Value) -> Vec<Inner<'v>> {
-        let simulations = list_at(record, "simulations").iter().zip(0..);
-        let inner = simulations.map(|(simulation, at)| Inner {
-            value: Cow::Borrowed(simulation),
-            name: format!("simulations[{at}]").into(),
-            index: Some(at),
-        });
-        inner.collect()
-    }
+fn inner(record: &Value) -> Vec<Inner<'_>> {
+    let simulations = list_at(record, "simulations").iter().zip(0..);
+    let inner = simulations.map(|(simulation, at)| Inner {
+        value: Cow::Borrowed(simulation),
+        name: format!("simulations[{at}]").into(),
+        index: Some(at),
+    });
+    inner.collect()
+}
 
-    fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-        if has_list(record, "simulations") {
-            return Ok(Decoded::Whole);
-        }
-        say.begin_run(record.get("id"), first_of(record, &["start_time", "timestamp"]));
-        let fields = object_of(Some(record));
-        say.facts(fields, &["task_id", "trial", "termination_reason"]);
-        say.add_all(verdicts_of(fields).into_iter().map(What::Fact));
-        for message in list_at(record, "messages") {
-            add_turn(say, message)?;
-        }
-        Ok(Decoded::Whole)
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if has_list(record, "simulations") {
+        return Ok(Decoded::Whole);
     }
+    say.begin_run(record.get("id"), first_of(record, &["start_time", "timestamp"]));
+    let fields = object_of(Some(record));
+    say.facts(fields, &["task_id", "trial", "termination_reason"]);
+    say.add_all(verdicts_of(fields).into_iter().map(What::Fact));
+    for message in list_at(record, "messages") {
+        add_turn(say, message)?;
+    }
+    Ok(Decoded::Whole)
 }
 
 fn add_turn(say: &mut Events, message: &Value) -> Result<(), Wrong> {
@@ -69,7 +67,7 @@ fn add_turn(say: &mut Events, message: &Value) -> Result<(), Wrong> {
                 say.say_text(TextKind::User, text.into());
             }
             for call in list_at(message, "tool_calls") {
-                say.call(Call::new(call.get("id"), call.get("name"), call.get("arguments")));
+                say.call(Call::of(call));
             }
         }
         Some(_) => add_message(say, message)?,

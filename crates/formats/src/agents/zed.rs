@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("zed", "Zed", Kind::Sessions, &Plain(recognises, decode))
+pub static FORMAT: Format = Format::sessions("zed", "Zed", recognises, decode)
     .at(&[
         Folder(Root::Data, "zed/threads/threads.db"),
         Folder(Root::Data, "Zed/threads/threads.db"),
@@ -36,7 +36,7 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             .iter()
             .map(|segment| Part::named(str_of(segment.get("type")).unwrap_or_default(), segment));
         let calls = list_at(message, "tool_uses").iter();
-        let calls = calls.map(|call| Part::call(call.get("id"), call.get("name"), call.get("input")));
+        let calls = calls.map(|call| Part::Call(Call::of(call)));
         let parts = parts.chain(segments).chain(calls).collect();
         let is_agent = message.get("Agent").is_some();
         let role = str_of(message.get("role")).unwrap_or(if is_agent { "assistant" } else { "user" });

@@ -124,7 +124,7 @@ impl Sessions {
     /// # Errors
     /// If it is of no agent that is known, or cannot be read.
     pub fn open(path: &Path, limit: u64) -> Result<Self, SqliteError> {
-        Self::open_as(path, DATABASES, limit)
+        Self::open_as(path, &DATABASES, limit)
     }
 
     fn open_as(path: &Path, known: &'static [Database], limit: u64) -> Result<Self, SqliteError> {
@@ -151,7 +151,7 @@ impl Sessions {
         }
         let mut connection = Connection::open_in_memory()?;
         connection.deserialize_read_exact("main", bytes.as_slice(), bytes.len(), true)?;
-        Self::of(connection, None, DATABASES, limit)
+        Self::of(connection, None, &DATABASES, limit)
     }
 
     fn of(
@@ -320,7 +320,7 @@ fn newer_of(tables: &[String], read: &[&Database]) -> Vec<String> {
         let stem = name.trim_end_matches(|byte: char| byte.is_ascii_digit());
         stem.strip_suffix("_v").unwrap_or(name).to_owned()
     };
-    let read = || read.iter().flat_map(|database| database.tables);
+    let read = || read.iter().flat_map(|database| &database.tables);
     let is_newer = |name: &&String| {
         let is_read = read().any(|table| table == name);
         !is_read && stem(name) != **name && read().any(|table| stem(table) == stem(name))
@@ -357,21 +357,22 @@ fn add_functions(connection: &Connection, limit: u64) -> rusqlite::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
+    use crate::input::databases::databases_in;
 
-    static KNOWN: &[Database] = &[OTHER, NOTES];
-    const NOTES: Database = Database {
-        mark: ("note", "words"),
-        agent: "notes",
-        tables: &["note"],
-        sessions: "SELECT id FROM note ORDER BY id",
-        session: "SELECT json_object('id', id, 'words', json(words)) FROM note WHERE id = ?1",
-    };
-
-    const OTHER: Database = Database {
-        mark: ("note", "pages"),
-        ..NOTES
-    };
+    static KNOWN: LazyLock<Vec<Database>> = LazyLock::new(|| {
+        databases_in(
+            "-- @ notes note pages note
+            SELECT id FROM note ORDER BY id;
+            SELECT pages FROM note WHERE id = ?1;
+            -- @ notes note words note
+            SELECT id FROM note ORDER BY id;
+            SELECT json_object('id', id, 'words', json(words)) FROM note WHERE id = ?1;
+",
+        )
+    });
 
     fn database(directory: &TempDir, sql: &str) -> std::path::PathBuf {
         let path = directory.path().join("notes.db");
@@ -384,7 +385,7 @@ mod tests {
     }
 
     fn read(path: &Path, limit: u64) -> Vec<Result<String, String>> {
-        let sessions = Sessions::open_as(path, KNOWN, limit).unwrap();
+        let sessions = Sessions::open_as(path, &KNOWN, limit).unwrap();
         sessions
             .map(|session| session.map_err(|error| error.to_string()))
             .collect()
@@ -473,7 +474,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let sql = "CREATE TABLE note_v2 (id, pages); INSERT INTO note VALUES ('a', '1')";
         let path = database(&directory, sql);
-        let lines: Vec<_> = Sessions::open_as(&path, KNOWN, 1000)
+        let lines: Vec<_> = Sessions::open_as(&path, &KNOWN, 1000)
             .unwrap()
             .into_lines()
             .collect();
@@ -484,7 +485,7 @@ mod tests {
         let endless = "ALTER TABLE note RENAME TO other; CREATE VIEW note (id, words) AS
             WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, '1' FROM n";
         Connection::open(&path).unwrap().execute_batch(endless).unwrap();
-        let opened = Sessions::open_as(&path, KNOWN, 1000);
+        let opened = Sessions::open_as(&path, &KNOWN, 1000);
         assert!(matches!(opened, Err(SqliteError::Unknown(_))));
     }
 

@@ -3,11 +3,10 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    hash::{DefaultHasher, Hash, Hasher},
     rc::Rc,
 };
 
-use crate::prelude::*;
+use crate::{copies::hash_of, prelude::*};
 
 /// The contents of a tool's span.
 #[derive(Debug, Clone, Default)]
@@ -36,24 +35,18 @@ pub struct Item {
 /// The items of messages, which several spans may share.
 pub type Items = Vec<Rc<Item>>;
 
-fn hash_of(value: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
 impl Item {
     fn new(what: What, message: &Value) -> Rc<Self> {
         let key = match &what {
-            What::Call(call) => hash_of(("call", &call.id, &call.name, call.args.to_json())),
+            What::Call(call) => hash_of(&("call", &call.id, &call.name, call.args.to_json())),
             // Some spans have a text without the blanks around it.
-            What::Said(kind, text) => hash_of((*kind as u8, trimmed(text))),
-            What::Result(result) => hash_of(("result", &result.content)),
+            What::Said(kind, text) => hash_of(&(*kind as u8, trimmed(text))),
+            What::Result(result) => hash_of(&("result", &result.content)),
             // Of these, nothing else is kept.
             What::LeftOut(name) if [SYSTEM, MALFORMED].iter().any(|whole| *name == **whole) => {
-                hash_of(message.to_json())
+                hash_of(&message.to_json())
             }
-            What::LeftOut(name) => hash_of(("left out", name)),
+            What::LeftOut(name) => hash_of(&("left out", name)),
             _ => 0,
         };
         Rc::new(Self { what, key })

@@ -1,0 +1,104 @@
+-- The databases of agents that can be read: after comments, a line with the agent, a table and a column by which the database is recognised,
+-- and the tables that are read; then the query for the names of the sessions in their order, and the query for the session of the name ?1 as
+-- JSON of the same shape as the export of the agent. `unzstd` decompresses, `unmsgpack` makes JSON. A column that older databases lack is the
+-- NULL of a table beside.
+
+-- The composers of Cursor. A bubble is a row of its own; old composers have their bubbles within.
+-- @ cursor cursorDiskKV value cursorDiskKV
+SELECT key FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' AND CASE WHEN json_valid(CAST(value AS TEXT))
+THEN max(coalesce(json_array_length(CAST(value AS TEXT), '$.fullConversationHeadersOnly'), 0),
+         coalesce(json_array_length(CAST(value AS TEXT), '$.conversation'), 0)) ELSE 0 END > 0 ORDER BY rowid;
+WITH composer AS (SELECT substr(key, 14) AS name, CAST(value AS TEXT) AS data FROM cursorDiskKV WHERE key = ?1)
+SELECT json_object('composerId', name, 'name', data ->> '$.name', 'createdAt', data -> '$.createdAt',
+    'model', data ->> '$.modelConfig.modelName', 'bubbles', json(CASE WHEN json_array_length(data, '$.conversation') > 0
+    THEN data -> '$.conversation' ELSE (
+        SELECT json_group_array(json(CAST(bubble.value AS TEXT)) ORDER BY header.key)
+        FROM json_each(data, '$.fullConversationHeadersOnly') AS header JOIN cursorDiskKV AS bubble
+        ON bubble.key = 'bubbleId:' || name || ':' || (header.value ->> '$.bubbleId')
+        WHERE json_valid(CAST(bubble.value AS TEXT))) END)) FROM composer;
+
+-- opencode of version 2, which leaves the sessions that it has moved in the older tables.
+-- @ opencode session_message seq session_v2 session_message
+SELECT id FROM session_v2 WHERE id IN (SELECT session_id FROM session_message) ORDER BY time_created, id;
+SELECT json_object('info', json_object('id', id, 'title', title, 'directory', directory, 'version', version,
+    'parentID', parent_id, 'revert', json(revert), 'time', json_object('created', time_created)),
+'messages', (SELECT json_group_array(json_set(m.data, '$.id', m.id, '$.type', m.type) ORDER BY m.seq)
+    FROM session_message m WHERE m.session_id = s.id))
+FROM session_v2 s WHERE s.id = ?1;
+
+-- opencode and its forks. Older databases lack two columns.
+-- @ opencode part message_id session message part
+SELECT id FROM session WHERE id IN (SELECT session_id FROM message) ORDER BY time_created, id;
+SELECT json_object('info', json_object('id', id, 'title', title, 'directory', directory, 'version', version,
+    'parentID', (SELECT parent_id FROM session WHERE id = s.id), 'revert', json((SELECT revert FROM session WHERE id = s.id)),
+    'time', json_object('created', time_created)),
+'messages', (SELECT json_group_array(json_object('info', json_set(m.data, '$.id', m.id),
+    'parts', (SELECT json_group_array(json_set(p.data, '$.id', p.id) ORDER BY p.id) FROM part p WHERE p.message_id = m.id))
+    ORDER BY m.time_created, m.id) FROM message m WHERE m.session_id = s.id))
+FROM session s, (SELECT NULL AS revert, NULL AS parent_id) WHERE s.id = ?1;
+
+-- Goose. Older databases lack two columns.
+-- @ goose messages content_json sessions messages
+SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, id;
+SELECT json_object('id', s.id, 'working_dir', working_dir, 'description', description, 'created_at', created_at,
+    'session_type', (SELECT session_type FROM sessions WHERE id = s.id),
+    'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id), 'conversation', (SELECT json_group_array(json_object('role', role, 'created', created_timestamp,
+        'content', json(content_json), 'metadata', json(metadata_json)) ORDER BY created_timestamp, m.id)
+    FROM messages m WHERE m.session_id = s.id))
+FROM sessions s, (SELECT NULL AS session_type, NULL AS parent_session_id) WHERE s.id = ?1;
+
+-- Hermes. Older databases lack some columns. A session that goes on with a compacted one, or branches from one, has a parent too.
+-- @ hermes messages tool_name sessions messages
+SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY started_at, id;
+SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at,
+    'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id AND NOT EXISTS (
+        SELECT 1 FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)
+        AND end_reason IN ('compression', 'branched') AND ended_at <= s.started_at))),
+    'messages', (SELECT json_group_array(json_object('id', m.id, 'role', role, 'content', content, 'tool_call_id', tool_call_id,
+        'tool_calls', tool_calls, 'reasoning', reasoning, 'timestamp', timestamp,
+        'reasoning_content', (SELECT reasoning_content FROM messages WHERE id = m.id),
+        'active', (SELECT active FROM messages WHERE id = m.id),
+        'compacted', (SELECT compacted FROM messages WHERE id = m.id)) ORDER BY m.id)
+    FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active, NULL AS compacted) WHERE m.session_id = s.id))
+FROM sessions s, (SELECT NULL AS parent_session_id, NULL AS end_reason, NULL AS ended_at) WHERE s.id = ?1;
+
+-- Crush. Several messages share a second, and their rows are in order.
+-- @ crush messages parts sessions messages
+SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, rowid;
+SELECT json_object('id', id, 'title', title, 'parent_session_id', parent_session_id, 'created_at', created_at,
+    'messages', (SELECT json_group_array(json_object('id', m.id, 'role', role, 'model', model, 'parts', json(parts),
+        'is_summary_message', (SELECT is_summary_message FROM messages WHERE id = m.id)) ORDER BY m.created_at, m.rowid)
+    FROM messages m, (SELECT 0 AS is_summary_message) WHERE m.session_id = s.id))
+FROM sessions s WHERE s.id = ?1;
+
+-- Kiro. A conversation has a row for each folder that it was in.
+-- @ kiro conversations_v2 conversation_id conversations_v2
+SELECT DISTINCT conversation_id FROM conversations_v2 ORDER BY conversation_id;
+SELECT value FROM conversations_v2 WHERE conversation_id = ?1 ORDER BY updated_at DESC LIMIT 1;
+
+-- The sessions of the OpenAI Agents SDK, whose items are those of the API.
+-- @ openai-chat agent_messages message_data agent_sessions agent_messages
+SELECT session_id FROM agent_messages GROUP BY session_id ORDER BY min(id);
+SELECT json_object('session_id', ?1, 'messages', json_group_array(json(message_data) ORDER BY id))
+FROM agent_messages WHERE session_id = ?1;
+
+-- Checkpoints of LangGraph. The last one of a thread has the whole state.
+-- @ langchain checkpoints checkpoint_ns checkpoints
+SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id ORDER BY min(checkpoint_id);
+SELECT json_object('values', json(CASE type WHEN 'msgpack' THEN unmsgpack(checkpoint) ELSE CAST(checkpoint AS TEXT) END) -> '$.channel_values',
+    'next', json('[]'), 'config', json_object('configurable', json_object('thread_id', thread_id)))
+FROM checkpoints WHERE thread_id = ?1 AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1;
+
+-- Google ADK. A session's name is unique with its app and user.
+-- @ google-adk events event_data sessions events
+SELECT rowid FROM sessions ORDER BY create_time, rowid;
+SELECT json_object('id', id, 'app_name', app_name, 'events', (SELECT json_group_array(json(event_data) ORDER BY timestamp, e.rowid)
+    FROM events e WHERE e.app_name = s.app_name AND e.user_id = s.user_id AND e.session_id = s.id))
+FROM sessions s WHERE rowid = ?1;
+
+-- Zed. Older databases lack a column.
+-- @ zed threads data_type threads
+SELECT id FROM threads ORDER BY updated_at, id;
+SELECT json_set(CASE data_type WHEN 'zstd' THEN unzstd(data) ELSE CAST(data AS TEXT) END, '$.id', id,
+    '$.parent_id', (SELECT parent_id FROM threads WHERE id = t.id))
+FROM threads t, (SELECT NULL AS parent_id) WHERE t.id = ?1;
