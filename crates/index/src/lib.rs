@@ -4,7 +4,7 @@
 //! simd (kernels) → moment (times) → method (how traces are compared) → options (bounds, origins) → similarity (formulas) → room (memory
 //! that may be refused) → top (the largest values) → parallel (threads) → scaled, rows (vectors, and a queue of them) → scan (search among
 //! them) → document (a remembered trace) → persist (files) → shared (what memories have in common, locks) → vectors → traces (words,
-//! postings, bounds, join) → memory (either, as a scorer uses it).
+//! postings, candidates, join) → memory (either, as a scorer uses it).
 
 pub mod simd;
 

@@ -51,16 +51,6 @@ impl Top<Neighbour> {
     pub(crate) fn can_win(&self, bound: f64) -> bool {
         self.least().is_none_or(|least| bound >= least.similarity)
     }
-
-    /// Returns whether a vector at `index` with a similarity of at most `bound` can be collected, in any order of offers.
-    #[inline]
-    pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
-        let most = Neighbour {
-            similarity: bound,
-            index,
-        };
-        self.least().is_none_or(|least| most > *least)
-    }
 }
 
 /// Returns the `count` vectors that are most similar to `query`, the most similar first, of equal ones the older; `None` if there is not
@@ -117,9 +107,6 @@ mod tests {
         }
         assert_eq!([0.69, 0.7].map(|bound| largest.can_win(bound)), [false, true]);
         assert_eq!([0.49, 0.5].map(|bound| several.can_win(bound)), [false, true]);
-        // Of equally similar ones the older wins.
-        assert_eq!([0, 1].map(|index| several.can_win_at(index, 0.5)), [false, false]);
-        assert!(several.can_win_at(2, 0.6) && !several.can_win_at(2, 0.5));
         let rank = |similarity, index| Neighbour { similarity, index };
         assert!(rank(0.0, 1) == rank(-0.0, 1) && rank(0.0, 1) != rank(0.0, 2));
     }

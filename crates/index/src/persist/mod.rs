@@ -152,7 +152,7 @@ pub(crate) fn read(
             Some(HeldTraces {
                 method,
                 documents: documents
-                    .map(|((label, added), words)| Arc::new(Document { label, added, words }))
+                    .map(|((label, added), words)| Arc::new(Document::new(label, added, words)))
                     .collect(),
                 hashes,
             })

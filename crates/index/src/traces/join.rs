@@ -12,9 +12,9 @@ use std::{
 
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_os as os;
-use knowledgepulse_trace::words::{MOST_WORDS, TermWeight};
+use knowledgepulse_trace::words::TermWeight;
 
-use super::{TraceMemory, projection::Projected};
+use super::{TraceMemory, placed::PlacedWords, projection::Projected};
 use crate::{
     document::DocumentWord,
     method::Method,
@@ -80,48 +80,6 @@ struct Join<'m> {
     wordless: Vec<u32>,
 }
 
-/// The words of a row by their places, in a hash table that stays in the first-level cache.
-#[derive(Default)]
-struct RowWords {
-    /// One more than the number of the word in `words`, or 0.
-    table: Vec<(u32, u32)>,
-    words: Vec<(f64, f64)>,
-}
-
-impl RowWords {
-    /// Twice as many as a trace has words, rounded up.
-    const SLOTS: usize = (2 * MOST_WORDS).next_power_of_two();
-
-    fn clear(&mut self) {
-        self.table.clear();
-        self.table.resize(Self::SLOTS, (0, 0));
-        self.words.clear();
-    }
-
-    /// The slot of a word, or the empty one where it belongs.
-    fn slot(&self, place: u32) -> usize {
-        let hash = place.wrapping_mul(0x9E37_79B9) >> (32 - Self::SLOTS.ilog2());
-        let mut slot = hash as usize;
-        while self.table[slot].1 != 0 && self.table[slot].0 != place {
-            slot = (slot + 1) % Self::SLOTS;
-        }
-        slot
-    }
-
-    #[allow(clippy::cast_possible_truncation)] // At most MOST_WORDS.
-    fn insert(&mut self, place: u32, count: f64, weight: f64) {
-        self.words.push((count, weight));
-        let slot = self.slot(place);
-        self.table[slot] = (place, self.words.len() as u32);
-    }
-
-    /// The count and the weight of a word.
-    fn get(&self, place: u32) -> Option<(f64, f64)> {
-        let number = (self.table[self.slot(place)].1 as usize).checked_sub(1)?;
-        Some(self.words[number])
-    }
-}
-
 /// The buffers of a thread.
 #[derive(Default)]
 struct Scratch {
@@ -129,7 +87,7 @@ struct Scratch {
     products: Vec<f32>,
     /// The traces whose product is not 0.
     found: Vec<u32>,
-    words: RowWords,
+    words: PlacedWords,
     /// The embedding of the row, if embeddings are compared.
     scaled: Scaled,
     projected: Option<Projected>,
@@ -220,7 +178,7 @@ impl<'m> Join<'m> {
     }
 
     fn weight_of(&self, place: u32) -> f64 {
-        self.logarithm - self.memory.terms.get(place).logarithm
+        self.logarithm - self.memory.terms.logarithm(place)
     }
 
     /// How a word with this c(t) counts.

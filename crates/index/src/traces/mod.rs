@@ -2,8 +2,8 @@
 
 pub mod explain;
 pub mod join;
+mod placed;
 mod projection;
-mod rate;
 mod search;
 pub mod stored;
 pub(crate) mod terms;
@@ -34,8 +34,7 @@ use crate::{
     similarity::{Similarity, Sums},
 };
 use projection::Projection;
-use rate::NormBound;
-use search::{Query, Scratch};
+use search::{Query, Shared};
 use terms::{Posting, Terms};
 
 /// A memory of traces that several threads share.
@@ -106,10 +105,10 @@ pub struct StoredTrace {
     pub label: Option<Label>,
 }
 
-/// A bounded first-in-first-out memory of traces with exact search.
+/// A bounded first-in-first-out memory of traces.
 ///
-/// Results depend on the set of remembered traces alone, not on their order, evicted traces or threads. Only of equally similar traces
-/// the older comes first.
+/// A trace is compared with the candidates that its words find, or with all of a few. Results depend on the set of remembered traces alone,
+/// not on their order, evicted traces or threads. Only of traces that are equally similar, or equally likely to be, the older comes first.
 ///
 /// A trace takes 12 to 13 bytes for each of its words (at most [`MOST_WORDS`](knowledgepulse_trace::words::MOST_WORDS)), 70 for each word
 /// of its own, about 150 more without its label, and 2,000 for an embedding of 384 dimensions.
@@ -122,7 +121,6 @@ pub struct TraceMemory {
     options: MemoryOptions,
     model: Option<ModelIdentity>,
     held: VecDeque<Arc<Document>>,
-    ratings: VecDeque<NormBound>,
     terms: Terms,
     /// The number of evicted traces.
     departed: u64,
@@ -131,7 +129,7 @@ pub struct TraceMemory {
     vectors: Rows,
     projection: Projection,
     scaled: Scaled,
-    scratch: Scratch,
+    scratch: Vec<Shared>,
 }
 
 impl TraceMemory {
@@ -143,14 +141,13 @@ impl TraceMemory {
             options,
             model: None,
             held: VecDeque::new(),
-            ratings: VecDeque::new(),
             terms: Terms::default(),
             departed: 0,
             held_bytes: 0,
             vectors: Rows::new(options.dimensions),
             projection: Projection::default(),
             scaled: Scaled::default(),
-            scratch: Scratch::default(),
+            scratch: Vec::new(),
         }
     }
 
@@ -258,23 +255,15 @@ impl TraceMemory {
 
     /// Adds a trace with the embedding that was scaled last. It is remembered once it is in `held`, from which a repair begins.
     fn remember(&mut self, words: &Words, label: Option<Label>, added: Moment) {
-        let (first, slot) = (self.first_slot(), self.next_slot());
+        let slot = self.next_slot();
         let added = self.held.back().map_or(added, |latest| latest.added.max(added));
-        // Computed once all its words have postings.
-        self.ratings.push_back(NormBound::default());
         fault::point("postings");
         let words = words.iter().map(|&Word { hash, count }| {
             let term = self.terms.place(hash);
             self.terms.add_trace(term, Posting { slot, count });
-            rate::follow(&mut self.terms, term, &mut self.ratings, first);
             DocumentWord { term, count }
         });
-        let words = words.collect();
-        let held = Document { label, added, words };
-        let rating = self.rating(&held);
-        if let Some(newest) = self.ratings.back_mut() {
-            *newest = rating;
-        }
+        let held = Document::new(label, added, words.collect());
         if self.method == Method::Full {
             let hash = projection::hash(&self.scaled.components);
             self.projection.insert(hash, self.vectors.sequence().end);
@@ -282,15 +271,6 @@ impl TraceMemory {
         }
         self.held_bytes += held.bytes();
         self.held.push_back(Arc::new(held));
-    }
-
-    /// Computes the rating of a trace from those of its words.
-    fn rating(&self, held: &Document) -> NormBound {
-        let mut rating = NormBound::default();
-        for &DocumentWord { term, count } in &held.words {
-            rating.add(count.value(), self.terms.get(term).rated);
-        }
-        rating
     }
 
     /// Evicts the oldest trace.
@@ -307,11 +287,8 @@ impl TraceMemory {
             self.projection.remove(hash, self.vectors.sequence().start);
             self.vectors.pop_front();
         }
-        self.ratings.pop_front();
-        let first = self.first_slot();
         for &DocumentWord { term, .. } in &oldest.words {
             self.terms.forget_oldest(term);
-            rate::follow(&mut self.terms, term, &mut self.ratings, first);
         }
     }
 
@@ -372,11 +349,10 @@ impl TraceMemory {
         };
         let mut other = Sums::default();
         let mut counts = HashMap::new();
-        for &DocumentWord { term, count } in &held.words {
-            let term = self.terms.get(term);
+        for &DocumentWord { term: place, count } in &held.words {
             let count = count.value();
-            other.add(count, count, query.logarithm - term.logarithm);
-            counts.insert(term.hash, count);
+            other.add(count, count, query.logarithm - self.terms.logarithm(place));
+            counts.insert(self.terms.get(place).hash, count);
         }
         let norms = (query.sums.product * other.product).sqrt();
         let share = |word: &search::QueryWord| {
@@ -439,9 +415,7 @@ impl TraceMemory {
             memory.held_bytes += document.bytes();
             memory.held.push_back(document);
         }
-        // Rates all traces together, which costs far less than one by one.
         memory.terms.finish_restoring();
-        memory.ratings = memory.held.iter().map(|held| memory.rating(held)).collect();
         memory
     }
 
@@ -462,13 +436,14 @@ impl SharedMemory for TraceMemory {
     }
 
     fn bytes(&self) -> usize {
-        let ratings = self.held.len() * (size_of::<NormBound>() + size_of::<Arc<Document>>());
+        let held = self.held_bytes + self.held.len() * size_of::<Arc<Document>>();
+        let scratch = self.scratch.capacity() * size_of::<Shared>();
         let vectors = if self.method == Method::Full {
             self.vectors.bytes() + self.projection.bytes()
         } else {
             0
         };
-        self.held_bytes + ratings + self.terms.bytes() + self.scratch.bytes() + vectors
+        held + self.terms.bytes() + scratch + vectors
     }
 
     fn evict_expired(&mut self, now: Instant) {

@@ -1,27 +1,19 @@
-//! The exact search for the traces that are most similar to a query, by upper bounds.
+//! The search for the traces that are most similar to a query: candidates by the postings of its heavier words, compared exactly.
 //!
-//! Computes an upper bound of the similarity of each remembered trace, and compares those that can win. The bounds come from the postings of
-//! the query's words:
-//!
-//! - L: with `x = c_q w² / |c_q w|`, the cosine is `Σ x c_d / |c_d w|` over the words that both have. The sum is taken for rare words. The
-//!   most common words have the most postings and the smallest weights, and for these Cauchy's inequality bounds the sum by
-//!   `sqrt(Σ x²) sqrt(Σ c_d²)`. They are those for which the first root stays below [`LEFT_OUT`]. If more traces could win then than
-//!   can be compared in the time that further postings take, a quarter as much is left out, and so on. The divisor is replaced by its
-//!   [lower bound](super::rate).
-//! - C: the sum of the weights of the rare words that both have, plus those of all common ones.
-//! - E is computed for every trace.
-//!
-//! Bounds are in single precision, which [`SLACK`] covers, so no ruled out trace could be the result. Comparisons are in double precision.
+//! The words of a query are looked up from the rarest on, until those that are left add at most [`LEFT_OUT`] to any cosine. A trace is
+//! estimated by what it shares of these: of its L the part of the query's length, in place of its own weighted length, which changes with
+//! every trace that comes or goes, its unweighted one; of its C all that was not looked up. E is computed for every trace. The traces with the
+//! highest sums of both are compared. DESIGN.md, "Traces", says how often the most similar trace is among them.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
 
 use knowledgepulse_error::Result;
 use knowledgepulse_trace::words::Words;
 
 use super::{
     TraceMemory,
-    rate::NormBound,
-    terms::{Known, PartialSums, Terms, add_up},
+    placed::PlacedWords,
+    terms::{Posting, Terms},
 };
 use crate::{
     document::{Document, DocumentWord},
@@ -31,19 +23,11 @@ use crate::{
     top::Top,
 };
 
-/// The most that the words left out at first may add to a cosine, for a trace whose words weigh 1.
-const LEFT_OUT: f64 = 0.08;
+/// The most that the words that are not looked up add to a cosine.
+const LEFT_OUT: f64 = 0.25;
 
-/// The traces with the highest bounds that are compared first, to rule out others. With 1, nearly all others often can still win; 16 take as
-/// long as the rest of a search among 1,000 traces.
-const PROMISING: usize = 4;
-
-/// The cost of an exact comparison, in postings per query term: 2 among 32,000 traces, and 5 among 1,000,000, whose words are not in the
-/// processor's caches.
-const COMPARISON_COST: usize = 4;
-
-/// Covers the rounding of sums of at most 512 terms in single precision.
-const SLACK: f64 = 1e-4;
+/// The traces that are compared, or all if there are no more.
+const COMPARED: usize = 24;
 
 /// A word of the query.
 #[derive(Debug)]
@@ -60,213 +44,87 @@ pub(super) struct QueryWord {
 pub(super) struct Query {
     /// In the order of the hashes.
     pub(super) words: Vec<QueryWord>,
+    known: PlacedWords,
     pub(super) sums: Sums,
     /// ln(M + 1).
     pub(super) logarithm: f64,
+    /// √(Σ c²).
+    root: f64,
 }
 
 impl Query {
     #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
     pub(super) fn new(words: &Words, terms: &Terms, memory: usize) -> Self {
         let logarithm = ((memory + 1) as f64).ln();
-        let mut sums = Sums::default();
+        let (mut sums, mut squares) = (Sums::default(), 0.0);
+        let mut known = PlacedWords::default();
+        known.clear();
         let words = words.iter().map(|word| {
             let term = terms.find(word.hash);
-            let weight = logarithm - term.map_or(0.0, |(_, term)| term.logarithm);
+            let weight = logarithm - term.map_or(0.0, |place| terms.logarithm(place));
             let count = word.count.value();
+            if let Some(place) = term {
+                known.insert(place, count, weight);
+            }
             sums.add(count, count, weight);
+            squares += count * count;
             QueryWord {
                 hash: word.hash,
                 count,
                 weight,
-                term: term.map(|(place, _)| place),
+                term,
             }
         });
+        let words = words.collect();
         Self {
-            words: words.collect(),
+            words,
+            known,
             sums,
             logarithm,
+            root: squares.sqrt(),
         }
     }
 
     /// L and C with a remembered trace.
     fn compare(&self, held: &Document, terms: &Terms) -> (f64, f64) {
         let (mut own, mut shared) = (Sums::default(), Sums::default());
-        let mut words = self.words.iter().peekable();
         for &DocumentWord { term, count } in &held.words {
-            let term = terms.get(term);
-            let (count, weight) = (count.value(), self.logarithm - term.logarithm);
-            own.add(count, count, weight);
-            while words.next_if(|word| word.hash < term.hash).is_some() {}
-            if let Some(word) = words.next_if(|word| word.hash == term.hash) {
-                shared.add(word.count, count, weight);
+            let count = count.value();
+            own.add(count, count, self.logarithm - terms.logarithm(term));
+            if let Some((own, weight)) = self.known.get(term) {
+                shared.add(own, count, weight);
             }
         }
         self.sums.compare(&own, &shared)
     }
 }
 
-/// The buffers of a search, reused by later calls.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Scratch {
-    sums: Vec<PartialSums>,
-    /// Upper bounds of L and C for each trace.
-    bounds: Vec<Bound>,
-}
-
-impl Scratch {
-    pub(super) fn bytes(&self) -> usize {
-        self.sums.capacity() * size_of::<PartialSums>() + self.bounds.capacity() * size_of::<Bound>()
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Bound {
-    lexical: f32,
+/// What a trace shares of the words that were looked up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shared {
+    /// The product of the query's length-normalised words with the trace's counts.
+    product: f32,
+    /// Of C.
     contained: f32,
 }
 
-impl Bound {
-    /// The bound of a trace without postings.
-    const MOST: Self = Self {
-        lexical: 1.0,
-        contained: 1.0,
-    };
-
-    /// Returns the upper bound of the similarity.
-    #[inline]
-    fn value(self, embedded: Option<f64>) -> f64 {
-        combine(self.lexical.into(), self.contained.into(), embedded)
-    }
-}
-
-/// The words of a query whose postings are not added up yet, the most common first.
-struct Remaining<'t> {
-    words: Vec<Known<'t>>,
-    /// C without postings.
-    contained: f64,
-    /// ln(M + 1).
-    logarithm: f64,
-}
-
-impl<'t> Remaining<'t> {
-    fn new(query: &Query, terms: &'t Terms) -> Self {
-        let total = query.sums.weight;
-        let length = query.sums.product.sqrt();
-        let mut words: Vec<_> = query
-            .words
-            .iter()
-            .filter_map(|word| {
-                #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
-                let share = PartialSums {
-                    product: (word.count * word.weight * word.weight / length) as f32,
-                    contained: (word.weight / total) as f32,
-                };
-                Some(Known {
-                    share,
-                    postings: terms.get(word.term?).postings(),
-                })
-            })
-            .collect();
-        // The order of equal ones changes only the comparisons, not the result.
-        words.sort_unstable_by_key(|word| std::cmp::Reverse(word.postings.len()));
-        // A trace without words is contained in others without words.
-        let contained = if total > 0.0 { 0.0 } else { 1.0 };
-        Self {
-            words,
-            contained,
-            logarithm: query.logarithm,
-        }
-    }
-
-    /// Returns how many of the most common words add at most `most` to the cosine of a trace whose words weigh 1.
-    fn adding_at_most(&self, most: f64) -> usize {
-        let mut squares = 0.0;
-        let exceeding = self.words.iter().position(|word| {
-            squares += f64::from(word.share.product).powi(2);
-            squares > most * most
-        });
-        exceeding.unwrap_or(self.words.len())
-    }
-
-    /// Lowers the bounds of traces that could win, and collects the highest ones.
-    fn tighten(
-        &self,
-        sums: &[PartialSums],
-        ratings: &VecDeque<NormBound>,
-        similarity: impl Fn(usize, Bound) -> f64,
-        threshold: &Top<Neighbour>,
-        bounds: &mut [Bound],
-        promising: &mut Top<Neighbour>,
-    ) {
-        let shares = self.words.iter().map(|word| word.share);
-        let squares: f64 = shares.clone().map(|share| f64::from(share.product).powi(2)).sum();
-        let left_out = squares.sqrt();
-        let weight_left_out = self.contained + shares.map(|share| f64::from(share.contained)).sum::<f64>();
-        for (index, ((bound, sums), rating)) in bounds.iter_mut().zip(sums).zip(ratings).enumerate() {
-            if !threshold.can_win(similarity(index, *bound)) {
-                continue;
-            }
-            let product = f64::from(sums.product) * (1.0 + SLACK) + left_out * rating.root;
-            let least = rating.least_length(self.logarithm);
-            let lexical = if product < least { product / least } else { 1.0 };
-            let contained = f64::from(sums.contained) + weight_left_out + SLACK;
-            #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
-            let (lexical, contained) = ((lexical + SLACK).min(1.0) as f32, contained.min(1.0) as f32);
-            *bound = Bound { lexical, contained };
-            let similarity = similarity(index, *bound);
-            if promising.can_win(similarity) {
-                promising.offer(Neighbour { similarity, index });
-            }
-        }
-    }
-}
-
 impl TraceMemory {
-    fn top(&self, count: usize) -> Result<Top<Neighbour>> {
-        Top::new(count).ok_or_else(|| self.options.out_of_memory())
-    }
-
     /// Returns the `count` traces that are most similar to `words` and, with embeddings, to the vector that was scaled last.
     pub(super) fn search(&mut self, words: &Words, count: usize) -> Result<Vec<(usize, Similarity)>> {
         let count = count.min(self.held.len());
         if count == 0 {
             return Ok(Vec::new());
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let found = self.search_with(words, count, &mut scratch);
-        self.scratch = scratch;
-        found
-    }
-
-    fn search_with(
-        &mut self,
-        words: &Words,
-        count: usize,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<(usize, Similarity)>> {
-        let query = Query::new(words, &self.terms, self.held.len());
         let embedded = self.embedded()?;
-        let mut collector = self.top(count)?;
-        // A lower bound of the result's similarity, which rules out most traces. Its trace is compared again in its turn.
-        let mut threshold = self.top(1)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
         let comparison = Comparison {
             memory: self,
-            query: &query,
+            query: &Query::new(words, &self.terms, self.held.len()),
             embedded,
         };
-        comparison.bound_all(scratch, &mut threshold, count)?;
-        for (index, bound) in scratch.bounds.iter().enumerate() {
-            let most = bound.value(comparison.embedded(index));
-            // The trace at the threshold, or one with the same similarity.
-            if collector.can_win_at(index, most) && threshold.can_win(most) {
-                collector.offer(comparison.found(index));
-            }
-        }
-        let found = collector.into_sorted();
-        Ok(found
-            .map(|found| (found.index, comparison.compare(found.index)))
-            .collect())
+        let found = comparison.most_similar(count, &mut scratch);
+        self.scratch = scratch;
+        found
     }
 
     /// Returns E of the vector that was scaled last with every trace; `None` if words alone are compared.
@@ -307,58 +165,80 @@ impl Comparison<'_> {
         self.embedded.as_ref().map(|embedded| embedded[index])
     }
 
-    fn found(&self, index: usize) -> Neighbour {
-        Neighbour {
-            similarity: self.compare(index).value(),
-            index,
+    fn most_similar(&self, count: usize, scratch: &mut Vec<Shared>) -> Result<Vec<(usize, Similarity)>> {
+        let out_of_memory = || self.memory.options.out_of_memory();
+        let mut found = Top::new(count).ok_or_else(out_of_memory)?;
+        let mut compare = |index| {
+            let similarity = self.compare(index).value();
+            found.offer(Neighbour { similarity, index });
+        };
+        let held = self.memory.held.len();
+        let compared = COMPARED.max(2 * count);
+        if held <= compared {
+            (0..held).for_each(&mut compare);
+        } else {
+            let mut candidates = Top::new(compared).ok_or_else(out_of_memory)?;
+            self.estimate_all(scratch, &mut candidates);
+            candidates
+                .into_sorted()
+                .for_each(|candidate: Neighbour| compare(candidate.index));
         }
+        let found = found.into_sorted();
+        Ok(found
+            .map(|found: Neighbour| (found.index, self.compare(found.index)))
+            .collect())
     }
 
-    /// Computes upper bounds of L and C for every trace. In a search for one trace, a good one sets the threshold.
-    fn bound_all(&self, scratch: &mut Scratch, threshold: &mut Top<Neighbour>, count: usize) -> Result<()> {
+    /// Offers the estimated similarity of each trace.
+    #[allow(clippy::cast_possible_truncation)] // Estimates are in single precision.
+    fn estimate_all(&self, shared: &mut Vec<Shared>, candidates: &mut Top<Neighbour>) {
         let memory = self.memory;
-        let Scratch { sums, bounds, .. } = scratch;
-        sums.clear();
-        sums.resize(memory.held.len(), PartialSums::default());
-        bounds.clear();
-        bounds.resize(memory.held.len(), Bound::MOST);
-        let mut remaining = Remaining::new(self.query, &memory.terms);
-        let mut most_left_out = LEFT_OUT;
-        let mut left = remaining.adding_at_most(most_left_out);
-        loop {
-            add_up(&mut remaining.words.split_off(left), sums, memory.first_slot());
-            let mut promising = memory.top(PROMISING)?;
-            let similarity = |index, bound: Bound| bound.value(self.embedded(index));
-            remaining.tighten(
-                sums,
-                &memory.ratings,
-                similarity,
-                threshold,
-                bounds,
-                &mut promising,
-            );
-            if count > 1 {
-                return Ok(());
+        shared.clear();
+        shared.resize(memory.held.len(), Shared::default());
+        let Query {
+            words, sums, root, ..
+        } = self.query;
+        let mut known: Vec<(&QueryWord, &[Posting])> = words
+            .iter()
+            .filter_map(|word| Some((word, memory.terms.get(word.term?).postings())))
+            .collect();
+        // The order of equal ones changes only the estimates.
+        known.sort_unstable_by_key(|(_, postings)| Reverse(postings.len()));
+        let square = |word: &QueryWord| (word.count * word.weight).powi(2);
+        let mut left_out = LEFT_OUT * LEFT_OUT * sums.product;
+        let looked_up = known.iter().position(|(word, _)| {
+            left_out -= square(word);
+            left_out < 0.0
+        });
+        let (common, rare) = known.split_at(looked_up.unwrap_or(known.len()));
+        for (word, postings) in rare.iter().rev() {
+            // Of the query itself, the products add up to its unweighted length.
+            let product = (word.count * word.weight * word.weight * root / sums.product) as f32;
+            let contained = (word.weight / sums.weight) as f32;
+            for posting in *postings {
+                let index = posting.slot.wrapping_sub(memory.first_slot()) as usize;
+                if let Some(shared) = shared.get_mut(index) {
+                    shared.product += product * posting.count.single();
+                    shared.contained += contained;
+                }
             }
-            for best in promising.into_sorted() {
-                threshold.offer(self.found(best.index));
-            }
-            if remaining.words.is_empty() {
-                return Ok(());
-            }
-            most_left_out /= 4.0;
-            left = remaining
-                .adding_at_most(most_left_out)
-                .min(remaining.words.len() - 1);
-            let postings: usize = remaining.words[left..]
-                .iter()
-                .map(|word| word.postings.len())
-                .sum();
-            let could_win = |&(index, bound): &(usize, &Bound)| threshold.can_win(similarity(index, *bound));
-            let comparisons = bounds.iter().enumerate().filter(could_win).count();
-            if postings >= comparisons * self.query.words.len() * COMPARISON_COST {
-                return Ok(());
-            }
+        }
+        let left: f64 = common.iter().map(|(word, _)| word.weight).sum();
+        let left = if sums.weight > 0.0 {
+            left / sums.weight
+        } else {
+            0.0
+        };
+        for (index, (shared, held)) in shared.iter().zip(&memory.held).enumerate() {
+            let (lexical, contained) = match (words.is_empty(), held.root > 0.0) {
+                (false, true) => (shared.product / held.root, f64::from(shared.contained) + left),
+                (true, false) => (1.0, 1.0),
+                _ => (0.0, 0.0),
+            };
+            let (lexical, contained) = (f64::from(lexical).min(1.0), contained.min(1.0));
+            // Of those that contain the trace, an equal one is among the first.
+            let similarity = combine(lexical, 0.0, self.embedded(index)) + combine(0.0, contained, None);
+            candidates.offer(Neighbour { similarity, index });
         }
     }
 }
@@ -386,71 +266,77 @@ mod tests {
         memory
     }
 
-    fn query() -> Words {
-        Words::of(&with_texts("common words of many1 of few1 alone1", &["new"]))
+    fn estimates(memory: &TraceMemory, words: &Words) -> Vec<Neighbour> {
+        let comparison = Comparison {
+            memory,
+            query: &Query::new(words, &memory.terms, memory.held.len()),
+            embedded: None,
+        };
+        let mut estimates = Top::new(memory.held.len()).unwrap();
+        comparison.estimate_all(&mut Vec::new(), &mut estimates);
+        estimates.into_sorted().collect()
     }
 
     #[test]
-    fn the_most_common_words_are_left_out_up_to_a_length() {
-        let known = |product| Known {
-            share: PartialSums {
-                product,
-                contained: 0.0,
-            },
-            postings: &[],
-        };
-        let remaining = Remaining {
-            words: [3.0, 4.0, 12.0].map(known).into(),
-            contained: 0.0,
-            logarithm: 1.0,
-        };
-        for (most, left) in [(2.9, 0), (3.0, 1), (4.9, 1), (5.0, 2), (12.9, 2), (13.0, 3)] {
-            assert_eq!(remaining.adding_at_most(most), left, "{most}");
-        }
-    }
-
-    #[test]
-    fn bounds_with_all_postings_are_next_to_the_similarity() {
+    fn the_estimate_of_an_equal_trace_lacks_what_is_left_out() {
         let memory = memory();
-        let query = Query::new(&query(), &memory.terms, memory.held.len());
-        let mut sums = vec![PartialSums::default(); memory.held.len()];
-        let mut bounds = vec![Bound::MOST; memory.held.len()];
-        let mut promising = Top::new(1).unwrap();
-        let mut remaining = Remaining::new(&query, &memory.terms);
-        add_up(&mut remaining.words.split_off(0), &mut sums, memory.first_slot());
-        remaining.tighten(
-            &sums,
-            &memory.ratings,
-            |_, bound| bound.value(None),
-            &Top::new(1).unwrap(),
-            &mut bounds,
-            &mut promising,
-        );
-        for (held, bound) in memory.held.iter().zip(bounds) {
-            let (lexical, contained) = query.compare(held, &memory.terms);
-            let excess = f64::from(bound.lexical) - lexical;
-            assert!((0.0..0.05).contains(&excess), "{lexical} {bound:?}");
-            let excess = f64::from(bound.contained) - contained;
-            assert!((0.0..2.0 * SLACK).contains(&excess), "{contained} {bound:?}");
+        for number in [0, 17, 299] {
+            let held = memory.held[number]
+                .words
+                .iter()
+                .map(|word| memory.terms.get(word.term).hash);
+            let words = with_texts(
+                &format!(
+                    "common words of many{} of few{} alone{number}",
+                    number % 5,
+                    number % 60
+                ),
+                &[],
+            );
+            let words = Words::of(&words);
+            assert!(held.eq(words.iter().map(|word| word.hash)));
+            let first = estimates(&memory, &words)[0];
+            assert_eq!(first.index, number);
+            let least = 2.0 - LEFT_OUT * LEFT_OUT;
+            assert!((least..=2.0).contains(&first.similarity), "{first:?}");
         }
-        assert_eq!(promising.into_sorted().next().map(|found| found.index), Some(1));
     }
 
     #[test]
-    fn bounds_rule_out_most_traces() {
+    fn words_of_most_traces_are_not_looked_up() {
+        let memory = memory();
+        let query = Words::of(&with_texts("common words of many1", &["few1 alone1 new"]));
+        let estimates = estimates(&memory, &query);
+        assert_eq!(estimates.len(), 300);
+        // Five traces share `few1`, 60 `many1`, and all of them only what is left out.
+        let found = estimates.iter().filter(|found| found.similarity > 0.02);
+        let mut indexes: Vec<_> = found.map(|found| found.index).collect();
+        indexes.sort_unstable();
+        assert_eq!(indexes, [1, 61, 121, 181, 241]);
+        assert_eq!(estimates[0].index, 1);
+    }
+
+    #[test]
+    fn traces_without_words_are_estimated_to_be_alike() {
         let mut memory = memory();
-        let best = memory.search(&query(), 1).unwrap()[0].1.value();
-        let can_win = |bound: &&Bound| bound.value(None) >= best;
-        assert!(memory.scratch.bounds.iter().filter(can_win).count() < 10);
-        assert_eq!(memory.scratch.bounds.len(), 300);
+        let empty = Words::default();
+        memory.add((&empty).into(), Instant::now()).unwrap();
+        let found = memory.search(&empty, 1).unwrap();
+        assert_eq!((found[0].0, found[0].1.value()), (300, 1.0));
+        let all = estimates(&memory, &Words::of(&with_texts("new", &[])));
+        assert!(all.iter().all(|found| found.similarity == 0.0));
     }
 
     #[test]
-    fn bytes_are_those_of_the_buffers() {
-        let scratch = Scratch {
-            sums: Vec::with_capacity(3),
-            bounds: Vec::with_capacity(5),
-        };
-        assert_eq!(scratch.bytes(), 8 * (3 + 5));
+    fn a_trace_that_another_one_contains_is_found() {
+        let mut memory = memory();
+        let long: String = (0..400).map(|number| format!("long{number} ")).collect();
+        let text = format!("common words of many2 of few2 alone2 {long}");
+        memory
+            .add((&Words::of(&with_texts(&text, &[]))).into(), Instant::now())
+            .unwrap();
+        let short = Words::of(&with_texts("long7 long9 long11", &[]));
+        let found = memory.search(&short, 1).unwrap();
+        assert_eq!((found[0].0, found[0].1.contained), (300, 1.0));
     }
 }

@@ -21,11 +21,6 @@ pub(crate) struct Term {
     pub(crate) hash: u64,
     /// Document frequency: the number of remembered traces that contain it.
     pub(crate) df: u32,
-    /// ln of that.
-    pub(crate) logarithm: f64,
-    /// What `logarithm` was when the traces with this word were last [rated](super::rate): at most
-    /// [`DRIFT`](super::rate::DRIFT) away.
-    pub(crate) rated: f64,
     /// Postings in the order of the slots. The first may be of evicted traces; they are removed when they are many.
     postings: SmallVec<[Posting; 2]>,
 }
@@ -35,8 +30,6 @@ impl Term {
         Self {
             hash,
             df: 0,
-            logarithm: 0.0,
-            rated: 0.0,
             postings: SmallVec::new(),
         }
     }
@@ -54,59 +47,14 @@ impl Term {
             0
         }
     }
-
-    fn set_df(&mut self, df: u32) {
-        self.df = df;
-        self.logarithm = f64::from(df.max(1)).ln();
-    }
-}
-
-/// The traces whose sums are added up together. They fit into the second-level cache.
-const BLOCK: usize = if cfg!(test) { 16 } else { 8192 };
-
-/// The sums of a trace over words that it shares with a query, or the part of one word.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct PartialSums {
-    /// Of L: `Σ x c_d`; the part of a word is `x`.
-    pub(super) product: f32,
-    /// Of C.
-    pub(super) contained: f32,
-}
-
-/// A word of a query that is remembered.
-pub(super) struct Known<'t> {
-    /// Its part of the sums of a trace that has it.
-    pub(super) share: PartialSums,
-    /// The postings still to be added up.
-    pub(super) postings: &'t [Posting],
-}
-
-/// Adds up the postings of words. `first` is the slot of the oldest trace.
-pub(super) fn add_up(words: &mut [Known], sums: &mut [PartialSums], first: u32) {
-    for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
-        #[allow(clippy::cast_possible_truncation)] // Slots fit.
-        let start = first.wrapping_add((block * BLOCK) as u32);
-        for Known { postings, share, .. } in &mut *words {
-            let PartialSums { product, contained } = *share;
-            // A linear scan, because a binary search would jump about in memory that is not cached.
-            let mut added = 0;
-            for posting in *postings {
-                let Some(sums) = sums.get_mut(posting.slot.wrapping_sub(start) as usize) else {
-                    break;
-                };
-                sums.product += product * posting.count.single();
-                sums.contained += contained;
-                added += 1;
-            }
-            *postings = &postings[added..];
-        }
-    }
 }
 
 /// Every word that is remembered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     terms: Vec<Term>,
+    /// ln of the document frequency of each, apart from the terms, because comparisons read nothing else.
+    logarithms: Vec<f64>,
     /// The places of words that were forgotten.
     free: Vec<u32>,
     places: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
@@ -139,15 +87,15 @@ impl Terms {
     pub(crate) fn with_places(hashes: &[u64]) -> Self {
         Self {
             terms: hashes.iter().copied().map(Term::new).collect(),
+            logarithms: vec![0.0; hashes.len()],
             places: hashes.iter().copied().zip(0..).collect(),
             ..Self::default()
         }
     }
 
-    /// Frees places of words without traces, and marks all others as rated.
+    /// Frees places of words without traces.
     pub(crate) fn finish_restoring(&mut self) {
-        for (place, term) in (0..).zip(&mut self.terms) {
-            term.rated = term.logarithm;
+        for (place, term) in (0..).zip(&self.terms) {
             if term.df == 0 {
                 if self.places.get(&term.hash) == Some(&place) {
                     self.places.remove(&term.hash);
@@ -161,13 +109,20 @@ impl Terms {
         &self.terms[place as usize]
     }
 
-    pub(crate) fn get_mut(&mut self, place: u32) -> &mut Term {
-        &mut self.terms[place as usize]
+    /// Returns ln of the document frequency of a word.
+    #[inline]
+    pub(crate) fn logarithm(&self, place: u32) -> f64 {
+        self.logarithms[place as usize]
     }
 
-    pub(crate) fn find(&self, hash: u64) -> Option<(u32, &Term)> {
-        let place = *self.places.get(&hash)?;
-        Some((place, self.get(place)))
+    /// Returns the place of a word that is remembered.
+    pub(crate) fn find(&self, hash: u64) -> Option<u32> {
+        self.places.get(&hash).copied()
+    }
+
+    fn set_df(&mut self, place: u32, df: u32) {
+        self.terms[place as usize].df = df;
+        self.logarithms[place as usize] = f64::from(df.max(1)).ln();
     }
 
     /// Returns the place of a word, and creates it without traces if missing.
@@ -182,6 +137,7 @@ impl Terms {
             }
             None => {
                 self.terms.push(Term::new(hash));
+                self.logarithms.push(0.0);
                 #[allow(clippy::cast_possible_truncation)] // 2^32 words would take 200 GB.
                 let place = (self.terms.len() - 1) as u32;
                 place
@@ -200,20 +156,18 @@ impl Terms {
             term.postings.reserve_exact((term.postings.len() / 8).max(2));
         }
         term.postings.push(posting);
-        term.set_df(term.df + 1);
-        if term.df == 1 {
-            term.rated = term.logarithm;
-        }
-        self.spilled_bytes += term.spilled_bytes();
+        let (df, after) = (term.df + 1, term.spilled_bytes());
+        self.spilled_bytes += after;
         self.spilled_bytes -= before;
+        self.set_df(place, df);
     }
 
     /// Removes the evicted oldest trace from the postings of a word, and a word without traces. Its posting may stay until there are many.
     pub(crate) fn forget_oldest(&mut self, place: u32) {
         /// The least postings that are worth moving the others.
         const FORGOTTEN: usize = 64;
+        self.set_df(place, self.get(place).df.saturating_sub(1));
         let term = &mut self.terms[place as usize];
-        term.set_df(term.df.saturating_sub(1));
         if term.df == 0 {
             return self.remove(place);
         }
@@ -264,6 +218,7 @@ impl Terms {
     pub(crate) fn bytes(&self) -> usize {
         // An entry of the map takes 17 bytes, in up to twice the needed capacity.
         self.terms.capacity() * size_of::<Term>()
+            + self.logarithms.capacity() * size_of::<f64>()
             + self.places.capacity() * 17
             + self.free.capacity() * 4
             + self.spilled_bytes
@@ -324,7 +279,7 @@ mod tests {
         let count = TermWeight::from_code(1);
         terms.add_trace(1, Posting { slot: 0, count });
         terms.finish_restoring();
-        let found = [1, 2, 3].map(|hash| terms.find(hash).map(|(place, _)| place));
+        let found = [1, 2, 3].map(|hash| terms.find(hash));
         assert_eq!(found, [None, Some(1), None]);
         assert_eq!([4, 5, 6].map(|hash| terms.place(hash)), [2, 0, 3]);
     }
@@ -339,6 +294,6 @@ mod tests {
         terms.free = Vec::with_capacity(5);
         let map = 17 * terms.places.capacity();
         // Two postings lie in the term itself; the third takes all of them elsewhere, with room for a fourth.
-        assert_eq!(terms.bytes(), 3 * size_of::<Term>() + map + 5 * 4 + 4 * 6);
+        assert_eq!(terms.bytes(), 3 * (size_of::<Term>() + 8) + map + 5 * 4 + 4 * 6);
     }
 }
