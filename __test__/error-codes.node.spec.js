@@ -7,6 +7,7 @@ const path = require('node:path');
 
 const { addon } = require('../lib/loader.js');
 const { root } = require('./support/paths.js');
+const { runForResult } = require('./support/run-script.js');
 
 const codes = addon.errorCodes().sort();
 
@@ -47,4 +48,30 @@ test('FormatName has the formats of the readers', () => {
   const [, union] = /export type FormatName =([^;]*);/.exec(text);
   const declared = [...union.matchAll(/'([\w-]+)'/g)].map(([, name]) => name);
   expect(declared.sort()).toEqual(addon.formatNames().sort());
+});
+
+test('errors of the addon, thrown and rejected, are KnowledgePulseErrors of the class that they have in the language', async () => {
+  // In a process of its own, because the modules of Jest are of another realm than the addon.
+  const { result } = await runForResult(`
+    const of = (error) => [error instanceof kp.KnowledgePulseError, error instanceof Error, error.name, error.code];
+    const thrown = (call) => {
+      try {
+        return call();
+      } catch (error) {
+        return of(error);
+      }
+    };
+    console.log(JSON.stringify([
+      thrown(() => new kp.VectorCache().add(new Float32Array(1))),
+      thrown(() => new kp.Scorer({ weights: { x: { complexity: 2, novelty: 0, toolDiversity: 0, outcomeConfidence: 0 } } })),
+      await new kp.Scorer({ embed: false }).score({}).catch(of),
+      await kp.TraceMemory.load('/nowhere/memory').catch(of),
+    ]));
+  `);
+  expect(result).toEqual([
+    [true, true, 'RangeError', 'ERR_INVALID_INPUT'],
+    [true, true, 'RangeError', 'ERR_INVALID_OPTION'],
+    [true, true, 'TypeError', 'ERR_INVALID_TRACE'],
+    [true, true, 'Error', 'ERR_MEMORY_NOT_FOUND'],
+  ]);
 });

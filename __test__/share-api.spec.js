@@ -197,3 +197,19 @@ test('share into a folder below a file is an error with its path', async () => {
   expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
   expect(error.message).toContain(folder);
 });
+
+test('share resolves its paths at the call', async () => {
+  const [before, after] = ['before', 'after'].map((name) => path.join(directory, name));
+  for (const each of [before, after]) fs.mkdirSync(each);
+  fs.writeFileSync(path.join(before, 'session.jsonl'), session);
+  const home = process.cwd();
+  try {
+    process.chdir(before);
+    const shared = share(['session.jsonl'], 'folder');
+    process.chdir(after);
+    expect((await shared).sessions).toHaveLength(1);
+  } finally {
+    process.chdir(home);
+  }
+  expect([fs.readdirSync(before).sort(), fs.readdirSync(after)]).toEqual([['folder', 'session.jsonl'], []]);
+});
