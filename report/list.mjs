@@ -8,6 +8,9 @@ import { addressOf } from './session.mjs';
 /** @import { SessionRow } from './data.js' */
 /** @import { Decisions } from './decisions.mjs' */
 
+/** How many rows are drawn at once: more than a screen has. */
+const ROWS = 300;
+
 /** @type {Array<[title: string, takes: (session: SessionRow) => boolean]>} what may be dangerous in a session, the worst first */
 const DANGERS = [
   ['secrets', ({ secrets }) => secrets > 0],
@@ -101,11 +104,20 @@ export function sessionList(sessions, decisions) {
     ),
   ];
 
-  const rows = own.map((session, i) => {
+  const positions = new Map(sessions.map((session, position) => [session, position]));
+  const rows = own.map((session, i) => ({ session, number: i + 1, words: wordsOf(session) }));
+  /** @typedef {{ item: HTMLLIElement, link: HTMLAnchorElement, showDecision: () => void }} Drawn */
+  /** The rows that were drawn. @type {Map<typeof rows[number], Drawn>} */
+  const drawn = new Map();
+
+  /** @param {typeof rows[number]} row @returns {Drawn} */
+  function draw(row) {
+    const known = drawn.get(row);
+    if (known) return known;
+    const { session, number } = row;
     const { id, name, agent, project, began, turns, tokens, copies, standsFor, places, replaced, facts } =
       session;
-    const position = sessions.indexOf(session, i);
-    const helped = subagents.get(position) ?? 0;
+    const helped = subagents.get(positions.get(session)) ?? 0;
     const about = [
       project,
       nameOfAgent(agent),
@@ -116,11 +128,11 @@ export function sessionList(sessions, decisions) {
       copies > 0 && `${count(copies, 'copy', 'copies')} left out`,
       standsFor > 0 && `stands for ${integer(standsFor)} like it`,
     ];
-    const link = element('a', { href: addressOf(id), tabindex: '-1' }, foreign(name));
+    const link = element('a', { href: addressOf(id), tabindex: '-1' }, mark(name));
     const state = element('span.state');
     const item = element(
       'li',
-      element('span.n', { 'aria-hidden': 'true' }, integer(i + 1)),
+      element('span.n', { 'aria-hidden': 'true' }, integer(number)),
       element(
         'div',
         link,
@@ -135,18 +147,34 @@ export function sessionList(sessions, decisions) {
         ),
       ),
     );
-    return { session, item, link, state, words: wordsOf(session) };
-  });
+    const showDecision = () => {
+      const decision = decisions.of(session);
+      const outcome = decisions.outcomeOf(session);
+      item.classList.toggle('out', decision === 'leave out');
+      item.classList.toggle('kept', decision === 'keep');
+      state.textContent = [decision === 'leave out' && ' · left out', outcome && ` · ${outcome}`]
+        .filter(Boolean)
+        .join('');
+    };
+    showDecision();
+    const made = { item, link, showDecision };
+    drawn.set(row, made);
+    return made;
+  }
   const byId = new Map(rows.map((row) => [row.session.id, row]));
-  const list = element(
-    'ol',
-    { 'aria-label': 'Sessions' },
-    rows.map(({ item }) => item),
-  );
+  const list = element('ol', { 'aria-label': 'Sessions' });
+  /** It draws more rows when it comes near. */
+  const end = element('div', { 'aria-hidden': 'true' });
+  new IntersectionObserver(
+    ([{ isIntersecting }]) => isIntersecting && drawTo(list.childElementCount + ROWS),
+    {
+      rootMargin: '1000px',
+    },
+  ).observe(end);
   const none = element('p.soft.none', { hidden: true }, 'No session is like that.');
   const status = element('span.soft', { role: 'status' });
-  /** @type {string | undefined} */
-  let drawnStruck;
+  let markedStruck = '';
+  let mark = marking([], []);
   /** @type {typeof rows} */
   let found = rows;
   /** @type {typeof rows[number] | undefined} */
@@ -161,15 +189,24 @@ export function sessionList(sessions, decisions) {
         wanted.every((word) => words.includes(word)) &&
         filters.every(({ takes }) => takes(session)),
     );
-    const shown = new Set(found);
-    for (const row of rows) row.item.hidden = !shown.has(row);
+    list.replaceChildren();
+    drawTo(ROWS);
     none.hidden = found.length > 0;
     status.textContent =
       found.length === rows.length ? '' : `${integer(found.length)} of ${integer(rows.length)}`;
     showDecisions();
-    // One link takes the focus; arrows go on from it.
-    const first = current && shown.has(current) ? current : found[0];
-    for (const row of rows) row.link.tabIndex = row === first ? 0 : -1;
+    takeFocus(current && found.includes(current) ? current : found[0]);
+  }
+
+  /** Shows the first `wanted` of the sessions that were found. @param {number} wanted */
+  function drawTo(wanted) {
+    list.append(...found.slice(list.childElementCount, wanted).map((row) => draw(row).item));
+  }
+
+  /** One link takes the focus; arrows go on from it. @param {typeof rows[number]} [row] */
+  function takeFocus(row) {
+    for (const { link } of drawn.values()) link.tabIndex = -1;
+    if (row) draw(row).link.tabIndex = 0;
   }
 
   function showDecisions() {
@@ -178,17 +215,12 @@ export function sessionList(sessions, decisions) {
       chip.setAttribute('aria-pressed', String(name === view));
     }
     const struck = [...decisions.struck].join('\n');
-    const mark = struck === drawnStruck ? undefined : marking(decisions.struck, []);
-    drawnStruck = struck;
-    for (const { session, item, link, state } of rows) {
-      if (mark) link.replaceChildren(mark(session.name));
-      const decision = decisions.of(session);
-      const outcome = decisions.outcomeOf(session);
-      item.classList.toggle('out', decision === 'leave out');
-      item.classList.toggle('kept', decision === 'keep');
-      state.textContent = [decision === 'leave out' && ' · left out', outcome && ` · ${outcome}`]
-        .filter(Boolean)
-        .join('');
+    const hasChanged = struck !== markedStruck;
+    if (hasChanged) mark = marking(decisions.struck, []);
+    markedStruck = struck;
+    for (const [{ session }, { link, showDecision }] of drawn) {
+      if (hasChanged) link.replaceChildren(mark(session.name));
+      showDecision();
     }
     for (const follower of followers) follower();
   }
@@ -198,7 +230,7 @@ export function sessionList(sessions, decisions) {
     if (by === undefined) return;
     event.preventDefault();
     go(by);
-    current?.link.focus();
+    if (current) draw(current).link.focus();
   });
 
   /** Opens the next session of those that are shown, or the one before. @param {number} by */
@@ -219,7 +251,7 @@ export function sessionList(sessions, decisions) {
       filters.map(({ field }) => field),
       status,
     ),
-    list: element('div.list', list, none),
+    list: element('div.list', list, none, end),
     search,
     go,
     shown: () => found.map(({ session }) => session),
@@ -232,14 +264,19 @@ export function sessionList(sessions, decisions) {
     },
     /** Marks the session that is open; `undefined` for none. @param {SessionRow} [session] */
     mark(session) {
-      current?.item.classList.remove('here');
-      current?.link.removeAttribute('aria-current');
+      if (current) {
+        const { item, link } = draw(current);
+        item.classList.remove('here');
+        link.removeAttribute('aria-current');
+      }
       current = session && byId.get(session.id);
       if (!current) return;
-      current.item.classList.add('here');
-      current.link.setAttribute('aria-current', 'true');
-      for (const row of rows) row.link.tabIndex = row === current ? 0 : -1;
-      current.item.scrollIntoView({ block: 'nearest' });
+      drawTo(found.indexOf(current) + 1);
+      const { item, link } = draw(current);
+      item.classList.add('here');
+      link.setAttribute('aria-current', 'true');
+      takeFocus(current);
+      item.scrollIntoView({ block: 'nearest' });
     },
   };
 }

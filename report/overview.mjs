@@ -15,6 +15,8 @@ const BARS = 60;
 /** How long the map is laid out at once, in milliseconds, and how often its forces act. */
 const SLICE = 12;
 const TICKS = 120;
+/** The most points of the map: the first sessions, which are the most worth sharing. */
+const POINTS = 2000;
 const DOCS = 'https://openknowledgepulse.github.io/native/docs/';
 
 /**
@@ -68,9 +70,10 @@ function timeline(sessions, within) {
  * @param {() => SessionRow[]} shown
  */
 function map(all, decisions, follow, shown) {
-  const nodes = all.flatMap((session, position) =>
+  const own = all.flatMap((session, position) =>
     session.parent === null ? [{ session, position, x: undefined, y: undefined }] : [],
   );
+  const nodes = own.slice(0, POINTS);
   const places = new Map(nodes.map(({ position }, at) => [position, at]));
   const links = nodes.flatMap(({ session }, source) =>
     session.alike.flatMap(([position, similarity]) => {
@@ -146,7 +149,11 @@ function map(all, decisions, follow, shown) {
   return element(
     'section',
     element('h2', 'What is alike'),
-    element('p.soft', 'Points that lie close are alike; filled ones are shared. A click opens one.'),
+    element(
+      'p.soft',
+      'Points that lie close are alike; filled ones are shared. A click opens one.',
+      own.length > nodes.length && ` The first ${integer(nodes.length)} sessions are on it.`,
+    ),
     element('div.map', svg),
   );
 }
