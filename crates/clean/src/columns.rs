@@ -238,7 +238,14 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
         return (is_flag && is_value(value) && value.len() >= LEAST_LETTERS)
             .then(|| cells[COOKIE_FIELDS - 1].clone());
     }
-    let [first, second, ..] = cells else { return None };
+    let [first, second, rest @ ..] = cells else {
+        return None;
+    };
+    // Of the registry of Windows, the value behind its type.
+    let second = match rest.first() {
+        Some(third) if letters[second.clone()].starts_with(b"REG_") => third,
+        _ => second,
+    };
     let (name, value) = (&letters[first.clone()], &letters[second.clone()]);
     let is_table = matches!(sort, Cells::Sign(b'|' | b'\t') | Cells::Blanks);
     (is_table && is_name(name) && is_value(value) && is_mixed(value) && value.len() >= LEAST_LETTERS)
@@ -301,7 +308,8 @@ fn shaped_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         let is_answer = is_typed && text.len() >= LEAST_ANSWER && (is_mixed(text) || has_sign(text));
         let is_digest =
             ends_with_colon && text.len() >= LEAST_DIGEST && is_hexadecimal(text) && is_mixed(text);
-        let is_own = is_answer && !text.contains(&b':') && !is_path(text) || is_value(text) && !is_id(text);
+        let is_own = is_answer && !text.ends_with(b":") && !text.contains(&b'(') && !is_path(text)
+            || is_value(text) && !is_id(text);
         ((is_told || is_answer || is_digest) && is_own).then_some(value)
     })
 }
@@ -312,11 +320,15 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         expression(r#"([\w-]{2,64}(?: key| code)?)["'*`]{0,3}[ \t]*:[*`]{0,2}[ \t]*(?:[>|][+-]?)?\s*$"#)
     });
     const LEAST_LETTERS: usize = 6;
-    let last = letters[line.clone()].trim_ascii_end().last()?;
-    if !b":>|+-*`".contains(last) {
-        return None;
-    }
-    let label = LABEL.captures(&letters[line.clone()])?.get(1)?.as_bytes();
+    let head = letters[line.clone()].trim_ascii();
+    // A label of one word may have no colon.
+    let label = match head.last()? {
+        b':' | b'>' | b'|' | b'+' | b'-' | b'*' | b'`' => {
+            LABEL.captures(&letters[line.clone()])?.get(1)?.as_bytes()
+        }
+        _ if head[0].is_ascii_uppercase() && head.iter().all(u8::is_ascii_alphabetic) => head,
+        _ => return None,
+    };
     let next = line_at(letters, (line.end + 1).min(letters.len()));
     let value = trimmed(letters, next);
     let text = &letters[value.clone()];

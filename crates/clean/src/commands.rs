@@ -200,7 +200,13 @@ impl Command {
                                 _ => None,
                             };
                             let value = value.map(|value| without_quotes(letters, value));
-                            ranges.extend(value.and_then(|value| row.part(letters, value)));
+                            // The options of any program may mean something else.
+                            let is_meant = |value: &Range<usize>| {
+                                !is_any
+                                    || is_said(letters, value, false)
+                                        && !letters[value.clone()].contains(&b':')
+                            };
+                            ranges.extend(value.filter(is_meant).and_then(|value| row.part(letters, value)));
                         }
                     }
                 }

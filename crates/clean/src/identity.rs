@@ -263,6 +263,7 @@ impl Identities {
             self.learn_rows(text);
         }
         self.learn_labelled(text);
+        self.learn_listing(text);
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
             && let Ok(value) = parse_str(text)
@@ -650,6 +651,37 @@ impl Identities {
             } else if let Some(table) = Table::below(text.as_bytes(), line, is_of_people) {
                 from = table.end.max(from);
                 self.learn_table(text, &table);
+            }
+        }
+    }
+
+    /// Learns the accounts below a heading in capitals, as programs list processes, files and sessions: `PID USER  COMMAND`.
+    fn learn_listing(&mut self, text: &str) {
+        static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+            expression(
+                r"(?m)^[ >]{0,8}(?:[A-Z%][A-Z%/():+-]{0,15} +){0,10}(USER|USERNAME|OWNER|AUTHINFO)(?: +[A-Z%][A-Z%/():+-]{0,15}){1,12}",
+            )
+        });
+        const MOST_ROWS: usize = 200;
+        let bytes = text.as_bytes();
+        for found in HEADING.captures_iter(bytes) {
+            let (Some(all), Some(heading)) = (found.get(0), found.get(1)) else {
+                continue;
+            };
+            let column = heading.start() - all.start()..heading.end() - all.start();
+            let rows = text
+                .get(all.end()..)
+                .unwrap_or_default()
+                .lines()
+                .skip(1)
+                .take(MOST_ROWS);
+            for row in rows.take_while(|row| row.contains(' ')) {
+                // The word that stands below the heading's first or last letter.
+                let words = row.split(' ').filter(|word| !word.is_empty());
+                let place = |word: &str| word.as_ptr() as usize - row.as_ptr() as usize;
+                let mut below =
+                    words.filter(|word| place(word) < column.end && place(word) + word.len() > column.start);
+                self.add_user(below.next().unwrap_or_default(), "", "");
             }
         }
     }
@@ -1210,6 +1242,23 @@ mod tests {
             "jdoe  pts/0   2026-11-28 09:12 (x)",
             "jdoe:x:1001:1001:J D,,,:/srv/x:/bin/zsh",
             "Nov 28 10:01:22 build7 sshd[812]: Accepted publickey for jdoe from 1",
+            "$ lsof\nCOMMAND   PID    USER   FD   TYPE\nnode    81234 jdoe   21u  IPv4\n",
+            "JOBID PARTITION     NAME     USER ST\n  812       gpu    train  jdoe  R\n",
+            "jdoe opened this issue 3 days ago",
+            "Merge pull request #3 from jdoe/fix",
+            "docker push ghcr.io/jdoe/app:1",
+            "You have mail in /var/mail/jdoe",
+            "sudo useradd -m -s /bin/bash jdoe",
+            "jdoe ALL=(ALL) NOPASSWD: ALL",
+            "28.11.26, 09:12 - Jane Jdoe: hi",
+            "Jane Jdoe  9:12 AM\nhello",
+            "__author__ = \"Jane Jdoe\"",
+            "Dear Ms. Jdoe,\n",
+            "contact:\n  name: Jane Jdoe\n",
+            "Hi, my name is Jane Jdoe and",
+            "CN=Jane Jdoe,OU=Staff,DC=corp",
+            "Nov 28 09:12:01 ws7 CRON[812]: (jdoe) CMD (x)",
+            "$ git log --format=\"%h %an\"\n1a2b3c4 Jane Jdoe\n",
             "[sudo] password for jdoe: ",
             "sudo chown -R jdoe:staff /srv",
             "docker login -u jdoe --password-stdin",

@@ -20,6 +20,8 @@ const MOST_BETWEEN: usize = 64;
 const MOST_WORDS: usize = 6;
 /// Letters that an inflected word has more.
 const MOST_ENDING: usize = 4;
+/// Shorter words are parts of others in languages that join words.
+const LEAST_COMPOUND: usize = 7;
 const MOST_SECRET_LETTERS: usize = 256;
 /// What joins the parts of a word: `API key`, `api-key`, `api_key`, `apikey`.
 const SEPARATORS: [&str; 4] = [" ", "-", "_", ""];
@@ -115,7 +117,9 @@ pub(super) fn said(text: &Text) -> Ranges {
         let is_part = is_word(before) || b"-.+/$@".contains(&before) || begins_marker(letters, found.start());
         // The last part of a name tells a shape alone.
         let is_last_part = matches!(before, b'-' | b'_');
-        if is_equal && (!(is_part && units[0] < 0x250) || is_last_part) {
+        // `Einmalkennwort`, but not `bypassword`, which English does not join.
+        let is_compound = verbs.is_none() && units.len() >= LEAST_COMPOUND && before.is_ascii_lowercase();
+        if is_equal && (!(is_part && units[0] < 0x250) || is_last_part || is_compound) {
             let verbs = if is_last_part {
                 Some(&[][..])
             } else {

@@ -13,7 +13,7 @@ use regex::bytes::Regex;
 use crate::{
     languages,
     ranges::{Ranges, expression, find, skip, skip_back},
-    text::{is_white_space, is_word},
+    text::{is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
         is_path, is_placeholder, is_small_number,
@@ -63,7 +63,7 @@ const SORTS: &[(Sort, &str)] = &[
         Sort::Secret,
         concat!(
             r"(?:pass-?(?:word|phrase|code)|passwd|secret(?:-?(?:string|text|id))?|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
-            r"|(?:store|key|db)-?pass|bindpw|<pw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
+            r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|<pw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
         ),
     ),
     (Sort::Directory, "pwd"),
@@ -180,11 +180,17 @@ fn is_harmless(value: &[u8]) -> bool {
 /// Returns whether a value in quotes is a secret.
 fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
     let is_word_alone = || value.iter().all(u8::is_ascii_alphabetic);
+    // The number of a token of a tokenizer.
+    let is_of_vocabulary = || value.len() < LEAST_TOKEN_DIGITS && value.iter().all(u8::is_ascii_digit);
     !is_harmless(value)
         && !is_label(value)
         && match sort {
             Sort::Secret | Sort::Pass => !is_path(value),
-            Sort::Token => !is_path(value) && (value.len() > MOST_TOKEN_LETTERS || !is_word_alone()),
+            Sort::Token => {
+                !is_path(value)
+                    && !is_of_vocabulary()
+                    && (value.len() > MOST_TOKEN_LETTERS || !is_word_alone())
+            }
             Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
             Sort::Generated => is_generated(value) || is_drawn(value),
@@ -202,6 +208,7 @@ fn is_drawn(value: &[u8]) -> bool {
 
 /// Tokens that are words are no longer.
 const MOST_TOKEN_LETTERS: usize = 10;
+const LEAST_TOKEN_DIGITS: usize = 7;
 
 /// Names of secrets that programs and documents write as values.
 static LABELS: Words = Words::new(
@@ -375,6 +382,7 @@ impl<'l> Assignment<'l> {
 
     /// Finds the value, and returns where to go on.
     fn find(&self, ranges: &mut Ranges) -> usize {
+        const BYTES: &[u8] = b"[]byte(";
         let letters = self.letters;
         if self.separator == b'>' {
             return self.find_element(ranges);
@@ -396,6 +404,10 @@ impl<'l> Assignment<'l> {
             [b'"', b'"', b'"', ..] | [b'\'', b'\'', b'\'', ..]
         ) {
             start += 2;
+        }
+        // Bytes of a string in Go.
+        if letters[start.min(letters.len())..].starts_with(BYTES) {
+            start += BYTES.len();
         }
         if let Some(opening) = opening_at(letters, start) {
             return self.find_string(opening, ranges);
@@ -502,7 +514,14 @@ impl<'l> Assignment<'l> {
         const CDATA: &[u8] = b"<![CDATA[";
         let letters = self.letters;
         let is_cdata = letters[self.start..].starts_with(CDATA);
-        let start = self.start + if is_cdata { CDATA.len() } else { 0 };
+        // `<AdministratorPassword><Value>…`
+        let has_value = starts_with(&letters[self.start..], "<value>");
+        let tag = if is_cdata {
+            CDATA.len()
+        } else {
+            "<value>".len() * usize::from(has_value)
+        };
+        let start = self.start + tag;
         let end = skip(letters, start, |letter| {
             !(matches!(letter, b'<' | b'>') || is_cdata && letter == b']')
         });
@@ -535,7 +554,7 @@ impl<'l> Assignment<'l> {
         }
         // Without the end of a sentence.
         let said = value.strip_suffix(b".").unwrap_or(value);
-        let is_word_alone = said.iter().all(u8::is_ascii_alphabetic);
+        let is_word_alone = is_of_words(said);
         let is_secret = value.len() > 1
             && !is_expression(value)
             && !STOP_WORDS.has(said)
