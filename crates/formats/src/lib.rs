@@ -46,6 +46,7 @@ mod spans_joined;
 pub mod split;
 mod table;
 mod tagged;
+mod tools;
 pub mod trace;
 #[cfg(test)]
 #[path = "tests/trials.rs"]
@@ -59,3 +60,4 @@ pub use agents::FormatName;
 pub use common::{DEFAULT_LIMIT, Given, Known, Place, Wrong};
 pub use event::PARENT;
 pub use places::Root;
+pub use tools::TOOLS;

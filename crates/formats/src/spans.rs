@@ -209,6 +209,7 @@ fn keep_outermost(parts: &mut Vec<Part>, builder: &mut TraceBuilder) {
         return;
     };
     builder.keep_first("model", parts.iter().find_map(|part| model_of(&part.span)));
+    builder.keep_first(TOOLS, parts.iter().find_map(|part| tools_in(&part.span)).as_ref());
     builder.leave_out_times("span within the conversation", parts.len() as u64 - 1);
     *parts = vec![parts.swap_remove(outer)];
 }
@@ -217,6 +218,10 @@ fn model_of(span: &Span) -> Option<&Value> {
     let names = "gen_ai.response.model gen_ai.request.model llm.model_name ai.model.id";
     let mut models = names.split(' ').map(|name| span.attributes.get(name));
     models.find(|model| is_given(*model))?
+}
+
+fn tools_in(span: &Span) -> Option<Value> {
+    tools_of(span.attributes.get("gen_ai.tool.definitions"))
 }
 
 /// Reads the values of the first span that has any. Where no span has messages, it is around the others.
@@ -253,6 +258,9 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
             builder.agent_id = agent.or_else(|| text_at(&span.attributes, "ai.telemetry.functionId"));
         }
         builder.keep_first("model", model_of(span));
+        if !builder.details.contains(TOOLS) {
+            builder.keep_first(TOOLS, tools_in(span).as_ref());
+        }
         // A run that has ended well may not have done its task.
         if span.parent.is_none() && span.is_ok == Some(false) {
             builder.success = Some(false);

@@ -346,6 +346,33 @@ fn share_converts_sessions_that_datasets_does_not_recognise() {
     assert!(converted.contains(r#""harness":"droid""#), "{converted}");
 }
 
+#[test]
+fn share_as_messages_has_the_tools_that_a_chat_records_or_else_those_that_it_calls() {
+    let row = |tools: &str| {
+        let call = r#"{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"ls","arguments":"{\"path\":\"a\"}"}}]}"#;
+        let turns = r#"{"role":"user","content":"What is here?"},"#.to_owned() + call;
+        let result = r#"{"role":"tool","tool_call_id":"c","content":"b"}"#;
+        format!(
+            "{{{tools}\"messages\":[{turns},{result},{{\"role\":\"assistant\",\"content\":\"There is b.\"}}]}}\n"
+        )
+    };
+    let recorded = r#""tools":[{"type":"function","function":{"name":"ls","description":"Lists files"}},{"type":"function","function":{"name":"rm"}}],"#;
+    for (tools, described, told) in [
+        (recorded, ["ls: Lists files", "rm: "].as_slice(), "recorded"),
+        ("", &["ls: "], "inferred"),
+    ] {
+        let (shelf, manifest) = shared_as(&sessions_of("chat.jsonl", &row(tools)), Form::Messages, ALL);
+        let line = parse_str(&shelf.files["messages.jsonl"]).unwrap();
+        let tools = line.get("tools").and_then(Value::as_array).unwrap().iter();
+        let text = |tool: &Value, name| tool.at(&["function", name]).unwrap().as_str().unwrap().to_owned();
+        let found: Vec<_> = tools
+            .map(|tool| format!("{}: {}", text(tool, "name"), text(tool, "description")))
+            .collect();
+        assert_eq!(found, described);
+        assert_eq!(manifest.lines()[0].get("tools"), Some(&told.into()));
+    }
+}
+
 /// Returns a session of Claude Code with a sub-agent in a file of its own, and one in its own file.
 fn session_with_subagents() -> Vec<Session<'static>> {
     let of_subagent = |id: &str| {

@@ -114,6 +114,10 @@ fn add_details(say: &mut Events, record: &Object) {
     let models = ["model", "modelId", "modelVersion"].map(|name| record.get(name));
     let model = models.into_iter().find(|model| string_of(*model).is_some());
     say.fact("model", model.flatten());
+    say.first_fact(
+        TOOLS,
+        tools_of(first_of(record, &["tools", "functions"])).as_ref(),
+    );
     say.fact("metadata", record.get("metadata"));
     let texts = record.get("instructions").filter(|text| text.as_text().is_some());
     for prompt in [record.get("system"), record.get("systemInstruction"), texts] {

@@ -112,6 +112,7 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 
 fn add_meta(say: &mut Events, meta: &Object) {
     say.session(first_of(meta, &["id", "session_id"]));
+    say.first_fact(TOOLS, tools_of(meta.get("dynamic_tools")).as_ref());
     let source = fields_of(fields_of(meta, "source"), "subagent");
     let parents = [
         meta.get("parent_thread_id"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use knowledgepulse_formats::TOOLS;
 use knowledgepulse_json::{Object, Text, Value, object};
 
 use super::{
@@ -96,7 +97,7 @@ fn function_call(call: Call) -> Value {
 
 /// Returns the definitions of tools that the log of a trace has; `None` if it has none.
 pub(crate) fn recorded_tools(trace: &Value) -> Option<&[Value]> {
-    let tools = trace.at(&["metadata", "imported", "tools"])?.as_array()?;
+    let tools = trace.at(&["metadata", "imported", TOOLS])?.as_array()?;
     (!tools.is_empty()).then_some(tools)
 }
 

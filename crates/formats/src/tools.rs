@@ -1,0 +1,78 @@
+//! Definitions of tools that a log records, as OpenAI's chats have them.
+
+use crate::prelude::*;
+
+/// The field of `metadata.imported` with the definitions of tools, where the log has them.
+pub const TOOLS: &str = "tools";
+
+/// What the schema of a tool's arguments is called.
+const PARAMETERS: [&str; 4] = [
+    "parameters",
+    "inputSchema",
+    "input_schema",
+    "parametersJsonSchema",
+];
+
+/// Returns the definitions in a list of a chat, of spans or of Codex, which may be a text in JSON. Tools of the provider, which have no
+/// name, are left out. `None` if there is none.
+pub fn tools_of(list: Option<&Value>) -> Option<Value> {
+    let parsed = list?.as_text().and_then(|text| parse_str(text).ok());
+    let list = list_of(parsed.as_ref().or(list)).iter();
+    let tools = list.flat_map(|tool| match list_at(tool, "functionDeclarations") {
+        [] => std::slice::from_ref(tool),
+        declared => declared,
+    });
+    let tools: Vec<Value> = tools.filter_map(tool_of).collect();
+    (!tools.is_empty()).then(|| tools.into())
+}
+
+fn tool_of(tool: &Value) -> Option<Value> {
+    let tool = tool
+        .get("function")
+        .filter(|inner| inner.as_object().is_some())
+        .unwrap_or(tool);
+    let nothing = || object([("type", "object".into()), ("properties", Object::new().into())]);
+    let function = object([
+        ("name", text_at(tool, "name")?.into()),
+        (
+            "description",
+            text_at(tool, "description").unwrap_or_default().into(),
+        ),
+        (
+            "parameters",
+            first_of(tool, &PARAMETERS).cloned().unwrap_or_else(nothing),
+        ),
+    ]);
+    Some(object([("type", "function".into()), ("function", function)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_of_a_list_are_those_with_a_name_in_one_shape() {
+        let expected = r#"[{"type":"function","function":{"name":"ls","description":"List","parameters":{"type":"object","properties":{"path":{}}}}}]"#;
+        let schema = r#"{"type":"object","properties":{"path":{}}}"#;
+        let plain = |name: &str| format!(r#"{{"name":"ls","description":"List","{name}":{schema}}}"#);
+        for list in [
+            format!(r#"[{{"type":"function","function":{}}}]"#, plain("parameters")),
+            format!(r#"[{},{{"type":"web_search"}}]"#, plain("input_schema")),
+            format!(
+                r#"[{{"functionDeclarations":[{}]}}]"#,
+                plain("parametersJsonSchema")
+            ),
+            Value::from(format!("[{}]", plain("inputSchema"))).to_json(),
+        ] {
+            let tools = tools_of(parse_str(&list).ok().as_ref());
+            assert_eq!(
+                tools.map(|tools| tools.to_json()).as_deref(),
+                Some(expected),
+                "{list}"
+            );
+        }
+        for list in ["[]", "7", r#""ls""#, r#"[{"type":"web_search"}]"#] {
+            assert_eq!(tools_of(parse_str(list).ok().as_ref()), None, "{list}");
+        }
+    }
+}
