@@ -7,7 +7,7 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { kpScore, linesOf } = require('./support/kp-score.js');
+const { kpScore, linesOf, results } = require('./support/kp-score.js');
 const { root } = require('./support/paths.js');
 const { python, testWithPackages } = require('./support/python.js');
 const { scratchDirectory } = require('./support/scratch.js');
@@ -80,7 +80,7 @@ const testReaders = testWithPackages('datasets', 'teich', 'openai', 'atif', 'pyd
 
 describe('share', () => {
   const FORMS = { native: [], messages: [], atif: [], knowledgepulse: ['--success', 'yes'] };
-  const manifests = {};
+  const [manifests, folders] = [{}, {}];
   /** The rows that readers in Python make of the folder of each form, and the fields of its card. */
   let found;
   beforeAll(async () => {
@@ -89,6 +89,7 @@ describe('share', () => {
     for (const [form, args] of Object.entries(FORMS)) {
       const { folder, manifest } = await shareAs(form, ...args);
       manifests[form] = manifest;
+      folders[form] = folder;
       script.push(`${form}=${folder}`);
     }
     found = JSON.parse(execFileSync(python, script, { encoding: 'utf8', maxBuffer: 1e8 }));
@@ -117,6 +118,22 @@ describe('share', () => {
       configs: [{ config_name: 'default' }, { config_name: 'manifest' }],
     });
   });
+
+  testReaders.each(Object.keys(FORMS))(
+    'kp-score reads share as %s the same from the folder and from the Parquet of datasets',
+    async (form) => {
+      const told = async (input) => {
+        const rows = await results([input]);
+        // Of native form the column of messages is read, which datasets has made.
+        const names = form === 'native' ? ['objective'] : ['turns', 'steps', 'success', 'objective'];
+        const words = (row) => names.map((name) => row[name]).join(' ');
+        return rows.map((row) => words(row).replace(' [image_url]', '')).sort();
+      };
+      const [folder, parquet] = [await told(folders[form]), await told(`${folders[form]}.parquet`)];
+      expect(folder).toHaveLength(found[form].rows.length);
+      expect(parquet).toEqual(folder);
+    },
+  );
 
   testReaders('share as native gives datasets every message, without secrets', () => {
     const harnesses = { 'claude-code': 'claude_code', 'qwen-code': 'pi' };

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 
 def rows(folder):
-    """Returns what `datasets` loads, with an empty cache."""
+    """Returns what `datasets` loads, with an empty cache, and writes it to Parquet beside the folder."""
     os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1")
     with tempfile.TemporaryDirectory() as cache:
         import datasets
@@ -19,7 +19,9 @@ def rows(folder):
         datasets.disable_progress_bars()
         settings = {"split": "train", "cache_dir": cache, "keep_in_memory": True}
         datasets.load_dataset(folder, "manifest", **settings)
-        return list(datasets.load_dataset(folder, **settings))
+        loaded = datasets.load_dataset(folder, **settings)
+        loaded.to_parquet(f"{folder}.parquet")
+        return list(loaded)
 
 
 def native(loaded, folder):

@@ -77,6 +77,20 @@ class KpScore(unittest.TestCase):
         entries = list(kp_score.share(1, self.traces, self.folder / "train", form="messages"))
         self.assertEqual([entry["file"] for entry in entries], ["messages.jsonl"])
 
+    def test_share_takes_decisions_and_removes_what_is_named(self):
+        decisions = self.write("decisions.jsonl", [{"session": "trace-1", "decision": "keep"}])
+        shared = self.folder / "shared"
+        entries = list(kp_score.share(None, self.traces, shared, decisions=decisions))
+        self.assertEqual([(entry["id"], entry["reason"]) for entry in entries], [("trace-1", "decision")])
+        self.assertEqual(list(kp_score.share(None, None, shared, remove="trace-1")), [])
+
+    def test_show_prints_a_session_clean(self):
+        file = self.write("mail.jsonl", [{"@type": "ReasoningTrace", **trace(0), "task": {"objective": "Mail bob@example.org"}}])
+        self.assertIn("Mail [REDACTED:email-1]", kp_score.show(file))
+        self.assertIn("bob@example.org", kp_score.show(str(file), level="private"))
+        with self.assertRaises(kp_score.KpScoreError):
+            kp_score.show("no such session")
+
     def test_clean_gives_a_clean_copy_of_a_text_and_of_a_trace(self):
         self.assertEqual(kp_score.clean("mail bob@example.org\n\nfür immer"), "mail [REDACTED:email-1]\n\nfür immer")
         self.assertEqual(kp_score.clean("mail bob@example.org", level="private"), "mail bob@example.org")

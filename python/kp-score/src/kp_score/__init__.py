@@ -36,6 +36,7 @@ __all__ = [
     "score",
     "select",
     "share",
+    "show",
     "to_pandas",
 ]
 
@@ -114,7 +115,7 @@ def select(
 
 
 def share(
-    count: Union[int, str],
+    count: Union[None, int, str],
     paths: Paths,
     folder: Union[str, os.PathLike[str]],
     *,
@@ -124,11 +125,18 @@ def share(
 ) -> Iterator[Row]:
     """Adds the chosen sessions, cleaned, to ``folder``; returns the lines of its manifest.
 
-    Looks at nothing for you: ``review`` in a line names the places that a person should see before the folder is published.
+    ``count`` is None where ``pick``, ``decisions`` or ``remove`` say which. Looks at nothing for you: ``review`` in a line names the places
+    that a person should see before the folder is published.
     """
     given = {"source": source, "form": form, **options, "o": os.path.expanduser(folder), "yes": True}
-    _run(_arguments("share", paths, given, count))
+    _run(_arguments("share", paths, given, *([] if count is None else [count])))
     return map(_row, _lines_of(Path(folder).expanduser() / "manifest.jsonl"))
+
+
+def show(session: Union[int, str, os.PathLike[str]], **options: Option) -> str:
+    """Returns a session as a conversation, clean: by its number in the last list of ``kp-score``, its id, or its file."""
+    named = session if isinstance(session, int) else os.path.expanduser(session)
+    return _run(_arguments("show", None, options, named)).decode()
 
 
 def clean(value: Cleaned, **options: Option) -> Cleaned:
