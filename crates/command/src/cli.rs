@@ -72,9 +72,6 @@ enum Command {
     Doctor,
     #[command(help_template = TEMPLATE)]
     Completions(completions::CompletionsArgs),
-    /// Print the page of the manual
-    #[command(hide = true)]
-    Man,
 }
 
 /// The doctor examines packages of npm and the addon.
@@ -139,7 +136,6 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Clean(args)) => clean::run(&args, messages, stop),
         Some(Command::Formats(_)) => formats::run(messages),
         Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
-        Some(Command::Man) => completions::manual(Cli::command()),
         Some(Command::Doctor) => Err(Failure::usage(DOCTOR)),
     }
 }
@@ -170,8 +166,7 @@ fn refuse_mistyped(paths: &[String]) -> Result<()> {
         return Ok(());
     };
     let command = Cli::command();
-    let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
-    let names: Vec<_> = commands.map(clap::Command::get_name).collect();
+    let names: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
     if names.contains(&first.as_str()) {
         return Err(Failure::usage(format!(
             "the command comes first: kp-score {first} [OPTIONS]"

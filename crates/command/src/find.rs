@@ -162,7 +162,7 @@ pub(crate) fn files_with_sessions(
 
 /// Returns the ordinary files below a folder in the order of their names, without links; of a file itself. What cannot be looked into
 /// is among them, so that reading says why.
-fn files_below(folder: &str, messages: &Messages) -> Vec<String> {
+pub(crate) fn files_below(folder: &str, messages: &Messages) -> Vec<String> {
     let mut files = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {
         let entry = match entry {

@@ -1,10 +1,10 @@
-//! `kp-score completions` and the man page.
+//! `kp-score completions`.
 
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 use crate::{
-    error::{Exit, Failure, Result},
+    error::{Exit, Result},
     files::output_file::StandardOutput,
 };
 
@@ -23,21 +23,5 @@ pub(crate) struct CompletionsArgs {
 pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Result<Exit> {
     let mut text = Vec::new();
     generate(args.shell, &mut command, "kp-score", &mut text);
-    StandardOutput::print(&text).map(|()| Exit::Ok)
-}
-
-/// Prints the page of the manual: that of the command, and of each of its commands.
-pub(crate) fn manual(command: Command) -> Result<Exit> {
-    let mut text = Vec::new();
-    let mut commands: Vec<_> = command
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set())
-        .cloned()
-        .collect();
-    commands.insert(0, command);
-    for command in commands {
-        let rendered = clap_mangen::Man::new(command).render(&mut text);
-        rendered.map_err(|error| Failure::file(error.to_string()))?;
-    }
     StandardOutput::print(&text).map(|()| Exit::Ok)
 }

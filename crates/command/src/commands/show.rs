@@ -72,6 +72,10 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
                 State::Unread(reason) if id.is_none() => {
                     return Err(Failure::file(format!("cannot read {}: {reason}", place.source)));
                 }
+                State::Wrong(reason) if id.is_none() => {
+                    messages.warning(format!("{place}: {reason}"));
+                    continue;
+                }
                 _ => continue,
             };
             let trace = parse_str(&read.json).map_err(|error| Failure::file(error.to_string()))?;

@@ -2,7 +2,7 @@
 
 use knowledgepulse_json::{Text, cut, is_white_space, units_of};
 
-use crate::show::text::is_blank;
+use crate::show::printable::is_blank;
 
 /// The longest name, in UTF-16 code units.
 pub(super) const NAME_LENGTH: usize = 200;

@@ -1,10 +1,8 @@
 //! Texts of traces on a terminal, and numbers as JavaScript writes them.
 
-use knowledgepulse_json::{Text, cut};
+use knowledgepulse_json::{Text, cut, is_white_space};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-use crate::show::text::is_blank;
 
 /// The most UTF-16 code units that are printed of a text, unless there is less room.
 pub const MOST_UNITS: usize = 200;
@@ -34,6 +32,12 @@ fn is_shown(character: char) -> bool {
         character.general_category(),
         Control | Format | LineSeparator | ParagraphSeparator
     )
+}
+
+/// Returns whether nothing of a text can be seen: it has only white space, control and format characters.
+pub fn is_blank(text: &str) -> bool {
+    text.chars()
+        .all(|character| is_white_space(character) || !is_shown(character))
 }
 
 /// Returns [`printable`] of a text, or `instead` if nothing of the text is visible.
@@ -145,6 +149,12 @@ mod tests {
     fn label_of_a_blank_text_is_the_other_one() {
         assert_eq!(label_of(&" \u{200b}\n".into(), "(none)", 9), "(none)");
         assert_eq!(label_of(&" a\n".into(), "(none)", 9), " a ");
+    }
+
+    #[test]
+    fn is_blank_sees_through_white_space_and_format_characters() {
+        assert!(is_blank(" \t\u{200b}\u{feff}\u{7}"));
+        assert!(!is_blank(" . "));
     }
 
     #[test]

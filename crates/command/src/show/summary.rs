@@ -15,12 +15,14 @@ use crate::{
     read::Seen,
     score::scored::Scored,
     show::{
-        near_duplicate::{is_near_duplicate, resemblance},
         printable::{counted, decimal, fixed, grouped, rate},
         statistics::{Scores, Sorted},
         values::list,
     },
 };
+
+/// From this similarity on, a trace counts as a near-duplicate of an earlier one.
+const NEAR: f64 = 0.95;
 
 /// Counts traces and their scores.
 #[derive(Debug)]
@@ -73,7 +75,9 @@ impl Summary {
         self.converted += u64::from(about.format != FormatName::Trace);
         self.unknown_success += u64::from(about.success.is_none());
         self.unknown_confidence += u64::from(!about.has_confidence);
-        self.near_duplicates += u64::from(is_near_duplicate(resemblance(breakdown)));
+        let nearest = breakdown.novelty.nearest.as_ref();
+        let is_near = nearest.is_some_and(|nearest| nearest.similarity >= NEAR);
+        self.near_duplicates += u64::from(is_near);
     }
 
     /// Notes the set that was chosen.

@@ -9,7 +9,6 @@ use std::{
 use clap::{ArgAction, Args};
 use knowledgepulse_clean::{CleanOptions as Wanted, Cleaner, Identities, InvalidExpression};
 use knowledgepulse_share::FreeNames;
-use walkdir::WalkDir;
 
 use crate::{
     args::one_of,
@@ -19,7 +18,7 @@ use crate::{
         stop::Stop,
     },
     filter::Filter,
-    find::{files_with_sessions, sessions},
+    find::{files_below, files_with_sessions, sessions},
     read::Inputs,
     show::messages::Messages,
 };
@@ -104,7 +103,7 @@ fn wrong(message: String) -> Failure {
 }
 
 /// Returns the files that are named, and in place of each folder the files in it, but for those in the folder that is written to.
-fn files_in(paths: &[String], out: Option<&str>) -> Result<Vec<Input>> {
+fn files_in(paths: &[String], out: Option<&str>, messages: &Messages) -> Vec<Input> {
     let mut files = Vec::new();
     let out = out.map(target_of);
     for path in paths {
@@ -115,18 +114,17 @@ fn files_in(paths: &[String], out: Option<&str>) -> Result<Vec<Input>> {
             });
             continue;
         }
-        for entry in WalkDir::new(path).sort_by_file_name() {
-            let entry = entry.map_err(|error| Failure::file(format!("cannot read {path}: {error}")))?;
-            let file = entry.path().display().to_string();
-            let is_written = || out.as_ref().is_some_and(|out| target_of(&file).starts_with(out));
-            // A pipe or a device in a folder may never end.
-            if entry.file_type().is_file() && !is_written() {
-                let name = entry.path().strip_prefix(path).unwrap_or(entry.path()).into();
+        for file in files_below(path, messages) {
+            if out.as_ref().is_none_or(|out| !target_of(&file).starts_with(out)) {
+                let name = Path::new(&file)
+                    .strip_prefix(path)
+                    .unwrap_or(Path::new(&file))
+                    .into();
                 files.push(Input { path: file, name });
             }
         }
     }
-    Ok(files)
+    files
 }
 
 /// Returns the lines of a file that say something, with their numbers.
@@ -192,18 +190,12 @@ impl CleanArgs {
     /// # Errors
     /// If there are several and the output is no folder, or a folder cannot be read.
     pub(super) fn sources(&self, messages: &Messages, stop: &Stop) -> Result<Vec<Input>> {
-        let is_of_machine = self.paths.is_empty() && self.check;
-        let mut sources = if is_of_machine {
-            files_in(
-                &sessions(self.filter.clone().with_ignored()?, messages).sources,
-                None,
-            )?
-        } else {
-            files_in(&self.paths, self.out.as_deref())?
+        let found = match (self.paths.is_empty(), self.check) {
+            (true, true) => sessions(self.filter.clone().with_ignored()?, messages).sources,
+            (true, false) => vec![STDIN.to_owned()],
+            _ => self.paths.clone(),
         };
-        if self.paths.is_empty() && !self.check {
-            sources = files_in(&[STDIN.to_owned()], None)?;
-        }
+        let mut sources = files_in(&found, self.out.as_deref(), messages);
         if self.filter.is_set() {
             let inputs = Inputs {
                 sources: sources.iter().map(|source| source.path.clone()).collect(),
