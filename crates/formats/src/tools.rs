@@ -1,6 +1,8 @@
 //! Definitions of tools that a log records, as OpenAI's chats have them.
 
-use crate::prelude::*;
+use knowledgepulse_json::{Object, Value, object, parse_str};
+
+use crate::values::{first_of, list_at, list_of, text_at};
 
 /// The field of `metadata.imported` with the definitions of tools, where the log has them.
 pub const TOOLS: &str = "tools";
