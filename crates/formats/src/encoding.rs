@@ -25,29 +25,21 @@ const UTF_16: [(&[u8], Unit); 6] = [
 ];
 
 /// How inputs begin that are no text that can be read.
-const FOREIGN: [(&[u8], Foreign); 14] = [
+#[rustfmt::skip]
+const FOREIGN: [(&[u8], Foreign); 16] = [
     (b"\x1f\x8b\x08", Foreign::new("compressed with gzip", "gzip -dc")),
-    (
-        b"\x28\xb5\x2f\xfd",
-        Foreign::new("compressed with zstd", "zstd -dc"),
-    ),
+    (b"\x28\xb5\x2f\xfd", Foreign::new("compressed with zstd", "zstd -dc")),
     (b"\xfd7zXZ\0", Foreign::new("compressed with xz", "xz -dc")),
     (b"BZh", Foreign::new("compressed with bzip2", "bzip2 -dc")),
     (b"PAR1", Foreign::new("a table in Parquet", "pqrs cat --json")),
+    (b"ARROW1", ARROW), (b"\xff\xff\xff\xff", ARROW),
     (b"SQLite", Foreign::new("a database of SQLite", "sqlite3 -json")),
-    (b"<!DOCT", HTML),
-    (b"<!doct", HTML),
-    (b"<html>", HTML),
-    (b"<html ", HTML),
-    (b"\xff\xfe\0\0", UTF_32_LE),
-    (b"{\0\0\0", UTF_32_LE),
-    (b"[\0\0\0", UTF_32_LE),
-    (
-        b"\0\0",
-        Foreign::new("text in UTF-32 BE", "iconv -f UTF-32BE -t UTF-8"),
-    ),
+    (b"<!DOCT", HTML), (b"<!doct", HTML), (b"<html>", HTML), (b"<html ", HTML),
+    (b"\xff\xfe\0\0", UTF_32_LE), (b"{\0\0\0", UTF_32_LE), (b"[\0\0\0", UTF_32_LE),
+    (b"\0\0", Foreign::new("text in UTF-32 BE", "iconv -f UTF-32BE -t UTF-8")),
 ];
 const UTF_32_LE: Foreign = Foreign::new("text in UTF-32", "iconv -f UTF-32LE -t UTF-8");
+const ARROW: Foreign = Foreign::new("a table in Arrow", "to_json of datasets");
 const HTML: Foreign = Foreign::new(
     "a page in HTML, as servers send it in place of a file",
     "html2text",
@@ -212,6 +204,8 @@ mod tests {
             (b"\x1f\x8b\x08\0\0\0\0\0", Err("compressed with gzip")),
             (b"\xfd7zXZ\0\0\x04", Err("compressed with xz")),
             (b"PAR1\x15\0", Err("a table in Parquet that cannot be read")),
+            (b"ARROW1\0\0", Err("a table in Arrow")),
+            (b"\xff\xff\xff\xff\x88\0", Err("a table in Arrow")),
         ] {
             for size in 1..=8 {
                 let found = decoded(input, size).map_err(|foreign| foreign.what);

@@ -1,21 +1,13 @@
 //! Messages of LangChain and LangGraph, in Python and JavaScript: as `dumpd` and `toJSON` write them, as `messages_to_dict` does, and as
 //! `model_dump` does.
 
-use std::collections::HashSet;
-
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Value};
 
 use crate::{
-    parts::{Part, beside, parts_in},
+    parts::{Call, Part, beside},
     tagged,
     values::*,
 };
-
-/// Types of parts that are calls, which `tool_calls` has too.
-#[rustfmt::skip]
-const CALLS: &[&str] = &[
-    "tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call",
-];
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
@@ -81,24 +73,12 @@ pub fn read(message: &Object) -> Option<(&'static str, &Object, Vec<Part>)> {
     } else {
         after.retain(|part| !matches!(part, Part::Call(_)));
     }
-    before.extend(content_of(role, fields.get("content"), &calls));
+    // The content may have the same calls, which some write without ids.
+    let named: Vec<_> = calls.iter().map(|call| Call::of(*call).id).collect();
+    let is_named = |call: &Call| call.id.is_none() || named.contains(&call.id);
+    let mut content = tagged::parts_by(role, fields.get("content"));
+    content.retain(|part| named.is_empty() || !matches!(part, Part::Call(call) if is_named(call)));
+    before.extend(content);
     before.extend(after);
     Some((role, fields, before))
-}
-
-/// Returns the parts of the content without the calls that the message names beside it.
-fn content_of(role: &str, content: Option<&Value>, calls: &[&Value]) -> Vec<Part> {
-    let Some(Value::Array(parts)) = content else {
-        return tagged::parts_by(role, content);
-    };
-    let ids: HashSet<Text> = calls.iter().filter_map(|call| text_at(*call, "id")).collect();
-    let is_named = |part: &&Value| {
-        let is_call = str_of(part.get("type")).is_some_and(|kind| CALLS.contains(&kind));
-        let own = ["id", "call_id"].map(|name| text_at(*part, name));
-        // Some have no ids at all.
-        let has_none = own.iter().all(Option::is_none) && !calls.is_empty();
-        is_call && (has_none || own.iter().flatten().any(|id| ids.contains(id)))
-    };
-    let own = parts.iter().filter(|part| !is_named(part));
-    own.flat_map(parts_in).collect()
 }

@@ -11,7 +11,7 @@ use crate::{
     parts::{Part, beside, failure_of, is_call, is_item, parts_in, parts_of},
     sharegpt, tagged,
     trace::UNKNOWN_CALL,
-    values::{Fields, first_of, id_of, is_given, list_of, object_of, str_of},
+    values::{Fields, first_of, id_of, is_given, list_of, object_of, role_of, str_of},
 };
 
 /// Counts messages of roles that are not known.
@@ -110,7 +110,7 @@ pub fn add_said(say: &mut Events, role: &str, content: Option<&Value>) {
 
 /// Adds a content as that of a message of the role that a record names.
 pub fn add_by(say: &mut Events, record: &impl Fields, content: Option<&Value>) {
-    add_said(say, str_of(record.field("role")).unwrap_or_default(), content)
+    add_said(say, role_of(record), content)
 }
 
 fn add_of_role(say: &mut Events, message: &Object, role: &str) {

@@ -12,7 +12,7 @@ use crate::{
     open_traces::{OpenTraces, check},
     records::is_trace,
     session::{Session, is_said},
-    trace::TraceBuilder,
+    trace::{TraceBuilder, count},
     values::{joined, str_of},
 };
 
@@ -112,8 +112,7 @@ impl Run {
         if let Self::Session(session, ..) = self
             && copies > 0
         {
-            #[expect(clippy::cast_precision_loss)] // There are not so many.
-            session.fact(Fact::Last(EARLIER_COPIES, (copies as f64).into()));
+            session.fact(Fact::Last(EARLIER_COPIES, count(copies)));
         }
     }
 

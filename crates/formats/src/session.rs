@@ -5,14 +5,14 @@ use std::{
     mem,
 };
 
-use knowledgepulse_json::{Text, Value, units_of};
+use knowledgepulse_json::{Text, units_of};
 
 use crate::{
     event::{Event, Events, Fact, Outcome, PARENT, Parent, TextKind, Undo, What},
     parts::Call,
     spans::joined,
     trace::TraceBuilder,
-    values::{is_blank, number_of, string_of},
+    values::{is_blank, string_of},
 };
 
 /// The events of a run up to its end.
@@ -472,14 +472,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
             builder.leave_out("line of the parent");
             continue;
         }
-        match &event.origin.time {
-            Some(Value::Number(_)) => {
-                if let Some(milliseconds) = number_of(event.origin.time.as_ref()) {
-                    builder.at_number(milliseconds);
-                }
-            }
-            time => builder.at(time.as_ref()),
-        }
+        builder.at(event.origin.time.as_ref());
         for what in event.what {
             match what {
                 What::Said(kind, text) => {
@@ -531,7 +524,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_json::Object;
+    use knowledgepulse_json::{Object, Value};
 
     use super::*;
     use crate::{Given, Place, event::Origin};

@@ -18,7 +18,10 @@ const GROUPS: &[&str] = &[
 
 pub mod said;
 
-use crate::{prelude::*, trace::TraceBuilder};
+use crate::{
+    prelude::*,
+    trace::{TraceBuilder, count},
+};
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
 use said::{Given, Said, argument_in, first_in, messages_in, parsed, said_in, text_within};
 
@@ -68,12 +71,12 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
     }
     spans.sort_by_key(|span| span.start);
     move_logs(&mut spans);
-    #[allow(clippy::cast_precision_loss)] // There are not so many.
-    builder.keep("spans", Some(&(spans.len() as f64).into()));
+    builder.keep("spans", Some(&count(spans.len() as u64)));
     facts.into_iter().for_each(|fact| builder.add_fact(fact));
     builder.is_conversation = spans.iter().any(|span| is_of_agent(&span.attributes));
     if let Some(first) = spans.first().filter(|first| first.start > 0) {
-        builder.at_number((first.start / 1_000_000) as f64);
+        #[expect(clippy::cast_precision_loss)] // A double has all times of JavaScript.
+        builder.at(Some(&((first.start / 1_000_000) as f64).into()));
     }
     let mut given = Given::default();
     let mut parts: Vec<Part> = spans.into_iter().map(|span| Part::of(span, &mut given)).collect();

@@ -1,11 +1,14 @@
 //! Reasoning, calls and results that open models write in their texts, as chat templates and prompts have them.
 
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
     parts::{Part, parts_of},
-    values::{first_of, has_text, list_of},
-    written::{bare_calls_in, between, calls_in, commands_in, is_like_call, may_have_calls, read},
+    values::{first_of, has_text, list_of, text_in},
+    written::{
+        OBSERVATION, bare_calls_in, between, calls_in, commands_in, is_like_call, may_have_calls, react_in,
+        read,
+    },
 };
 
 /// The beginnings and ends of reasoning.
@@ -91,12 +94,19 @@ pub fn split<'t>(text: &'t str, read: impl Fn(&str, &'t str) -> Tag<'t>) -> Piec
 /// Returns the parts of a content by somebody of this role: what is in tags of its text, or else what it holds.
 pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
     let text = content.and_then(Value::as_str);
+    // Memories of smolagents have a list of one part.
+    let only = || text.or_else(|| text_in(list_of(content).first()?).map(Text::as_str));
     let tagged = match role {
         "assistant" | "model" | "ai" => text.and_then(parts_of_model),
         "user" | "human" => text.and_then(|text| parts_of_results(text, &RESULTS[..3])),
-        "tool" => text.and_then(|text| parts_of_results(text, &RESULTS).or_else(|| listed_results(text))),
-        CALL_ROLE => text.and_then(|text| calls_in(text.strip_prefix("Calling tools:")?)),
-        RESULT_ROLE => text.and_then(named_result),
+        "tool" => text.and_then(|text| {
+            let observed = || Some(vec![Part::Text(text.strip_prefix(OBSERVATION)?.trim().into())]);
+            parts_of_results(text, &RESULTS)
+                .or_else(|| listed_results(text))
+                .or_else(observed)
+        }),
+        CALL_ROLE => only().and_then(|text| calls_in(text.strip_prefix("Calling tools:")?)),
+        RESULT_ROLE => only().and_then(named_result),
         _ => None,
     };
     tagged.unwrap_or_else(|| parts_of(content))
@@ -119,6 +129,11 @@ pub fn is_unread_call(part: &Part) -> bool {
 
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls.
 fn parts_of_model(text: &str) -> Option<Vec<Part>> {
+    if text.contains("Action Input:")
+        && let Some(parts) = react_in(text)
+    {
+        return Some(parts);
+    }
     if !text.contains(['<', '[', '`', '{']) {
         return None;
     }
@@ -317,6 +332,20 @@ mod tests {
             ("Write <tool_call>ls</tool_call> to call it.", None),
             ("a < b\n[ls()]", Some(vec![text(), no_args()])),
             ("a < b\n[see (x)]", None),
+            (
+                "Thought: a < b\nAction: ls\nAction Input: {}\nObservation: c\nThought: d\nFinal Answer: e",
+                Some(vec![
+                    Part::Text("Thought: a < b".into()),
+                    no_args(),
+                    Part::result(None, Some(&"c".into()), None),
+                    Part::Text("Thought: d\nFinal Answer: e".into()),
+                ]),
+            ),
+            (
+                "Action: ls\nAction Input: {}\nObservation:",
+                Some(vec![no_args()]),
+            ),
+            ("Action: the action to take\nAction Input: its input", None),
             ("[ls()]<|eot|>", Some(vec![no_args()])),
             (
                 "<tool_call>ls</tool_call><｜end▁of▁sentence｜>",
@@ -373,6 +402,20 @@ mod tests {
             parts_by("tool", Some(&"## Return of functions.a:0\n1".into())),
             [named]
         );
+    }
+
+    #[test]
+    fn parts_by_a_calling_role_reads_the_calls_in_a_text_or_its_only_part() {
+        let text = Value::from("Calling tools:\n[{'id': 'c', 'function': {'name': 'ls', 'arguments': {}}}]");
+        let part = object([("type", "text".into()), ("text", text.clone())]);
+        let called = Part::call(Some(&"c".into()), Some(&"ls".into()), None);
+        for content in [text, vec![part].into()] {
+            assert_eq!(
+                parts_by(CALL_ROLE, Some(&content)),
+                std::slice::from_ref(&called),
+                "{content:?}"
+            );
+        }
     }
 
     #[test]

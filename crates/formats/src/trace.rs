@@ -16,8 +16,8 @@ use crate::{
     parts::Call,
     pictures,
     values::{
-        NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex, str_of,
-        truth_of, with_end,
+        NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex, truth_of,
+        with_end,
     },
 };
 
@@ -343,13 +343,6 @@ impl TraceBuilder {
         }
     }
 
-    /// Takes the time of a finding, in milliseconds since 1970; the first one is the time of the trace.
-    pub fn at_number(&mut self, milliseconds: f64) {
-        if self.created_at.is_none() {
-            self.created_at = date::from_number(milliseconds).map(date::to_iso);
-        }
-    }
-
     /// Takes how long the last call with this id took, in milliseconds.
     pub fn took(&mut self, id: Option<&Text>, milliseconds: f64) {
         let id = id.cloned().unwrap_or_default();
@@ -443,13 +436,14 @@ impl TraceBuilder {
         self.leave_out_times(what, 1);
     }
 
-    /// The first time is the time of the trace.
+    /// Takes the time of a finding, in ISO 8601 or in milliseconds since 1970; the first one is the time of the trace.
     pub fn at(&mut self, time: Option<&Value>) {
-        if self.created_at.is_none()
-            && let Some(time) = str_of(time)
-            && time.len() <= 64 * 3
-        {
-            self.created_at = date::parse(time).map(date::to_iso);
+        if self.created_at.is_none() {
+            let time = match time {
+                Some(Value::String(text)) => date::parse(text),
+                time => number_of(time).and_then(date::from_number),
+            };
+            self.created_at = time.map(date::to_iso);
         }
     }
 
@@ -578,20 +572,15 @@ impl TraceBuilder {
             imported.insert(SESSION, joined(self.ids.iter().cloned(), " "));
         }
         if !self.reasoning.is_empty() {
-            #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
-            let places = self.reasoning.iter().map(|at| (*at as f64).into());
+            let places = self.reasoning.iter().map(|at| count(*at as u64));
             imported.insert(REASONING, places.collect::<Vec<Value>>());
         }
         if let Some(at) = self.interrupted {
-            #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
-            imported.insert(INTERRUPTED, at as f64);
+            imported.insert(INTERRUPTED, count(at as u64));
         }
         if !self.left_out.is_empty() {
-            #[allow(clippy::cast_precision_loss)] // Nothing is left out so often.
-            let counts = self
-                .left_out
-                .drain(..)
-                .map(|(name, times)| (name, (times as f64).into()));
+            let counts = self.left_out.drain(..);
+            let counts = counts.map(|(name, times)| (name, count(times)));
             imported.insert("left_out", counts.collect::<Object>());
         }
         let mut metadata = Object::with_capacity(9);
@@ -649,6 +638,12 @@ impl TraceBuilder {
     }
 }
 
+/// Returns a count as a number of JSON.
+#[expect(clippy::cast_precision_loss)] // Nothing is there so often.
+pub(crate) fn count(number: u64) -> Value {
+    (number as f64).into()
+}
+
 /// Returns a UUID of a hash.
 fn uuid_of(hash: Sha256) -> String {
     let first = hash.finalize().into_iter().take(16);
@@ -682,8 +677,7 @@ impl Step {
 
     fn into_value(self, at: usize) -> Value {
         let mut step = Object::with_capacity(if self.call.is_some() { 6 } else { 3 });
-        #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
-        step.insert("step_id", at as f64);
+        step.insert("step_id", count(at as u64));
         step.insert("type", self.kind);
         step.insert("content", self.content);
         if let Some(call) = self.call {

@@ -204,6 +204,16 @@ pub fn is_truthy(value: Option<&Value>) -> bool {
     }
 }
 
+/// Returns the role that a message names; empty without one.
+pub fn role_of(message: &impl Fields) -> &str {
+    str_of(message.field("role")).unwrap_or_default()
+}
+
+/// Returns whether an exit code says that a call failed; `None` without a code.
+pub fn failed_by(code: Option<&Value>) -> Option<bool> {
+    number_of(code).map(|code| code != 0.0)
+}
+
 /// Returns an id, which may be a number.
 pub fn id_of(value: Option<&Value>) -> Option<Text> {
     match value {

@@ -65,6 +65,15 @@ static LIKE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// A call of the ReAct style, up to its input, and what begins the next passage of such a text.
+static ACTION: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?m)^[ \t]*Action: *([^\n]+)\n+[ \t]*Action Input:"));
+static PASSAGE: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?m)^[ \t]*(?:Observation|Thought|Action|Final Answer):"));
+
+/// How the result of such a call begins.
+pub const OBSERVATION: &str = "Observation:";
+
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 128;
 
@@ -206,6 +215,31 @@ fn commands_of_xml(text: &str) -> Option<(Vec<Text>, Vec<Object>)> {
         .filter_map(|name| inside(name))
         .map(|text| text.trim().into());
     Some((thoughts.collect(), commands))
+}
+
+/// Returns what a text of the ReAct style says: its words, its calls, and the results behind them. `None` for a text without a call.
+pub fn react_in(text: &str) -> Option<Vec<Part>> {
+    let words = |text: &str| Some(Part::Text(text.trim().into())).filter(|_| !text.trim().is_empty());
+    let passage = |text: &'_ str| PASSAGE.find(text).map_or(text.len(), |next| next.start());
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some(found) = ACTION.captures(rest) {
+        let name = found[1].trim();
+        if !is_name(name) {
+            break;
+        }
+        parts.extend(words(&rest[..found.get_match().start()]));
+        let (input, after) =
+            rest[found.get_match().end()..].split_at(passage(&rest[found.get_match().end()..]));
+        parts.push(Part::call(None, Some(&name.into()), Some(&input.trim().into())));
+        rest = after;
+        if let Some(result) = after.trim_start().strip_prefix(OBSERVATION) {
+            let (result, after) = result.split_at(passage(result));
+            let is_written = !result.trim().is_empty();
+            parts.extend(is_written.then(|| Part::result(None, Some(&result.trim().into()), None)));
+            rest = after;
+        }
+    }
+    (!parts.is_empty()).then(|| parts.into_iter().chain(words(rest)).collect())
 }
 
 /// Reads one of the shapes of calls, with which a text begins.

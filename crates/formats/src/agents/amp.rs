@@ -22,12 +22,7 @@ fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             .iter()
             .flat_map(parts_of_one)
             .collect();
-        add_parts(
-            say,
-            object_of(None),
-            str_of(message.get("role")).unwrap_or_default(),
-            parts,
-        );
+        add_parts(say, object_of(None), role_of(message), parts);
     }
     Ok(Decoded::Whole)
 }

@@ -84,8 +84,7 @@ fn add_message_of(say: &mut Events, message: &Value) {
         "ThoughtEvent" => say.say_content(TextKind::Reasoning, content),
         "CodeExecutionEvent" => {
             let result = fields_of(message, "result");
-            let failed = number_of(result.get("exit_code")).map(|code| code != 0.0);
-            say.answer(None, result.get("output"), failed);
+            say.answer(None, result.get("output"), failed_by(result.get("exit_code")));
         }
         "CodeGenerationEvent" => {
             say.say_content(TextKind::Message, content);

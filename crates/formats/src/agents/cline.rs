@@ -87,8 +87,12 @@ fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {
             add_by(say, message, message.get("content"));
             continue;
         };
-        let role = str_of(message.get("role")).unwrap_or_default();
-        add_parts(say, object_of(None), role, parts.iter().flat_map(shown).collect());
+        add_parts(
+            say,
+            object_of(None),
+            role_of(message),
+            parts.iter().flat_map(shown).collect(),
+        );
     }
     Ok(())
 }

@@ -218,7 +218,7 @@ fn failure_of(item: &Object) -> Option<bool> {
     match str_of(item.get("status")) {
         Some("failed") => Some(true),
         Some("completed" | "declined") => Some(false),
-        _ => number_of(item.get("exit_code")).map(|code| code != 0.0),
+        _ => failed_by(item.get("exit_code")),
     }
 }
 

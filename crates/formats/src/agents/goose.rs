@@ -60,12 +60,7 @@ fn add_message(say: &mut Events, message: &Value) -> Result<Decoded, Wrong> {
             Err(kind) => say.leave_out(format!("{kind} part")),
         }
     }
-    add_parts(
-        say,
-        object_of(None),
-        str_of(message.get("role")).unwrap_or_default(),
-        parts,
-    );
+    add_parts(say, object_of(None), role_of(message), parts);
     Ok(Decoded::GoesOn)
 }
 

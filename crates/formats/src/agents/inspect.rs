@@ -122,7 +122,7 @@ fn float_of(value: Option<&Value>) -> Value {
 }
 
 fn add_turn(say: &mut Events, message: &Object, attachments: &Object) {
-    let role = str_of(message.get("role")).unwrap_or_default();
+    let role = role_of(message);
     let mut parts = match message.get("content") {
         Some(Value::Array(parts)) => parts
             .iter()

@@ -101,9 +101,12 @@ fn add_newer_tool(say: &mut Events, part: &Value) {
     let (id, state) = (id_of(part.get("id")), fields_of(part, "state"));
     say.call(Call::new(part.get("id"), part.get("name"), state.get("input")));
     let metadata = fields_of(state, "metadata");
-    let code = number_of(first_of(metadata, &["exit", "exitCode"]));
     match str_of(state.get("status")) {
-        Some("completed") => say.answer(id, state.get("content"), code.map(|code| code != 0.0)),
+        Some("completed") => say.answer(
+            id,
+            state.get("content"),
+            failed_by(first_of(metadata, &["exit", "exitCode"])),
+        ),
         Some("error") => {
             let error = state.get("error");
             let message = error.and_then(|error| error.get("message")).or(error);
@@ -138,9 +141,9 @@ fn add_tool(say: &mut Events, part: &Value) {
         part.get("tool"),
         state.get("input"),
     ));
-    let code = number_of(fields_of(state, "metadata").get("exit"));
+    let failed = failed_by(fields_of(state, "metadata").get("exit"));
     match str_of(state.get("status")) {
-        Some("completed") => say.answer(id.clone(), state.get("output"), code.map(|code| code != 0.0)),
+        Some("completed") => say.answer(id.clone(), state.get("output"), failed),
         Some("error") => say.answer(id.clone(), state.get("error"), Some(true)),
         _ => return,
     }

@@ -247,7 +247,7 @@ fn failure_of(extra: &Object) -> Option<bool> {
     if has_text(extra, "exception_info") {
         return Some(true);
     }
-    number_of(extra.get("returncode")).map(|code| code != 0.0)
+    failed_by(extra.get("returncode"))
 }
 
 /// Returns the command that a message of the agent has in its text; nothing without one. `actions` are the commands that ran, which
