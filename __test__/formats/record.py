@@ -1,6 +1,6 @@
 """python3 record.py FOLDER: writes what frameworks store of a run with a scripted model, as the folders in agents/ have it.
 
-pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
+pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0.
 """
 
@@ -106,8 +106,11 @@ async def google_adk():
     from google.adk.agents import LlmAgent
     from google.adk.models import BaseLlm, LlmResponse
     from google.adk.runners import Runner
+    from google.adk.sessions import DatabaseSessionService
+    from google.adk.sessions.schemas import v0
     from google.adk.sessions.sqlite_session_service import SqliteSessionService
     from google.genai import types
+    from sqlalchemy import create_engine
 
     def call(at):
         return types.Part(function_call=types.FunctionCall(name="depth", args=CALLS[at]))
@@ -136,6 +139,14 @@ async def google_adk():
     write("google-adk/session.json", session.model_dump_json(by_alias=True, exclude_none=True))
     write("google-adk/session-snake.json", session.model_dump_json())
     dump("google-adk/sessions.db.sql", "adk.db")
+    for schema in ["v0", "v1"]:
+        if schema == "v0":
+            v0.Base.metadata.create_all(create_engine("sqlite:///adk.db"))
+        service = DatabaseSessionService("sqlite+aiosqlite:///adk.db")
+        copy = await service.create_session(app_name="rivers", user_id="u", session_id="river-1")
+        for event in session.events:
+            await service.append_event(copy, event)
+        dump(f"google-adk/database-{schema}.db.sql", "adk.db")
 
 
 async def autogen():

@@ -96,6 +96,15 @@ SELECT json_object('id', id, 'app_name', app_name, 'events', (SELECT json_group_
     FROM events e WHERE e.app_name = s.app_name AND e.user_id = s.user_id AND e.session_id = s.id))
 FROM sessions s WHERE rowid = ?1;
 
+-- Google ADK before version 1 of its schema, which has the fields of an event in columns. Its actions are pickled.
+-- @ google-adk events author sessions events
+SELECT rowid FROM sessions ORDER BY create_time, rowid;
+SELECT json_object('id', id, 'app_name', app_name, 'events', (SELECT json_group_array(json_object('id', e.id,
+    'invocation_id', invocation_id, 'author', author, 'timestamp', timestamp, 'actions', json_object(), 'content', json(content),
+    'partial', json(iif(partial, 'true', 'false')), 'error_message', error_message) ORDER BY timestamp, e.rowid)
+    FROM events e WHERE e.app_name = s.app_name AND e.user_id = s.user_id AND e.session_id = s.id))
+FROM sessions s WHERE rowid = ?1;
+
 -- Zed. Older databases lack a column.
 -- @ zed threads data_type threads
 SELECT id FROM threads ORDER BY updated_at, id;

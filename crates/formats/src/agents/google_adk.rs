@@ -1,11 +1,10 @@
 //! Google's Agent Development Kit: sessions with their events, as `Session.model_dump_json` writes them with aliases or without, rows of
-//! `SqliteSessionService`, and events one a line.
+//! its services for databases, and events one a line.
 
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("google-adk", "Google ADK", recognises, decode)
-    .also("sessions in JSON and of `SqliteSessionService`")
-    .without("`DatabaseSessionService`");
+    .also("sessions in JSON, in SQLite of `SqliteSessionService` and `DatabaseSessionService`");
 
 /// What an event of the kit is told by.
 fn is_event(record: &Value) -> bool {
