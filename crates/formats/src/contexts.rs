@@ -98,10 +98,7 @@ pub fn words_of(part: Text) -> Vec<Words> {
     {
         return vec![Words::Stopped];
     }
-    if is_of_program(&part) {
-        return vec![Words::Context];
-    }
-    if is_notice(&part) {
+    if is_of_program(&part) || is_notice(&part) {
         return vec![Words::Context];
     }
     let text = part.as_str();
@@ -135,8 +132,7 @@ pub fn words_of(part: Text) -> Vec<Words> {
         let words: Vec<_> = words.map(|(_, words, _)| words.trim()).collect();
         return vec![Words::Own(words.join(" ").trim().into())];
     }
-    let requests = requests_of(text);
-    if let Some(own) = requests {
+    if let Some(own) = requests_of(text) {
         return vec![Words::Context, Words::Own(own.into())];
     }
     if let Some(told) = told_in(text) {

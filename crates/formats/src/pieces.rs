@@ -11,6 +11,7 @@ const MOST_VAIN: usize = 4;
 const FREE_VAIN: usize = 64 * 1024;
 
 const NEWLINE: u8 = b'\n';
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What a piece of a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Kind {
     Text,
     /// White space, or a sign of an array that stands between values.
     Between,
+    /// The byte order mark at the beginning of a text.
+    Mark,
     /// A row of a table, after [`Splitter::split_rows`].
     Row,
     /// The beginning of a value that is longer than the limit. Its text is dropped.
@@ -44,7 +47,7 @@ pub struct Piece {
 
 /// Splits a text whose bytes are pushed as they come. Holds what was pushed and not split, of a value at most the limit. Lines end in LF or
 /// CRLF.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Splitter {
     limit: usize,
     text: Vec<u8>,
@@ -93,18 +96,8 @@ impl Splitter {
     pub fn new(limit: u64) -> Self {
         Self {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
-            text: Vec::new(),
-            at: 0,
-            is_over: false,
             line: 1,
-            is_in_line: false,
-            array: None,
-            scan: None,
-            skip: None,
-            has_rows: false,
-            keeps_long: false,
-            done: 0,
-            vain: 0,
+            ..Self::default()
         }
     }
 
@@ -177,6 +170,16 @@ impl Splitter {
             return self.row();
         }
         let rest = &self.text[self.at..];
+        if self.done == 0 && !rest.is_empty() {
+            let length = rest.len().min(BYTE_ORDER_MARK.len());
+            let may_be_mark = BYTE_ORDER_MARK.starts_with(&rest[..length]);
+            if may_be_mark && length == BYTE_ORDER_MARK.len() {
+                return Some(self.take(Kind::Mark, length));
+            }
+            if may_be_mark && !self.is_over {
+                return None;
+            }
+        }
         let Some(&byte) = rest.first() else {
             let is_cut_off = self.is_over && self.array.is_some();
             return is_cut_off.then(|| self.end_array());

@@ -107,44 +107,34 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
 fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Result<()> {
     let mut left = MOST_FIRST_RECORDS;
     let mut records = Records::default();
-    let mut flow = |records: &mut Records| {
+    // Returns whether there are enough.
+    let mut take = |records: &mut Records| {
         while left > 0
             && let Some(record) = records.next()
         {
-            left -= 1;
-            if !goes_on(record) {
-                left = 0;
-            }
+            left = if goes_on(record) { left - 1 } else { 0 };
         }
-        if left > 0 {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
+        left == 0
     };
+    let mut is_over = false;
+    // Something else than text has no records.
     let mut push = |text: &[u8]| {
-        // Something else than text has no records.
-        if records.push(text).is_err() {
-            return ControlFlow::Break(());
+        is_over = records.push(text).is_err() || take(&mut records);
+        if is_over {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
-        flow(&mut records)
     };
-    let is_over = match lines_of_file(path) {
-        Ok(Some(lines)) => lines.into_iter().any(|line| push(line.as_bytes()).is_break()),
-        Ok(None) => {
-            let mut is_over = false;
-            let mut input = Input::with_capacity(BEGINNING_SIZE, File::open(path)?);
-            read_text(&mut input, &mut |text| {
-                let flow = push(text);
-                is_over = flow.is_break();
-                flow
-            })?;
-            is_over
-        }
-        Err(error) => return Err(error),
-    };
+    match lines_of_file(path)? {
+        Some(mut lines) => drop(lines.try_for_each(|line| push(line.as_bytes()))),
+        None => read_text(
+            &mut Input::with_capacity(BEGINNING_SIZE, File::open(path)?),
+            &mut push,
+        )?,
+    }
     if !is_over && records.finish().is_ok() {
-        let _ = flow(&mut records);
+        take(&mut records);
     }
     Ok(())
 }

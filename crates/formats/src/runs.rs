@@ -168,10 +168,10 @@ const MOST_UNKNOWN: usize = 1000;
 const CURRENT: &str = "";
 
 /// Reads the runs of an input by an adapter.
+#[derive(Default)]
 pub struct Runs {
     /// The format of the input.
     pub format: FormatName,
-    agent: &'static Format,
     /// If they name the format, records of others are wrong.
     settings: Arc<Settings>,
     /// Whether a record was a whole run: then one that is none is wrong.
@@ -205,27 +205,15 @@ pub struct Runs {
 impl Runs {
     /// Reads one input of a format; `None` for [`FormatName::Trace`], which needs no reader.
     pub fn of(format: FormatName, settings: &Arc<Settings>) -> Option<Self> {
-        let agent = format.format();
-        (agent.kind != Kind::Traces).then(|| Self {
+        (format.format().kind != Kind::Traces).then(|| Self {
             format,
-            agent,
             settings: Arc::clone(settings),
-            has_whole: false,
-            unknown: Vec::new(),
-            has_begun: false,
-            named: Named::default(),
-            session: None,
-            beside: Vec::new(),
-            open: OpenTraces::default(),
-            records: HashMap::new(),
-            last: CURRENT.into(),
-            names: Vec::new(),
-            copied: Vec::new(),
-            has_said: false,
-            whole: Value::Null,
-            place: None,
-            index: None,
+            ..Self::default()
         })
+    }
+
+    fn agent(&self) -> &'static Format {
+        self.format.format()
     }
 
     /// Returns whether the header of a run is that of a run of its own.
@@ -312,7 +300,7 @@ impl Runs {
         self.has_said |= is_said(&event);
         self.last = key.clone();
         let begin = || {
-            let mut session = begin(self.format.name(), self.agent.kind, place, &event, &key);
+            let mut session = begin(self.format.format(), place, &event, &key);
             let names = names_of(&event.origin, self.session.as_ref(), &self.named);
             names.into_iter().for_each(|fact| session.fact(fact));
             session
@@ -350,16 +338,16 @@ fn name_in(events: &[Event]) -> Option<Text> {
 }
 
 /// Begins the run of an event.
-fn begin(format: &'static str, kind: Kind, place: Place, event: &Event, key: &Text) -> Session {
-    let builder = match kind {
-        Kind::Sessions => TraceBuilder::of_coding_agent(format, place),
-        Kind::Rows | Kind::Spans | Kind::Traces => TraceBuilder::new(format, place),
+fn begin(agent: &Format, place: Place, event: &Event, key: &Text) -> Session {
+    let builder = match agent.kind {
+        Kind::Sessions => TraceBuilder::of_coding_agent(agent.name, place),
+        Kind::Rows | Kind::Spans | Kind::Traces => TraceBuilder::new(agent.name, place),
     };
     let mut session = Session::new(builder);
     let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
-        let name = if kind == Kind::Spans {
+        let name = if agent.kind == Kind::Spans {
             "trace_id"
         } else {
             "session_id"
@@ -406,9 +394,9 @@ impl Runs {
         }
         if let Some(file) = &self.settings.file {
             let mut say = Events::default();
-            (self.agent.beside)(file, &mut say);
+            (self.agent().beside)(file, &mut say);
             self.beside = say.into_list();
-            self.named = (self.agent.named)(file);
+            self.named = (self.agent().named)(file);
         }
     }
 
@@ -422,16 +410,16 @@ impl Runs {
     ) -> Result<Decoded, Wrong> {
         let mut say = Events::default();
         // Of several spans, those beside a wrong one are read.
-        let (decoded, mut outcome) = match (self.agent.decode)(value, &mut say) {
+        let (decoded, mut outcome) = match (self.agent().decode)(value, &mut say) {
             Ok(decoded) => (decoded, Ok(())),
-            Err(wrong) if self.agent.kind == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
+            Err(wrong) if self.agent().kind == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
             Err(wrong) => return Err(wrong),
         };
-        let is_session = self.agent.kind == Kind::Sessions;
+        let is_session = self.agent().kind == Kind::Sessions;
         let is_named = self.settings.format.is_some();
         let decoded = match decoded {
             // A value of any kind may be decoded as a run without words.
-            Decoded::Whole if is_session && !is_named && !(self.agent.recognises)(value, None) => {
+            Decoded::Whole if is_session && !is_named && !(self.agent().recognises)(value, None) => {
                 say = Events::default();
                 Decoded::Unknown
             }
@@ -497,7 +485,7 @@ impl Runs {
         // Not recursive: a file may nest them more deeply than the stack is.
         let mut waiting: Vec<Inner> = Vec::new();
         loop {
-            let mut inner = (self.agent.inner)(seen);
+            let mut inner = (self.agent().inner)(seen);
             let count = inner.len() as u64;
             inner.reverse();
             waiting.append(&mut inner);
@@ -538,10 +526,10 @@ impl Runs {
     }
 
     fn read_all(&mut self, value: &Value, place: Place, runs: &mut Vec<Run>) -> Result<(), Wrong> {
-        if !self.follows(place.index) && self.agent.kind == Kind::Rows {
+        if !self.follows(place.index) && self.agent().kind == Kind::Rows {
             self.end_all(runs);
         }
-        if (self.agent.patch)(&mut self.whole, value) {
+        if (self.agent().patch)(&mut self.whole, value) {
             let whole = self.place.get_or_insert(Place { size: 0, ..place });
             whole.size += place.size;
             return check(whole.size);

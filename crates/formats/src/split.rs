@@ -12,7 +12,6 @@ use crate::pieces::{self, Kind};
 
 /// So many bytes of text may wait for more.
 const MOST_TEXT: usize = 1024 * 1024;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A part of a file.
 #[derive(Debug)]
@@ -49,8 +48,6 @@ pub struct Splitter {
     next: usize,
     /// The line of `start`.
     line: usize,
-    /// The first bytes, while they may be a byte order mark.
-    first: Option<Vec<u8>>,
 }
 
 impl Splitter {
@@ -63,7 +60,6 @@ impl Splitter {
             start: 0,
             next: 0,
             line: 1,
-            first: Some(Vec::new()),
         }
     }
 
@@ -72,15 +68,10 @@ impl Splitter {
     /// # Errors
     /// A [`SplitError`], or the error of `take`.
     pub fn push<E: From<SplitError>>(&mut self, bytes: &[u8], take: &mut Take<E>) -> Result<(), E> {
-        let Some(mut first) = self.first.take() else {
-            return self.add(bytes, take);
-        };
-        first.extend_from_slice(bytes);
-        if first.len() < BYTE_ORDER_MARK.len() {
-            self.first = Some(first);
-            return Ok(());
-        }
-        self.begin(&first, take)
+        self.pieces.push_after(bytes, self.start);
+        self.next -= self.start;
+        self.start = 0;
+        self.advance(take)
     }
 
     /// Hands on the rest of the file.
@@ -88,27 +79,9 @@ impl Splitter {
     /// # Errors
     /// Those of [`Splitter::push`].
     pub fn finish<E: From<SplitError>>(&mut self, take: &mut Take<E>) -> Result<(), E> {
-        if let Some(first) = self.first.take() {
-            self.begin(&first, take)?;
-        }
         self.pieces.finish();
         self.advance(take)?;
         self.give_text(0, take)
-    }
-
-    fn begin<E: From<SplitError>>(&mut self, bytes: &[u8], take: &mut Take<E>) -> Result<(), E> {
-        let text = bytes.strip_prefix(BYTE_ORDER_MARK);
-        if text.is_some() {
-            take(Part::Text(text_of(BYTE_ORDER_MARK)?), self.line)?;
-        }
-        self.add(text.unwrap_or(bytes), take)
-    }
-
-    fn add<E: From<SplitError>>(&mut self, bytes: &[u8], take: &mut Take<E>) -> Result<(), E> {
-        self.pieces.push_after(bytes, self.start);
-        self.next -= self.start;
-        self.start = 0;
-        self.advance(take)
     }
 
     fn advance<E: From<SplitError>>(&mut self, take: &mut Take<E>) -> Result<(), E> {
@@ -132,7 +105,7 @@ impl Splitter {
                     Some(read) => read,
                 },
                 Kind::Text if text.starts_with(b"[") => value_of(text),
-                Kind::Text | Kind::Between | Kind::Row | Kind::CutOff => Ok(None),
+                Kind::Text | Kind::Between | Kind::Mark | Kind::Row | Kind::CutOff => Ok(None),
             };
             let value = value.map_err(|error| error.at(line))?;
             self.next = piece.range.start;
@@ -152,7 +125,8 @@ impl Splitter {
                 }
                 None => {
                     self.next = piece.range.end;
-                    self.give_text(MOST_TEXT, take)?;
+                    let most = if piece.kind == Kind::Mark { 0 } else { MOST_TEXT };
+                    self.give_text(most, take)?;
                 }
             }
         }
