@@ -125,8 +125,8 @@ impl NativeTraceSample {
     }
 }
 
-/// Compares `entries` with all traces of a small store, exactly as a memory of at most `max_elements` traces. Resolves to the most similar of
-/// each, whose index counts `known` first; null without any. Rejects with `ERR_STORE` for damaged bytes.
+/// Compares each of `entries` with all of the `max_elements` traces before it, among `known` and the entries. Resolves to the most similar of each,
+/// whose index counts `known` first; null without any. Rejects with `ERR_STORE` for damaged bytes.
 #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer, or infinity; it saturates.
 pub fn compare_stored(
@@ -138,7 +138,7 @@ pub fn compare_stored(
     let (known, entries, dimensions) = (copied(&known), copied(&entries), dimensions as usize);
     background::run(move || {
         let (known, entries) = (unpacked(&known, dimensions)?, unpacked(&entries, dimensions)?);
-        let found = compare_with_all(&known, &entries, dimensions, max_elements as usize)?;
+        let found = compare_with_all(&known, &entries, max_elements as usize)?;
         Ok(each_shown(found))
     })
 }

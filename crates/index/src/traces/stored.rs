@@ -3,19 +3,16 @@
 //! A packed trace is its words in the order of their hashes, with 8 bytes for the hash and 2 for the [code of the count](TermWeight::code)
 //! of each, and after them its embedding in single precision, if embeddings are compared. All of it is little-endian.
 
-use std::{collections::HashMap, hash::BuildHasherDefault, time::Instant};
+use std::{collections::HashMap, hash::BuildHasherDefault};
 
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_trace::words::{TermWeight, Word, Words};
 
 use super::{
-    TraceEntry, TraceMemory,
     projection::{Projected, Projection},
     terms::Hashed,
 };
 use crate::{
-    method::Method,
-    options::MemoryOptions,
     scaled::Scaled,
     similarity::{Similarity, Sums},
 };
@@ -80,48 +77,29 @@ impl PackedTrace {
     }
 }
 
-impl<'t> From<&'t PackedTrace> for TraceEntry<'t> {
-    fn from(trace: &'t PackedTrace) -> Self {
-        let vector = (!trace.vector.is_empty()).then_some(&trace.vector[..]);
-        Self {
-            vector,
-            ..Self::from(&trace.words)
-        }
-    }
-}
-
-/// Compares `entries` with all traces of a small store, as a memory of at most `max_elements` traces does that gets `known` first; `dimensions`
-/// is 0 where words alone are compared. Returns the most similar trace of each, whose index counts `known` first.
+/// Compares each of `entries` with all of the `max_elements` traces before it, among `known` and the entries. Returns the most similar trace of
+/// each, whose index counts `known` first.
 ///
 /// # Errors
-/// The errors of [`TraceMemory::add`].
+/// [`Error::NotFinite`], [`Error::OutOfMemory`].
 pub fn compare_with_all(
     known: &[PackedTrace],
     entries: &[PackedTrace],
-    dimensions: usize,
     max_elements: usize,
 ) -> Result<Vec<Option<(usize, Similarity)>>> {
-    let method = if dimensions == 0 {
-        Method::Lexical
-    } else {
-        Method::Full
+    let traces = [known, entries].concat();
+    let compare = |end: usize| {
+        let start = end.saturating_sub(max_elements);
+        let before = &traces[start..end];
+        if before.is_empty() {
+            return Ok(None);
+        }
+        let all = [(0..before.len()).collect()];
+        let mut found = TraceSample::of(before).compare(before, &traces[end..=end], &all, before.len())?;
+        let nearest = found.pop().flatten();
+        Ok(nearest.map(|(index, similarity)| (start + index, similarity)))
     };
-    let options = MemoryOptions {
-        max_elements,
-        dimensions: dimensions.max(1),
-        time_to_live: None,
-    };
-    let mut memory = TraceMemory::new(method, options);
-    let now = Instant::now();
-    for trace in known {
-        memory.add(trace.into(), now)?;
-    }
-    let compare_and_add = |(before, entry): (usize, &PackedTrace)| {
-        let (nearest, _) = memory.compare_and_explain(entry.into(), false, true, now)?;
-        let forgotten = (known.len() + before).saturating_sub(max_elements);
-        Ok(nearest.map(|nearest| (forgotten + nearest.index, nearest.similarity)))
-    };
-    entries.iter().enumerate().map(compare_and_add).collect()
+    (known.len()..traces.len()).map(compare).collect()
 }
 
 /// The document frequencies, and P, of a sample of a store's traces.

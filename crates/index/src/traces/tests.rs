@@ -275,23 +275,31 @@ proptest! {
     fn compare_with_all_finds_what_a_memory_finds(
         traces in sketches(40),
         at in any::<prop::sample::Index>(),
-        capacity in 1usize..50,
+        capacity in 1usize..=24,
         method in prop_oneof![Just(Method::Lexical), Just(Method::Full)],
     ) {
         let now = Instant::now();
         let dimensions = if method == Method::Full { DIMENSIONS } else { 0 };
         let packed = packed_all(&traces, dimensions);
         let (known, entries) = packed.split_at(at.index(packed.len() + 1));
-        let found = compare_with_all(known, entries, dimensions, capacity).unwrap();
+        let found = compare_with_all(known, entries, capacity).unwrap();
+        prop_assert_eq!(found.len(), entries.len());
         let mut memory = memory(method, capacity, None);
-        let mut expected = Vec::new();
         for (number, sketch) in traces.iter().enumerate() {
-            let nearest = memory.compare(sketch.entry(), now).unwrap();
-            let oldest = number.saturating_sub(capacity);
-            expected.push(nearest.map(|nearest| (oldest + nearest.index, nearest.similarity)));
+            if let Some(found) = number.checked_sub(known.len()).map(|entry| found[entry]) {
+                let all = memory.nearest(sketch.entry(), capacity, now).unwrap();
+                let Some((index, similarity)) = found else {
+                    prop_assert_eq!(all, []);
+                    memory.add(sketch.entry(), now).unwrap();
+                    continue;
+                };
+                let oldest = number.saturating_sub(capacity);
+                let same = all.iter().find(|other| oldest + other.index == index).unwrap();
+                prop_assert!((similarity.value() - same.similarity.value()).abs() < 1e-5);
+                prop_assert!((similarity.value() - all[0].similarity.value()).abs() < 1e-5);
+            }
             memory.add(sketch.entry(), now).unwrap();
         }
-        prop_assert_eq!(found, &expected[known.len()..]);
     }
 
     #[test]
@@ -892,6 +900,21 @@ fn compare_scales_frequencies_to_the_memory_and_counts_rare_words_among_the_know
     let expected = common / ((common + two) * (common + one)).sqrt();
     let known = ["common rare9", "common rare0", "common rare0"];
     assert!((lexical(&known, 40) - expected).abs() < 1e-9);
+}
+
+#[test]
+fn compare_with_all_of_none_finds_nothing() {
+    let trace = PackedTrace {
+        vector: vec![0.5; 384],
+        ..packed("a b")
+    };
+    let entries = [trace.clone(), trace.clone(), trace];
+    let found = compare_with_all(&[], &entries, 1).unwrap();
+    let found = found
+        .into_iter()
+        .map(|found| found.map(|(index, similarity)| (index, similarity.value())));
+    assert!(found.eq([None, Some((0, 1.0)), Some((1, 1.0))]));
+    assert_eq!(compare_with_all(&[], &entries, 0).unwrap(), [None; 3]);
 }
 
 #[test]
