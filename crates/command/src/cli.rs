@@ -92,7 +92,7 @@ pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &
 /// Returns whether a run with these arguments needs the model; not if it does not begin.
 pub fn needs_model(arguments: &[String]) -> bool {
     let novelty = match parse(arguments).ok().and_then(|cli| cli.command) {
-        Some(Command::Score(args)) => args.scoring.novelty,
+        Some(Command::Score(args)) => args.novelty,
         Some(Command::Select(args)) => Some(args.choice.novelty),
         Some(Command::Share(args)) => Some(args.choice.novelty),
         _ => None,

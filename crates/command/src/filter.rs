@@ -175,24 +175,21 @@ impl Filter {
         let agent = agent_of(trace).unwrap_or(format.name());
         let began = trace.at(&["metadata", "created_at"]).and_then(Value::as_str);
         let began = began.and_then(date::parse).map(date::to_iso);
+        let is_late = |since: &String| began.as_ref().is_none_or(|began| began >= since);
+        let is_of_agent = |wanted: &FormatName| wanted.name() == agent;
         let is_sub_agent = trace.at(&PARENT_OF).is_some();
-        let is_wanted = self
-            .since
-            .as_ref()
-            .is_none_or(|since| began.is_none_or(|began| began >= *since))
-            && (self.agents.is_empty() || self.agents.iter().any(|wanted| wanted.name() == agent))
+        let has_turns = |least: &usize| is_sub_agent || turns_in(&roles_of(trace)) >= *least;
+        let is_wanted = self.since.as_ref().is_none_or(is_late)
+            && (self.agents.is_empty() || self.agents.iter().any(is_of_agent))
             && self
                 .project
                 .as_ref()
                 .is_none_or(|project| is_project(trace, project))
-            && self
-                .min_turns
-                .is_none_or(|turns| is_sub_agent || turns_in(&roles_of(trace)) >= turns)
+            && self.min_turns.as_ref().is_none_or(has_turns)
             && !has(&self.excluded);
-        if is_wanted {
-            Verdict::Wanted
-        } else {
-            Verdict::Other
+        match is_wanted {
+            true => Verdict::Wanted,
+            false => Verdict::Other,
         }
     }
 

@@ -738,6 +738,17 @@ fn card_tells_whether_identifiers_were_replaced() {
 
 /// Shares sessions into a folder, which keeps what it has.
 fn add_to(target: &Path, sessions: Vec<Session>, form: Form, removed: &[usize]) -> Manifest {
+    add_after(target, sessions, form, removed, || {})
+}
+
+/// Does the same, and something else before it finishes, as a user may while `share` asks.
+fn add_after(
+    target: &Path,
+    sessions: Vec<Session>,
+    form: Form,
+    removed: &[usize],
+    meanwhile: impl FnOnce(),
+) -> Manifest {
     let mut folder = Folder::create(target).unwrap();
     let (set, form) = folder.set(Some(form)).unwrap();
     let sessions = set.new_among(sessions);
@@ -751,6 +762,7 @@ fn add_to(target: &Path, sessions: Vec<Session>, form: Form, removed: &[usize]) 
         program: "kp-score 0.0.0".into(),
     };
     let manifest = share(set, removed, &sessions, &settings, &mut folder, &|_| true).unwrap();
+    meanwhile();
     folder.finish().unwrap();
     manifest
 }
@@ -911,6 +923,25 @@ fn share_keeps_what_the_user_has_written_into_the_folder() {
         );
         assert!(fs::read_to_string(target.join(&file)).unwrap().contains("Edited"));
     }
+}
+
+#[test]
+fn folder_keeps_what_is_saved_in_it_while_share_waits_for_an_answer() {
+    let around = tempfile::tempdir().unwrap();
+    let target = around.path().join("shared");
+    add_to(&target, session(1, 4), Form::Native, &[]);
+    let saved = [("notes.md", "mine"), (".git/HEAD", "ref: refs/heads/main\n")];
+    add_after(&target, session(2, 4), Form::Native, &[], || {
+        for (name, text) in saved {
+            let path = target.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+    });
+    for (name, text) in saved {
+        assert_eq!(fs::read_to_string(target.join(name)).unwrap(), text);
+    }
+    assert_eq!(Set::read(&target).unwrap().unwrap().lines().len(), 2);
 }
 
 #[test]

@@ -49,6 +49,25 @@ const MOST_LISTED: usize = 16;
 /// From this similarity on, two traces are mostly runs of one task.
 const LIKE: f64 = 0.4;
 
+/// What the user tells of sessions.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ToldArgs {
+    /// Outcomes by id: JSON Lines or CSV with id, success or reward
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<String>,
+
+    /// What is shared already: a folder of share, a file of traces, or a memory
+    #[arg(long, value_name = "PATH")]
+    pub known: Option<String>,
+}
+
+impl ToldArgs {
+    /// Returns the files that are read beside the inputs.
+    pub(crate) fn files(&self) -> [&Option<String>; 2] {
+        [&self.labels, &self.known]
+    }
+}
+
 /// How a set is chosen.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The set")]
@@ -57,13 +76,8 @@ pub(crate) struct ChoiceArgs {
     #[arg(value_name = "N", value_parser = count, help_heading = None::<&str>)]
     pub count: Option<Count>,
 
-    /// Outcomes by id: JSON Lines or CSV with id, success or reward
-    #[arg(long, value_name = "FILE")]
-    pub labels: Option<String>,
-
-    /// What is shared already: a folder of share, a file of traces, or a memory
-    #[arg(long, value_name = "PATH")]
-    pub known: Option<String>,
+    #[command(flatten)]
+    pub told: ToldArgs,
 
     /// Keep room for N failures of tasks that nobody solved
     #[arg(long, value_name = "N", value_parser = count)]
@@ -80,8 +94,7 @@ impl ChoiceArgs {
     pub(crate) fn of(count: Count) -> Self {
         Self {
             count: Some(count),
-            labels: None,
-            known: None,
+            told: ToldArgs::default(),
             failures: None,
             novelty: Method::Lexical,
         }
@@ -133,9 +146,11 @@ pub(crate) fn choose(
     stop: &Stop,
 ) -> Result<Set> {
     let method = choice.novelty;
-    let mut labels = choice.labels.as_deref().map(Labels::read).transpose()?;
+    let ToldArgs { labels, known } = &choice.told;
+    let mut labels = labels.as_deref().map(Labels::read).transpose()?;
     let status = load_embedder(method, host, messages)?;
-    let known_memory = choice.known.as_deref().filter(|file| is_memory(file));
+    let known_file = known.as_deref();
+    let known_memory = known_file.filter(|file| is_memory(file));
     let unbounded = MemoryOptions {
         max_elements: usize::MAX,
         ..MemoryOptions::default()
@@ -157,7 +172,7 @@ pub(crate) fn choose(
     };
     let mut sets: Vec<_> = purpose.folder.iter().map(|(_, set)| (*set).clone()).collect();
     let mut read_before = Vec::new();
-    if let Some(file) = choice.known.as_deref().filter(|_| known_memory.is_none()) {
+    if let Some(file) = known_file.filter(|_| known_memory.is_none()) {
         let (files, set) = known_sources(file)?;
         sets.extend(set);
         read_before.push(("--known: ", files));
@@ -351,6 +366,12 @@ impl Set {
             Some(_) => self.published += 1,
         }
         Ok(true)
+    }
+
+    /// Refuses to write a page without a session.
+    pub(crate) fn refuse_no_session(&self, page: &str) -> Result<()> {
+        let refused = || Failure::file(format!("there is no session, so {page} was not written"));
+        (!self.scored.is_empty()).then_some(()).ok_or_else(refused)
     }
 
     /// Returns the log of a trace, which is of one of these files.

@@ -6,9 +6,9 @@ use knowledgepulse_score::select::{Count, Unfit};
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     args::InputArgs,
-    choose::{ChoiceArgs, Purpose, choose},
+    choose::{ChoiceArgs, Purpose, ToldArgs, choose},
     desk::{self, PageOptions},
-    error::{Exit, Failure, Result},
+    error::{Exit, Result},
     files::stop::Stop,
     host::Host,
     show::{messages::Messages, printable::counted},
@@ -45,13 +45,8 @@ pub(crate) struct PageArgs {
     #[arg(long)]
     pub raw: bool,
 
-    /// Outcomes by id: JSON Lines or CSV with id, success or reward
-    #[arg(long, value_name = "FILE")]
-    pub labels: Option<String>,
-
-    /// What is shared already: a folder of share, a file of traces, or a memory
-    #[arg(long, value_name = "PATH")]
-    pub known: Option<String>,
+    #[command(flatten)]
+    pub told: ToldArgs,
 }
 
 /// Chooses sessions as `select` does, and writes the page.
@@ -62,25 +57,18 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
         cleaning,
     } = args;
     let choice = ChoiceArgs {
-        labels: page.labels.clone(),
-        known: page.known.clone(),
+        told: page.told.clone(),
         ..ChoiceArgs::of(Count::Number(PROPOSED))
     };
     let cleaner = cleaning.open()?;
-    let read = [&page.labels, &page.known];
-    let inputs = input.open(&[("out", &page.out)], &read, messages)?;
+    let inputs = input.open(&[("out", &page.out)], &page.told.files(), messages)?;
     let purpose = Purpose {
         only_new: true,
         ends: true,
         ..Purpose::default()
     };
     let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
-    if set.scored.is_empty() {
-        return Err(Failure::file(format!(
-            "there is no session, so {} was not written",
-            page.out
-        )));
-    }
+    set.refuse_no_session(&page.out)?;
     let options = PageOptions {
         cleaner: (!page.raw).then_some(cleaner),
         identifiers: cleaning.identifiers,
@@ -105,10 +93,9 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     if page.open {
         open(&page.out, messages);
     }
-    Ok(match set.seen.why_incomplete(stop) {
-        Some(_) => Exit::File,
-        None if set.seen.bad > 0 => Exit::BadLines,
-        None => Exit::Ok,
+    Ok(match stop.is_interrupted() {
+        true => Exit::File,
+        false => set.seen.exit(),
     })
 }
 

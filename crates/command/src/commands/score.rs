@@ -32,8 +32,10 @@ pub(crate) struct ScoreArgs {
     pub input: InputArgs,
     #[command(flatten)]
     pub results: ResultArgs,
-    #[command(flatten)]
-    pub scoring: ScoringArgs,
+
+    /// Compare words, or by a model: prefix, full [default: lexical]
+    #[arg(long, value_name = "METHOD", value_parser = methods(), hide_possible_values = true, help_heading = "Scoring")]
+    pub novelty: Option<Method>,
 }
 
 /// What a run writes.
@@ -61,18 +63,9 @@ pub(crate) struct ResultArgs {
     pub out: Option<String>,
 }
 
-/// How traces are scored.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Scoring")]
-pub(crate) struct ScoringArgs {
-    /// Compare words, or by a model: prefix, full [default: lexical]
-    #[arg(long, value_name = "METHOD", value_parser = methods(), hide_possible_values = true)]
-    pub novelty: Option<Method>,
-}
-
 /// Scores the inputs that the arguments name.
 pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let (options, novelty) = (&args.results, args.scoring.novelty.unwrap_or(Method::Lexical));
+    let (options, novelty) = (&args.results, args.novelty.unwrap_or(Method::Lexical));
     let out = options.out.as_deref();
     let files: Vec<_> = out.iter().map(|file| ("out", *file)).collect();
     let inputs = args.input.open(&files, &[], messages)?;

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         .into_iter()
         .filter_map(|(option, file)| Some((option, file?)))
         .collect();
-    let inputs = input.open(&files, &[&choice.labels, &choice.known], messages)?;
+    let inputs = input.open(&files, &choice.told.files(), messages)?;
     let format = results.format.or(files.is_empty().then_some(Format::Table));
     let mut results = Results::open(format, false, out, Table::of_sessions(None), (messages, stop))?;
     let mut set = choose(&inputs, choice, &Purpose::default(), host, messages, stop)?;
@@ -69,6 +69,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         end.unwrap_or_default()
     })?;
     if let Some(page) = page.filter(|_| set.seen.why_incomplete(stop).is_none()) {
+        set.refuse_no_session(page)?;
         let options = PageOptions::clean(next_command(&input.paths, "shared"));
         desk::write(page, &set, &inputs.sources, &options, messages, stop)?;
     }

@@ -182,7 +182,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     tell_left_out(&manifest, messages);
     if manifest.entries.is_empty() && removed.is_empty() {
         let has_nothing = there == 0 && (to_share.is_empty() || !manifest.left_out.is_empty());
-        if has_nothing && args.choice.known.is_none() {
+        if has_nothing && args.choice.told.known.is_none() {
             return Err(Failure::file(format!(
                 "there is nothing to share, so {out} was not written"
             )));
@@ -361,8 +361,7 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
             "{path} is in the folder that is written: share reads other files"
         )));
     }
-    let read = [&args.choice.labels, &args.choice.known];
-    let mut inputs = args.input.open(&[], &read, messages)?;
+    let mut inputs = args.input.open(&[], &args.choice.told.files(), messages)?;
     add_subagents(&mut inputs.sources);
     inputs.sources.retain(|source| !is_out(source));
     let is_of_machine = args.input.paths.is_empty();

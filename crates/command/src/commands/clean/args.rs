@@ -291,3 +291,33 @@ fn in_folder(
     }
     Ok(shown)
 }
+
+#[cfg(test)]
+mod tests {
+    #[cfg(unix)]
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn in_folder_refuses_a_link_that_leads_out_of_the_folder() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("clean");
+        fs::create_dir(&folder).unwrap();
+        fs::write(around.path().join("precious"), "mine").unwrap();
+        std::os::unix::fs::symlink(around.path().join("precious"), folder.join("a.jsonl")).unwrap();
+        let file = |name: &str| {
+            let input = Input {
+                path: name.into(),
+                name: name.into(),
+            };
+            let folder = folder.to_str().unwrap();
+            in_folder(folder, &input, &Identities::default(), &mut FreeNames::default())
+        };
+        assert!(
+            file("a.jsonl")
+                .unwrap_err()
+                .ends_with("is a link, which leads out of the folder: remove it")
+        );
+        assert!(file("b.jsonl").unwrap().ends_with("clean/b.jsonl"));
+    }
+}

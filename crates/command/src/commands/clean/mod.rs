@@ -185,39 +185,29 @@ struct Source {
     name: String,
     /// The contents of an input that cannot be read twice.
     copy: Option<File>,
-    /// Whether it is a database, of which each line is a session.
-    is_database: bool,
 }
 
 impl Source {
     /// Opens an input; a database only to list what is in it.
     fn open(name: &str, lists: bool) -> Result<Self> {
         let failed = |error| Failure::read(name_of(name), &error);
-        let is_file = name != STDIN && fs::metadata(name).map_err(failed)?.is_file();
-        if is_file {
-            let is_database = lines_of_file(Path::new(name)).map_err(failed)?.is_some();
-            if is_database && !lists {
-                return Err(Failure::file(format!(
-                    "{name} is a database: kp-score share writes its sessions, clean"
-                )));
-            }
-            return Ok(Self {
-                name: name.to_owned(),
-                copy: None,
-                is_database,
-            });
+        let mut copy = None;
+        if name == STDIN || !fs::metadata(name).map_err(failed)?.is_file() {
+            let mut file = temporary::unnamed().map_err(failed)?;
+            let copied = match name {
+                STDIN => io::copy(&mut Waiting(io::stdin()), &mut file),
+                _ => File::open(name).and_then(|mut input| io::copy(&mut input, &mut file)),
+            };
+            copied.map_err(failed)?;
+            copy = Some(file);
+        } else if !lists && lines_of_file(Path::new(name)).map_err(failed)?.is_some() {
+            return Err(Failure::file(format!(
+                "{name} is a database: kp-score share writes its sessions, clean"
+            )));
         }
-        let mut copy = temporary::unnamed().map_err(failed)?;
-        let copied = if name == STDIN {
-            io::copy(&mut Waiting(io::stdin()), &mut copy)
-        } else {
-            File::open(name).and_then(|mut input| io::copy(&mut input, &mut copy))
-        };
-        copied.map_err(failed)?;
         Ok(Self {
             name: name.to_owned(),
-            copy: Some(copy),
-            is_database: false,
+            copy,
         })
     }
 
@@ -225,8 +215,11 @@ impl Source {
     fn read(&self, stop: &Stop, take: &mut Take<Problem>) -> Result<()> {
         let name = name_of(&self.name);
         let failed = |error| Failure::read(name, &error);
-        let lines = self.is_database.then(|| lines_of_file(Path::new(&self.name)));
-        let lines = lines.transpose().map_err(failed)?.flatten();
+        let lines = match &self.copy {
+            Some(_) => None,
+            // Of a database each line is a session.
+            None => lines_of_file(Path::new(&self.name)).map_err(failed)?,
+        };
         let input: Box<dyn Read + '_> = match &self.copy {
             Some(copy) => {
                 let mut copy = copy;
