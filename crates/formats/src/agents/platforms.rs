@@ -40,6 +40,23 @@ static TABLE: LazyLock<BTreeMap<&str, BTreeMap<&str, Paths>>> = LazyLock::new(||
     table
 });
 
+/// What tells the spans of each platform: its marks, its types, and where it has lists. Each record is asked for it.
+static MARKS: LazyLock<BTreeMap<&str, [Vec<&str>; 3]>> = LazyLock::new(|| {
+    let marks = TABLE.iter().map(|(platform, paths)| {
+        let words = |what| {
+            paths
+                .get(what)
+                .into_iter()
+                .flat_map(|paths: &Paths| paths.split(' '))
+        };
+        (
+            *platform,
+            ["marks", "types", "lists"].map(|what| words(what).collect()),
+        )
+    });
+    marks.collect()
+});
+
 /// A platform, by its name in the table.
 pub struct Platform(&'static str);
 
@@ -103,7 +120,8 @@ impl Platform {
 
     /// Returns the values, be they lists or not, where a record may have spans.
     fn lists_in<'v>(&self, record: &'v Value) -> impl Iterator<Item = &'v Value> {
-        all_at(record, self.paths("lists"))
+        let lists = MARKS.get(self.0).into_iter().flat_map(|[.., lists]| lists);
+        lists.filter_map(|path| in_path(record, path))
     }
 
     /// Returns the span that a record stands for that is around spans of its own.
@@ -113,13 +131,15 @@ impl Platform {
 
     /// Returns whether a record is a span, or is around spans of its own.
     fn is_span(&self, value: &Value) -> bool {
-        let has = |mark: &str| mark.split('|').any(|path| in_path(value, path).is_some());
+        let Some([marks, types, _]) = MARKS.get(self.0) else {
+            return false;
+        };
+        let has = |mark: &&str| mark.split('|').any(|path| in_path(value, path).is_some());
         let is_known = || {
             let kind = at(value, self.paths("kind"));
-            let is = |each| Some(each) == str_of(kind.as_deref());
-            self.paths("types").is_empty() || self.paths("types").split(' ').any(is)
+            types.is_empty() || str_of(kind.as_deref()).is_some_and(|kind| types.contains(&kind))
         };
-        (self.paths("marks").split(' ').all(has) && is_known()) || self.around(value).is_some()
+        (marks.iter().all(has) && is_known()) || self.around(value).is_some()
     }
 
     /// Tells a span and those within it. Both have the trace and the parent of those around them, if they name none.
