@@ -267,7 +267,7 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
         return None;
     }
     let (at, _) = words.iter().enumerate().find(|(at, word)| {
-        let is_key = *at > 0 && *word == b"key" || word.ends_with(b"community");
+        let is_key = *at > 0 && (*word == b"key" || word.ends_with(b"-key")) || word.ends_with(b"community");
         word[0].is_ascii_alphabetic() && (is_key || is_name(word))
     })?;
     let of_kind = |word: &&&[u8]| matches!(word, [b'0'..=b'9']) || matches!(**word, b"md5" | b"ascii");

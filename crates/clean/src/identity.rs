@@ -13,7 +13,7 @@ use std::{
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use knowledgepulse_json::{self as json, Value, parse_str};
-use memchr::memrchr2;
+use memchr::{memrchr_iter, memrchr2};
 use regex::bytes::{Captures, Regex};
 
 use crate::{
@@ -609,7 +609,14 @@ impl Identities {
                 }
                 // A login alone.
                 let word = last.rsplit(' ').next().unwrap_or_default();
-                if line[..found.start()].ends_with('<') && is_name(word) && belongs(word, local) {
+                let is_alone = || {
+                    line.trim_start_matches([' ', '-', '*'])
+                        .starts_with(&format!("{word} <"))
+                };
+                if line[..found.start()].ends_with('<')
+                    && is_name(word)
+                    && (belongs(word, local) || is_alone())
+                {
                     self.add_author(word, mail);
                 }
                 let behind = line[found.end()..].split(is_sign).nth(1).unwrap_or_default();
@@ -657,31 +664,24 @@ impl Identities {
 
     /// Learns the accounts below a heading in capitals, as programs list processes, files and sessions: `PID USER  COMMAND`.
     fn learn_listing(&mut self, text: &str) {
-        static HEADING: LazyLock<Regex> = LazyLock::new(|| {
-            expression(
-                r"(?m)^[ >]{0,8}(?:[A-Z%][A-Z%/():+-]{0,15} +){0,10}(USER|USERNAME|OWNER|AUTHINFO)(?: +[A-Z%][A-Z%/():+-]{0,15}){1,12}",
-            )
-        });
+        static WORD: LazyLock<Regex> = LazyLock::new(|| expression(r"\b(?:USER|USERNAME|OWNER|AUTHINFO) "));
+        static HEADING: LazyLock<Regex> = LazyLock::new(|| expression(r"^[ >A-Z%/():+-]{0,160}$"));
         const MOST_ROWS: usize = 200;
         let bytes = text.as_bytes();
-        for found in HEADING.captures_iter(bytes) {
-            let (Some(all), Some(heading)) = (found.get(0), found.get(1)) else {
+        for found in WORD.find_iter(bytes) {
+            let line = line_at(bytes, found.start());
+            if !HEADING.is_match(&bytes[line.clone()]) {
                 continue;
-            };
-            let column = heading.start() - all.start()..heading.end() - all.start();
-            let rows = text
-                .get(all.end()..)
-                .unwrap_or_default()
-                .lines()
-                .skip(1)
-                .take(MOST_ROWS);
-            for row in rows.take_while(|row| row.contains(' ')) {
+            }
+            let column = found.start() - line.start..found.end() - 1 - line.start;
+            let rows = text.get(line.end..).unwrap_or_default().lines();
+            for row in rows.skip(1).take(MOST_ROWS).take_while(|row| row.contains(' ')) {
                 // The word that stands below the heading's first or last letter.
                 let words = row.split(' ').filter(|word| !word.is_empty());
                 let place = |word: &str| word.as_ptr() as usize - row.as_ptr() as usize;
                 let mut below =
                     words.filter(|word| place(word) < column.end && place(word) + word.len() > column.start);
-                self.add_user(below.next().unwrap_or_default(), "", "");
+                self.add_user(below.next().unwrap_or_default().trim_start_matches('>'), "", "");
             }
         }
     }
@@ -873,8 +873,9 @@ fn is_of_host(byte: u8) -> bool {
 /// Returns how long the last line of a text is, and how long it is behind an escaped line break.
 fn lines_before(text: &[u8]) -> [Option<usize>; 2] {
     let line = memrchr2(b'\n', b'\r', text).map(|at| text.len() - at - 1);
-    let is_escape = |pair: &[u8]| matches!(pair, b"\\n" | b"\\r");
-    let escaped = text.windows(2).rposition(is_escape).map(|at| text.len() - at - 2);
+    let mut slashes = memrchr_iter(b'\\', text);
+    let escaped = slashes.find(|at| matches!(text.get(at + 1), Some(b'n' | b'r')));
+    let escaped = escaped.map(|at| text.len() - at - 2);
     [line.or((text.len() < BEFORE).then_some(text.len())), escaped]
 }
 

@@ -44,7 +44,7 @@ pub(super) enum Sort {
 
 /// Words before `key` in the names of secrets. All other keys are keys of maps, tables and caches.
 const KEYS: &str = "api access secret private signing encryption account master auth app application admin license \
-     subscription shared role service deploy webhook jwt hmac cipher aes fernet consumer client ssh airtable \
+     subscription shared role service deploy webhook jwt hmac cipher aes fernet validation decryption unseal write consumer client ssh airtable \
      algolia anthropic assemblyai browserbase cerebras claude cloudflare cohere datadog deepgram deepseek \
      elevenlabs exa figma firecrawl fireworks gemini google grok groq huggingface jina kaggle langchain langfuse \
      langsmith mailgun mistral newrelic notion nvidia openai openrouter perplexity pinecone posthog qdrant \
@@ -72,7 +72,7 @@ const SORTS: &[(Sort, &str)] = &[
     (Sort::Cookie, "<cookie>s?"),
     (
         Sort::Generated,
-        "salt|<dsn>|<jwt>|<refresh>|<access>|(?:primary|secondary)-?<key>",
+        "salt|<totp>|<dsn>|<jwt>|<refresh>|<access>|(?:primary|secondary)-?<key>",
     ),
     // Only of variables of the environment.
     (Sort::Generated, "(?-i:[A-Z0-9][^A-Za-z0-9]+KEY)"),
@@ -147,7 +147,7 @@ pub(super) fn tells_secret(letters: &[u8]) -> bool {
 /// Returns whether a name ends as those of secrets do, by its last letters. Most names do not, and are told at once.
 fn may_be_secret(name: &[u8]) -> bool {
     static ENDS: Words = Words::new(
-        "al as de en es et ev ew ey ic id ie in ld lt ng nt od on pw rd rm se sh sk sn th ue ve wd wt",
+        "al as de en es et ev ew ey ic id ie in ld lt ng nt od on pw tp rd rm se sh sk sn th ue ve wd wt",
     );
     let name = name
         .strip_suffix(b"s")
@@ -563,7 +563,10 @@ impl<'l> Assignment<'l> {
             && !(matches!(value[0], b'&' | b'*' | b'?') && is_keyword(without_marks(value)))
             && !self.is_own_name(value)
             && is_secret_string(self.sort, value)
-            && !(self.is_environment && self.separator == b'=' && value.ends_with(b"="))
+            && !(self.is_environment
+                && self.separator == b'='
+                && value.ends_with(b"=")
+                && !is_generated(value))
             && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5)
             && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end))
             && !self.is_type(start, end);
@@ -711,7 +714,7 @@ impl<'l> Assignment<'l> {
     /// it ends there too, so a line of many headers is read once.
     fn find_authorization(&self, header_end: &mut usize, ranges: &mut Ranges) -> usize {
         static SCHEMES: Words = Words::new(
-            "apikey api-key aws4-hmac-sha256 basic bearer bot deepl-auth-key digest dpop genie \
+            "apikey api-key aws4-hmac-sha256 basic bearer bot deepl-auth-key digest dpop genie geniekey \
              genericapikey googlelogin hawk hmac jwt key mac negotiate ntlm oauth sharedkey signature \
              splunk ssws token client-id",
         );
