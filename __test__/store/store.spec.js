@@ -144,6 +144,15 @@ test('an abort keeps traces that were not sent out of a store', async () => {
   expect(store.ids).toEqual(['0']);
 });
 
+test('an abort after a trace was sent to a store leaves the call its score', async () => {
+  const controller = new AbortController();
+  const memory = new MemoryStore();
+  memory.fail = () => void controller.abort();
+  const scorer = new Scorer({ memory });
+  expect((await scorer.score(makeTrace(), { signal: controller.signal })).basis).toBe('empty-store');
+  expect(memory.known).toHaveLength(1);
+});
+
 test('an abort of a call that waits for a store leaves the calls after it alone', async () => {
   const store = new MemoryStore('prefix');
   let answer;
