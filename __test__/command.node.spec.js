@@ -230,6 +230,20 @@ test('kp-score prints the summary on standard error, on standard output where no
   expect(quiet).toMatchObject({ code: 0, stdout: '', stderr: '' });
 });
 
+unix('bash completes the commands of kp-score and the options of each', async () => {
+  const { stdout } = await kpScore(['completions', 'bash']);
+  const script = write('kp-score.bash', stdout);
+  const completed = (...words) => {
+    // What bash does at a press of TAB.
+    const press = `. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _kp__score "$1" "\${@: -1}" "\${@: -2:1}"; echo "\${COMPREPLY[@]}"`;
+    return execFileSync('bash', ['-c', press, script, ...words], { encoding: 'utf8' }).trim();
+  };
+  expect(completed('kp-score', 'sh')).toBe('show share');
+  expect(completed('kp-score', 'share', '--pi')).toBe('--pick');
+  // Zsh dispatches by the first word, not by one behind a path.
+  expect((await kpScore(['completions', 'zsh'])).stdout).toContain('case $line[1] in');
+});
+
 describe('the process', () => {
   test('kp-score --help ends with 0 where its reader has closed the pipe', async () => {
     const { child, ended } = start(['--help']);

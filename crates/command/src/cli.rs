@@ -5,7 +5,10 @@ use std::{
     path::Path,
 };
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    CommandFactory, FromArgMatches, Parser, Subcommand,
+    error::{ContextKind, ErrorKind},
+};
 use knowledgepulse_error::guarded;
 use knowledgepulse_index::method::Method;
 
@@ -39,8 +42,7 @@ Exit code: 0 all is well; 1 some lines are bad, the rest is scored; 2 wrong usag
     help_template = TEMPLATE,
     before_help = "Example: kp-score                 the sessions on this machine that are most worth sharing",
     after_help = AFTER_HELP,
-    args_conflicts_with_subcommands = true,
-    disable_help_subcommand = true
+    args_conflicts_with_subcommands = true
 )]
 struct Cli {
     #[command(subcommand)]
@@ -135,7 +137,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Report(args)) => report::run(&args, host, messages, stop),
         Some(Command::Clean(args)) => clean::run(&args, messages, stop),
         Some(Command::Formats(_)) => formats::run(messages),
-        Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
+        Some(Command::Completions(args)) => completions::run(&args, &Cli::command()),
         Some(Command::Doctor) => Err(Failure::usage(DOCTOR)),
     }
 }
@@ -149,12 +151,23 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
     match error.kind() {
         ErrorKind::DisplayVersion => StandardOutput::print(format!("{VERSION}\n").as_bytes())?,
         ErrorKind::DisplayHelp => StandardOutput::print(text(io::stdout().is_terminal()).as_bytes())?,
+        ErrorKind::UnknownArgument if names_json(error) => {
+            return Err(Failure::usage(
+                "there is no option --json; --format json prints JSON",
+            ));
+        }
         _ => {
             messages.text(&text(io::stderr().is_terminal()));
             return Ok(Exit::Usage);
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Returns whether the unknown argument is `--json`, an option of many programs.
+fn names_json(error: &clap::Error) -> bool {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    argument.is_some_and(|argument| argument == "--json")
 }
 
 /// Characters that a mistyped command may lack, have too many, or have in another place.

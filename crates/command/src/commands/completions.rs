@@ -8,6 +8,8 @@ use crate::{
     files::output_file::StandardOutput,
 };
 
+const PROGRAM: &str = "kp-score";
+
 /// Print completions for a shell
 #[derive(Debug, Clone, Args)]
 #[command(
@@ -20,8 +22,22 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// Prints the completions of a shell.
-pub(crate) fn run(args: &CompletionsArgs, mut command: Command) -> Result<Exit> {
+pub(crate) fn run(args: &CompletionsArgs, command: &Command) -> Result<Exit> {
+    // Without the paths of the list: clap_complete would look for a command behind them.
+    let options = command
+        .get_arguments()
+        .filter(|argument| !argument.is_positional());
+    let mut completed = Command::new(PROGRAM)
+        .args(options.cloned())
+        .subcommands(command.get_subcommands().cloned());
     let mut text = Vec::new();
-    generate(args.shell, &mut command, "kp-score", &mut text);
-    StandardOutput::print(&text).map(|()| Exit::Ok)
+    generate(args.shell, &mut completed, PROGRAM, &mut text);
+    let text = String::from_utf8_lossy(&text);
+    let text = match args.shell {
+        // clap_complete 4.6 takes the hyphen in the name for a space where it names the options of a command.
+        Shell::Bash => text.replace("kp__subcmd__score", "kp__score"),
+        Shell::Zsh => text.replace(":_kp-score_commands\"", ":{_kp-score_commands; _files}\""),
+        _ => text.into_owned(),
+    };
+    StandardOutput::print(text.as_bytes()).map(|()| Exit::Ok)
 }

@@ -62,6 +62,9 @@ struct Column {
     stays: bool,
 }
 
+/// The columns that a narrow terminal goes without, the first to go first.
+const FIRST_TO_GO: [&str; 3] = ["date", "agent", "turns"];
+
 impl Table {
     /// Returns a table of scores, the best first: of these many or of all.
     pub(crate) fn of_scores(most: Option<usize>) -> Self {
@@ -201,17 +204,24 @@ impl Table {
         let number_width = self.rows.len().to_string().len().max(2);
         let mut lines = vec![format!("{:>number_width$}", "#")];
         lines.extend((1..=self.rows.len()).map(|number| format!("{number:>number_width$}")));
-        let columns: Vec<_> = columns.iter().filter(|column| column.is_shown()).collect();
-        let used = |widest: usize| {
+        let mut columns: Vec<_> = columns.iter().filter(|column| column.is_shown()).collect();
+        let used = |columns: &[&Column], widest: usize| {
             let widths = columns.iter().map(|column| column.width(widest) + 2);
             number_width + 2 + widths.sum::<usize>()
         };
-        let fits = |widest: &usize| used(*widest) + LEAST_OBJECTIVE <= width;
+        for heading in FIRST_TO_GO {
+            if used(&columns, WIDEST_OF_NARROW) + LEAST_OBJECTIVE / 2 > width {
+                columns.retain(|column| column.heading != heading);
+            }
+        }
+        let fits = |widest: &usize| used(&columns, *widest) + LEAST_OBJECTIVE <= width;
         let widest = (WIDEST_OF_NARROW..=WIDEST)
             .rev()
             .find(fits)
             .unwrap_or(WIDEST_OF_NARROW);
-        let room = width.saturating_sub(used(widest)).max(LEAST_OBJECTIVE / 2);
+        let room = width
+            .saturating_sub(used(&columns, widest))
+            .max(LEAST_OBJECTIVE / 2);
         for column in columns {
             let Column {
                 heading,
