@@ -208,7 +208,7 @@ fn is_drawn(value: &[u8]) -> bool {
 
 /// Tokens that are words are no longer.
 const MOST_TOKEN_LETTERS: usize = 10;
-const LEAST_TOKEN_DIGITS: usize = 7;
+const LEAST_TOKEN_DIGITS: usize = 6;
 
 /// Names of secrets that programs and documents write as values.
 static LABELS: Words = Words::new(
