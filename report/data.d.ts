@@ -22,7 +22,7 @@ export interface Desk {
 export interface SessionRow {
   /** The id by which decisions name it. */
   id: string;
-  /** The beginning of its objective. */
+  /** The beginning of its objective, behind one that most sessions share. */
   name: string;
   agent: string;
   model: string | null;

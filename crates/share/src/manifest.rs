@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_clean::{PlaceToReview, places_in_text};
-use knowledgepulse_json::{Object, Value, object};
+use knowledgepulse_json::{Object, Text, Value, object};
 
-use crate::set::rank_of;
+use crate::{objectives::told_apart, set::rank_of};
 
 /// A place that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,16 +147,15 @@ impl Entry {
         (file, row.and_then(|row| row.line).unwrap_or(place.line))
     }
 
-    /// Returns the line of the manifest.
-    #[must_use]
-    pub fn to_value(&self) -> Value {
+    /// Returns the line of the manifest, with the objective as it is shown there.
+    fn to_value(&self, objective: Text) -> Value {
         let mut fields = Object::new();
         fields.insert("rank", number_of(self.rank));
         let mut rows = self.rows.iter().map(Row::fields);
         fields.extend(rows.next().unwrap_or_default());
         fields.insert("subagents", rows.map(Value::from).collect::<Vec<_>>());
         fields.extend(self.about.clone());
-        fields.insert("objective", objective_of(&self.about));
+        fields.insert("objective", objective);
         fields.insert("tokens", number_of(self.tokens));
         fields.insert("reason", self.reason.as_str());
         fields.insert("stands_for", number_of(self.stands_for));
@@ -185,7 +184,13 @@ impl Manifest {
     /// Returns the lines of all sessions of the folder, by rank.
     #[must_use]
     pub fn lines(&self) -> Vec<Value> {
-        let entries = self.entries.iter().map(Entry::to_value);
+        let objectives: Vec<_> = self
+            .entries
+            .iter()
+            .map(|entry| objective_of(&entry.about))
+            .collect();
+        let entries = self.entries.iter().zip(told_apart(&objectives));
+        let entries = entries.map(|(entry, objective)| entry.to_value(objective));
         let mut lines: Vec<_> = self.kept.iter().cloned().chain(entries).collect();
         lines.sort_by_key(rank_of);
         lines

@@ -381,6 +381,12 @@ fn is_mark(c: char) -> bool {
     !c.is_ascii() && c.general_category_group() == GeneralCategoryGroup::Mark
 }
 
+/// Returns whether a character stands in words: a letter, a digit, `_` or a mark.
+#[must_use]
+pub fn is_in_word(c: char) -> bool {
+    is_word(c) || is_mark(c)
+}
+
 /// Whether `c` is of a script that is written without spaces between words, or of Hangul.
 fn gives_pairs(c: char) -> bool {
     const SCRIPTS: [Script; 8] = [

@@ -17,7 +17,7 @@ use knowledgepulse_share::{
     self as share, Entry, FOUND_FROM, Folder, FolderError, Form, Log, MANIFEST, Manifest, Quality, Session,
     Settings, ShareError, TOLD_CONFIDENCE,
     logs::{WholeFiles, add_subagents, is_database},
-    share,
+    share, told_apart,
 };
 
 use super::{clean::CleaningArgs, sessions::next_command};
@@ -435,7 +435,13 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
         printable(&text.unwrap_or_else(|| Text::from("")), units)
     };
     let mut lines = String::new();
-    for entry in &manifest.entries {
+    let objectives: Vec<_> = manifest
+        .entries
+        .iter()
+        .map(|entry| text(entry, "objective", 200))
+        .collect();
+    let objectives: Vec<_> = objectives.iter().map(String::as_str).collect();
+    for (entry, objective) in manifest.entries.iter().zip(told_apart(&objectives)) {
         let redacted: u64 = entry.redactions.values().sum();
         let cells = [
             (entry.rank.to_string(), 4),
@@ -446,7 +452,7 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
         cells
             .iter()
             .for_each(|(cell, width)| lines += &(pad_end(cell, *width) + " "));
-        lines += &fitted(&text(entry, "objective", 200), OBJECTIVE_WIDTH);
+        lines += &fitted(&objective, OBJECTIVE_WIDTH);
         lines.truncate(lines.trim_end().len());
         lines.push('\n');
     }

@@ -15,7 +15,7 @@ use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use knowledgepulse_clean::{CleanOptions, Cleaner};
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_score::select::{Left, Selection, Standing};
-use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown};
+use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown, told_apart};
 
 use crate::{
     VERSION,
@@ -140,6 +140,7 @@ pub(crate) fn write(
             Ok(())
         },
     )?;
+    tell_apart(&mut rows);
     let beyond = conversations.iter().filter(|text| text.is_empty()).count() as u64;
     if beyond > 0 {
         messages.note(format!(
@@ -178,6 +179,17 @@ pub(crate) fn write(
     out.write(after.as_bytes())?;
     out.finish()?;
     out.publish()
+}
+
+/// Shows the objectives of lines so that they tell their sessions apart.
+fn tell_apart(rows: &mut [Object]) {
+    let names = rows
+        .iter()
+        .map(|row| row.get(row::NAME).and_then(Value::as_str).unwrap_or_default());
+    let names = told_apart(&names.collect::<Vec<_>>());
+    for (row, name) in rows.iter_mut().zip(names) {
+        row.insert(row::NAME, name);
+    }
 }
 
 /// Returns the order of the page: the chosen sessions by rank, then the others, the latest first.

@@ -16,6 +16,8 @@ use crate::{
     },
 };
 
+/// The field of the objective, which the page has as it is shown beside the others.
+pub(super) const NAME: &str = "name";
 /// The longest objective of the list, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
 /// How many bytes count as a token.
@@ -42,7 +44,7 @@ pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Obje
             text(&["id"]).and_then(name_of).unwrap_or_default().into_value(),
         ),
         (
-            "name",
+            NAME,
             match shown {
                 Some(_) => name.unwrap_or_default().into(),
                 None => "(it could not be read)".into(),

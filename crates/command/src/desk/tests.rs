@@ -103,6 +103,21 @@ fn a_long_text_is_cut_and_says_so() {
 }
 
 #[test]
+fn tell_apart_leaves_out_what_the_names_of_rows_share() {
+    let rest = ["Fix the login", "Fix the date", "Sort the list"];
+    let mut rows = rest.map(|rest| {
+        let trace = trace().replace(
+            "Ask bob@example.com",
+            &format!("Solve this issue of ours: {rest}"),
+        );
+        described(&session(&trace), cleaner(), true).unwrap().0
+    });
+    tell_apart(&mut rows);
+    let names = rows.map(|row| row.get(row::NAME).and_then(Value::as_str).unwrap().to_owned());
+    assert_eq!(names, rest.map(|rest| format!("… {rest} for it")));
+}
+
+#[test]
 fn apart_takes_a_page_with_one_place_each() {
     let page = format!("a{DATA}b{CONVERSATIONS}c");
     assert_eq!(apart(&page), Some(["a", "b", "c"].map(String::from)));

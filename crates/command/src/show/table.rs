@@ -6,6 +6,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use knowledgepulse_share::told_apart;
 
 use crate::{
     score::scored::{Scored, TraceInfo},
@@ -247,13 +248,17 @@ impl Table {
             }
         }
         lines[0] = painted(HEADING, format!("{}  objective", lines[0]));
-        for (line, TableRow { scored, end, below }) in lines[1..].iter_mut().zip(&self.rows) {
+        let objectives: Vec<_> = self.rows.iter().map(|row| &*row.scored.about.objective).collect();
+        let objectives = told_apart(&objectives);
+        for ((line, TableRow { end, below, .. }), objective) in
+            lines[1..].iter_mut().zip(&self.rows).zip(&objectives)
+        {
             let end = if end.is_empty() {
                 String::new()
             } else {
                 format!("  {end}")
             };
-            let objective = label_of(&scored.about.objective, "", MOST_UNITS);
+            let objective = label_of(objective, "", MOST_UNITS);
             let left = room.saturating_sub(width_of(&end)).max(1);
             let objective = fitted(objective.trim(), left);
             *line = format!("{line}  {objective}{}", painted(FAINT, end))
