@@ -3,6 +3,7 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use aho_corasick::{AhoCorasick, Input, MatchKind};
 use memchr::{memchr, memrchr};
 use regex::bytes::Regex;
 
@@ -12,7 +13,8 @@ use crate::{
     lines::Lines,
     names::{begins_marker, is_label, is_marked, is_secret_name},
     random::{is_hexadecimal, is_id, is_uuid},
-    ranges::{Ranges, expression, merged, skip, skip_back},
+    ranges::{Ranges, expression, keyword_automaton, merged, skip, skip_back},
+    text::is_word,
     values::{is_expression, is_keyword, is_mixed, is_path, is_placeholder, is_small_number},
 };
 
@@ -21,15 +23,26 @@ pub(super) const MOST_LETTERS: usize = 2048;
 
 /// Finds the values of columns and lines that are named like secrets.
 pub(super) fn values(letters: &[u8]) -> Ranges {
-    static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        const OTHERS: &str = r"pass|secret|pwd|bindpw|credential|sessionid|_?sid\b|[ ._-]key\b|apikey|psk\b|community|genkey|pwgen|\brand\b";
-        expression(&format!(r"(?i){OTHERS}|{}", languages::words()))
+    /// No parts of words: the first one neither at its beginning, nor any of them at its end.
+    const WHOLE: [&str; 7] = ["rand", "sid", "psk", " key", ".key", "_key", "-key"];
+    static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+        const OTHERS: &str = "pass secret pwd bindpw credential sessionid apikey community genkey pwgen";
+        let own = WHOLE.into_iter().chain(OTHERS.split(' '));
+        let own = own.map(|word| word.as_bytes().to_vec());
+        keyword_automaton(MatchKind::LeftmostLongest, own.chain(languages::words()))
     });
+    let is_word_at = |at: Option<usize>| {
+        at.and_then(|at| letters.get(at))
+            .is_some_and(|letter| is_word(*letter))
+    };
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(found) = NAME.find_at(letters, from) {
-        if begins_marker(letters, found.start()) {
-            from = found.end();
+    while let Some(found) = NAMES.find(Input::new(letters).range(from..)) {
+        let word = found.pattern().as_usize();
+        let is_part = word < WHOLE.len() && is_word_at(Some(found.end()))
+            || word == 0 && is_word_at(found.start().checked_sub(1));
+        if is_part || begins_marker(letters, found.start()) {
+            from = if is_part { found.start() + 1 } else { found.end() };
             continue;
         }
         let line = line_at(letters, found.start());
@@ -127,8 +140,12 @@ fn trimmed(letters: &[u8], cell: Range<usize>) -> Range<usize> {
 
 /// Returns whether a cell names a secret, perhaps in another language.
 fn is_name(cell: &[u8]) -> bool {
-    static WORD: LazyLock<Regex> =
-        LazyLock::new(|| expression(&format!(r"(?i)(?:^|[ _-])(?:{})$", languages::words())));
+    static WORD: LazyLock<Regex> = LazyLock::new(|| {
+        expression(&format!(
+            r"(?i)(?:^|[ _-])(?:{})$",
+            languages::words_as_expression()
+        ))
+    });
     let name: Vec<u8> = cell
         .iter()
         .map(|letter| if *letter == b' ' { b'_' } else { *letter })
@@ -259,11 +276,15 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[line.clone()];
     let of_line =
         |letter: &u8| letter.is_ascii_graphic() && !b"(){}[]<>=;|`".contains(letter) || *letter == b' ';
+    if text.ends_with(b".") || !text.iter().all(of_line) {
+        return None;
+    }
     let words = text
         .split(|letter| *letter == b' ')
         .filter(|word| !word.is_empty());
     let words: Vec<_> = words.take(MOST_WORDS + 1).collect();
-    if words.len() > MOST_WORDS || !text.iter().all(of_line) || text.ends_with(b".") {
+    let is_secret = |word: &[u8]| is_mixed(word) || has_sign(word);
+    if words.len() > MOST_WORDS || !words.iter().skip(1).any(|word| is_secret(word)) {
         return None;
     }
     let (at, _) = words.iter().enumerate().find(|(at, word)| {
@@ -276,8 +297,7 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     let start = line.start + word.as_ptr() as usize - text.as_ptr() as usize;
     let value = trimmed(letters, start..start + word.len());
     let text = &letters[value.clone()];
-    let is_secret = is_mixed(text) || has_sign(text);
-    (is_secret && is_value(text) && is_said(letters, &value, false)).then_some(value)
+    (is_secret(text) && is_value(text) && is_said(letters, &value, false)).then_some(value)
 }
 
 /// Returns the only word of one of the two lines below a line that tells of a secret, or the one behind a colon in it, by its shape.
@@ -293,8 +313,10 @@ fn shaped_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         expression(r"(?i)\b(?:pass(?:word|code|phrase)?|pin|key|token|secret|credentials|code)\?$")
     });
     let text = letters[line.clone()].trim_ascii_end();
-    let (ends_with_colon, is_asked) = (text.ends_with(b":"), ASKED.is_match(text));
-    let is_typed = TYPED.is_match(text);
+    let ends_with_colon = text.ends_with(b":");
+    let is_asked = text.ends_with(b"?") && ASKED.is_match(text);
+    let is_prompt = |pair: &[u8]| matches!(pair, [b'$' | b'#' | b'%' | b'>', b' ']);
+    let is_typed = text.windows(2).any(is_prompt) && TYPED.is_match(text);
     let rest = line.end..letters.len().min(line.end + MOST_LETTERS);
     let lines = Lines::new(letters, rest).skip(1);
     let mut lines = lines.filter(|line| !letters[line.clone()].trim_ascii().is_empty());

@@ -88,12 +88,17 @@ fn folded(unit: u16) -> u8 {
 }
 
 /// Returns an expression that finds the words, in a text's letters.
-pub(super) fn words() -> String {
+pub(super) fn words_as_expression() -> String {
+    let escaped = |word: Vec<u8>| word.escape_ascii().to_string().replace('.', r"\.");
+    words().map(escaped).collect::<Vec<_>>().join("|")
+}
+
+/// Returns the words in a text's letters.
+pub(super) fn words() -> impl Iterator<Item = Vec<u8>> {
     let letters = |(word, _): &Word| word.iter().map(|unit| letter(*unit)).collect::<Vec<u8>>();
     let words = LANGUAGES.words.iter().map(letters);
     let of_latin = |word: &Vec<u8>| word.iter().any(u8::is_ascii_alphabetic) && !word.contains(&OTHER);
-    let escaped = |word: Vec<u8>| word.escape_ascii().to_string().replace('.', r"\.");
-    words.filter(of_latin).map(escaped).collect::<Vec<_>>().join("|")
+    words.filter(of_latin)
 }
 
 /// Finds secrets behind a word for one.

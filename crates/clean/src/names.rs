@@ -7,12 +7,13 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::{memmem, memrchr2};
 use regex::bytes::Regex;
 
 use crate::{
     languages,
-    ranges::{Ranges, expression, find, skip, skip_back},
+    ranges::{Ranges, expression, find, keyword_automaton, skip, skip_back},
     text::{is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
@@ -136,10 +137,11 @@ fn is_environment(name: &[u8]) -> bool {
 
 /// Returns whether a text has a part of the name of a secret, or of a field that tells that the one beside it is one.
 pub(super) fn tells_secret(letters: &[u8]) -> bool {
-    static PARTS: LazyLock<Regex> = LazyLock::new(|| {
+    static PARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         const OTHERS: &str = "pass|pw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
             encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api";
-        expression(&format!("(?i){OTHERS}|{}", languages::words()))
+        let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
+        keyword_automaton(MatchKind::Standard, others.chain(languages::words()))
     });
     PARTS.is_match(letters)
 }
