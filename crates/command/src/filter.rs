@@ -1,7 +1,7 @@
 //! Which sessions are read: the same options for every command, and the user's file `ignore`.
 
 use std::{
-    env, fs,
+    fs,
     io::ErrorKind::{NotADirectory, NotFound},
     path::{self, Path, PathBuf},
     time::{Duration, UNIX_EPOCH},
@@ -13,6 +13,7 @@ use knowledgepulse_formats::{
     trace::{SESSION, project_of},
 };
 use knowledgepulse_json::Value;
+use knowledgepulse_os::home_folder;
 use knowledgepulse_trace::roles::{roles_of, turns_in};
 
 use crate::{
@@ -66,7 +67,7 @@ impl Excluded {
     /// Reads a name. A relative path is one of `base`, and `~` the home folder.
     #[must_use]
     pub fn new(name: &str, base: &Path) -> Self {
-        let home = || name.strip_prefix("~/").zip(env::home_dir());
+        let home = || name.strip_prefix("~/").zip(home_folder());
         let path = home().map_or_else(|| base.join(name), |(name, home)| home.join(name));
         Self {
             name: name.to_owned(),
@@ -137,7 +138,7 @@ impl Filter {
             Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(self),
             text => text.map_err(|error| Failure::read(&name, &error))?,
         };
-        let home = env::home_dir().unwrap_or_default();
+        let home = home_folder().unwrap_or_default();
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         self.ignored = (lines.map(|line| Excluded::new(line, &home)).collect(), name);

@@ -46,7 +46,7 @@ impl Root {
     /// Returns the folders on this machine; of a variable that names a database, the file.
     #[must_use]
     pub fn folders(self) -> Vec<PathBuf> {
-        let Some(home) = env::home_dir() else {
+        let Some(home) = knowledgepulse_os::home_folder() else {
             return Vec::new();
         };
         let path_in = |name: &&str| {

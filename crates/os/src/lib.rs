@@ -1,6 +1,6 @@
 //! Services of the operating system: cores, returning memory, thread priority, temporary files, and reasons why a file is unusable.
 
-use std::{num::NonZero, sync::LazyLock, thread};
+use std::{env, num::NonZero, path::PathBuf, sync::LazyLock, thread};
 
 mod abandoned;
 pub mod links;
@@ -17,6 +17,15 @@ pub fn threads(given: usize) -> usize {
         0 => *CORES,
         given => given,
     }
+}
+
+/// Returns the home folder of the user. In WebAssembly the standard library knows none; the environment of Node.js does.
+#[must_use]
+pub fn home_folder() -> Option<PathBuf> {
+    let named = || ["HOME", "USERPROFILE"].into_iter().find_map(env::var_os);
+    env::home_dir()
+        .or_else(|| named().map(PathBuf::from))
+        .filter(|folder| !folder.as_os_str().is_empty())
 }
 
 /// Returns freed memory to the system. glibc keeps freed memory between pieces in use, however small these are.

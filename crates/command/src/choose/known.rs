@@ -24,6 +24,9 @@ pub(crate) fn new_memory(method: Method) -> Memory {
 
 /// Returns whether a file is a memory: it begins with the length of a header, which is an object of JSON.
 pub(crate) fn is_memory(file: &str) -> bool {
+    if !Path::new(file).is_file() {
+        return false;
+    }
     let mut beginning = [0; 9];
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut beginning));
     read.is_ok() && beginning[8] == b'{' && beginning[7] == 0

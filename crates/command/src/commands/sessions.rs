@@ -2,12 +2,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    env,
     path::Path,
 };
 
 use clap::Args;
 use knowledgepulse_json::Text;
+use knowledgepulse_os::home_folder;
 use knowledgepulse_score::select::{COPY, Chosen, Count, Unfit};
 
 use super::{score::BEST, select::add_chosen};
@@ -152,7 +152,7 @@ pub(crate) fn next_command(paths: &[String], out: &str) -> String {
 
 /// Returns a path as a shell takes it for one word.
 fn quoted(path: &str) -> String {
-    let home = env::home_dir().filter(|_| !cfg!(windows));
+    let home = home_folder().filter(|_| !cfg!(windows));
     let below = home.and_then(|home| Path::new(path).strip_prefix(home).ok()?.to_str());
     if let Some(below) = below.filter(|below| !below.is_empty()) {
         return format!("~/{}", quoted_word(below));
