@@ -12,7 +12,7 @@ fn session(trace: &str) -> Log<'static> {
 
 const KEY: &str = "ghp_a1B2c3D4e5F6g7H8i9a1B2c3D4e5F6g7H8i9";
 
-/// Returns a trace whose call and result hold a key, and whose user is greeted by name.
+/// Returns a trace whose call and result hold a key, and whose user tells an address.
 fn trace() -> String {
     let steps = [
         r#"{"type":"thought","content":"I look."}"#.to_owned(),
@@ -20,7 +20,7 @@ fn trace() -> String {
             r#"{{"type":"tool_call","content":"Bash\ncommand: curl -H 'Authorization: Bearer {KEY}'","tool":{{"name":"Bash"}},"input":{{"command":"curl -H 'Authorization: Bearer {KEY}'"}}}}"#
         ),
         format!(r#"{{"type":"error_recovery","content":"refused {KEY}"}}"#),
-        r#"{"type":"observation","content":"Dear Mr. Jones, go on"}"#.to_owned(),
+        r#"{"type":"observation","content":"Ship to 221B Baker Street, go on"}"#.to_owned(),
     ];
     format!(
         r#"{{"@type":"ReasoningTrace","id":"kp:trace:a","metadata":{{"created_at":"2026-09-01T05:26:00.000Z","imported":{{"format":"claude-code","known":{{"success":false}},"cwd":"/home/maja/code/shop"}}}},"task":{{"objective":"Ask bob@example.com\nfor it"}},"steps":[{}],"outcome":{{"result_summary":"refused {KEY}"}}}}"#,
@@ -87,7 +87,7 @@ fn a_conversation_has_results_with_their_calls_and_the_words_of_places() {
     );
     assert_eq!(
         conversation.get("places").map(Value::to_json).unwrap(),
-        r#"["Dear Mr. Jones"]"#
+        r#"["221B Baker Street"]"#
     );
 }
 
