@@ -9,9 +9,6 @@ const MOST_AROUND: usize = 512;
 /// Codes within codes: `%2570` is `%70`, which is `p`.
 const MOST_LAYERS: usize = 3;
 
-/// What codes begin with. Letters that show nothing are white space or other ones.
-const BEGINNINGS: [u8; 6] = [b'%', b'\\', b'&', 0x1B, OTHER, WHITE_SPACE];
-
 /// Decoded parts of a text, one a line, and where each unit comes from.
 pub(super) struct Decoded {
     pub(super) units: Vec<u16>,
@@ -21,16 +18,13 @@ pub(super) struct Decoded {
 impl Decoded {
     /// Returns the lines of a text that have codes; `None` if there is none.
     pub(super) fn of(text: &Text) -> Option<Self> {
-        if !text.has_any(&BEGINNINGS) {
+        if !(0..=u8::MAX).any(|letter| may_begin(letter) && text.has_all(&[letter])) {
             return None;
         }
         let (units, letters) = (text.units(), text.letters());
         let mut parts: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
-        while let Some(next) = letters[at..]
-            .iter()
-            .position(|letter| BEGINNINGS.contains(letter))
-        {
+        while let Some(next) = letters[at..].iter().position(|letter| may_begin(*letter)) {
             at += next;
             let Some((_, length)) = code_at(&units[at..]) else {
                 at += 1;
@@ -107,6 +101,11 @@ fn once(text: &[(u16, Range<usize>)]) -> Option<Vec<(u16, Range<usize>)>> {
         }
     }
     (next.len() < text.len()).then_some(next)
+}
+
+/// Returns whether codes begin with the letter. Letters that show nothing are white space or other ones.
+fn may_begin(letter: u8) -> bool {
+    matches!(letter, b'%' | b'\\' | b'&' | 0x1B | OTHER | WHITE_SPACE)
 }
 
 /// Returns what the code at the beginning of a text stands for, which can be nothing, and its length.

@@ -66,16 +66,11 @@ impl<'t> Text<'t> {
         &self.units
     }
 
-    /// Returns whether one of these letters is in the text.
-    pub(super) fn has_any(&self, letters: &[u8]) -> bool {
-        letters.iter().any(|letter| self.has[usize::from(*letter)])
-    }
-
     /// Returns whether all of these letters are in the text; `0`, `6` and `L` stand for any digit, `*` for a part of the name of a secret,
     /// `U` for `://`.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| match letter {
-            b'0' | b'6' | b'L' => self.has_any(b"0123456789"),
+            b'0' | b'6' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
             b'U' => self.has_all(b":/") && memmem::find(&self.letters, b"://").is_some(),
             b'*' => *self.tells.get_or_init(|| names::tells_secret(&self.letters)),
             letter => self.has[usize::from(*letter)],
@@ -138,7 +133,11 @@ fn numbers_of(letters: &[u8]) -> Vec<Range<usize>> {
     /// The name of a number, and the parts of it that have small letters.
     const MOST_AROUND: usize = 64;
     let of_number = |letter: u8| {
-        letter.is_ascii_digit() || letter.is_ascii_uppercase() || b" .,/()+-\x80".contains(&letter)
+        let is_sign = matches!(
+            letter,
+            b' ' | b'.' | b',' | b'/' | b'(' | b')' | b'+' | b'-' | WHITE_SPACE
+        );
+        is_sign || letter.is_ascii_digit() || letter.is_ascii_uppercase()
     };
     let mut parts: Vec<Range<usize>> = Vec::new();
     for run in runs(letters, LEAST_DIGITS, of_number) {
