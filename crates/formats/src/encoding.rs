@@ -48,6 +48,10 @@ const HTML: Foreign = Foreign::new(
 /// An archive that is no log of Inspect, or too long.
 pub const ZIP: Foreign = Foreign::new("a ZIP archive", "unzip -p");
 
+/// A tar archive, by what stands in its first header.
+const TAR: Foreign = Foreign::new("a tar archive", "tar -xO");
+const IN_TAR: (usize, &[u8]) = (257, b"ustar");
+
 /// A database or a history of Aider that is too long to be read from its bytes.
 const TOO_LONG: Foreign = Foreign::new("a database or Markdown of more than 256 MB", "sqlite3 -json");
 
@@ -121,6 +125,10 @@ impl Decoder {
         if let Some(text_of) = input::reader_of(&beginning) {
             *self = Self::Whole(beginning, text_of);
             return Ok(Vec::new());
+        }
+        let (at, mark) = IN_TAR;
+        if beginning.get(at..).is_some_and(|header| header.starts_with(mark)) {
+            return Err(TAR);
         }
         if let Some((_, foreign)) = FOREIGN
             .into_iter()
@@ -212,6 +220,15 @@ mod tests {
                 assert_eq!(found.as_deref(), text.as_deref(), "{input:?} by {size}");
             }
         }
+    }
+
+    #[test]
+    fn push_refuses_a_tar_archive_by_name() {
+        let mut header = [0; 512];
+        header[..4].copy_from_slice(b"a.js");
+        header[257..262].copy_from_slice(b"ustar");
+        let refused = Decoder::default().push(&header).map_err(|foreign| foreign.what);
+        assert_eq!(refused, Err("a tar archive"));
     }
 
     #[test]
