@@ -127,7 +127,7 @@ describe('share', () => {
         // Of native form the column of messages is read, which datasets has made.
         const names = form === 'native' ? ['objective'] : ['turns', 'steps', 'success', 'objective'];
         const words = (row) => names.map((name) => row[name]).join(' ');
-        return rows.map((row) => words(row).replace(' [image_url]', '')).sort();
+        return rows.map((row) => words(row).replace(/\s\[image_url\]/, '')).sort();
       };
       const [folder, parquet] = [await told(folders[form]), await told(`${folders[form]}.parquet`)];
       expect(folder).toHaveLength(found[form].rows.length);
