@@ -8,13 +8,10 @@ import { after } from 'node:test';
 
 import { checkFailures } from './failures.mjs';
 import { checkInstalls } from './installs.mjs';
-import { packAll } from './packages.mjs';
 import { startRegistry } from './registry.mjs';
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-install-'));
-const tarballs = path.join(scratch, 'packages');
-packAll(tarballs);
-const registry = await startRegistry(tarballs, path.join(scratch, 'registry'));
+const registry = await startRegistry(scratch);
 after(() => {
   registry.close();
   rmSync(scratch, { recursive: true });

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 
 import { root } from '../../scripts/platform.mjs';
+import { packAll } from './packages.mjs';
 import { runSuccessfully } from './processes.mjs';
 import { NPM, TOOLS } from './tools.mjs';
 
@@ -14,14 +15,16 @@ import { NPM, TOOLS } from './tools.mjs';
 const PUBLISHED = '2020-01-01T00:00:00.000Z';
 
 /**
- * Starts Verdaccio, which passes no request on to another registry, and runs `scripts/publish.mjs` with these tarballs.
+ * Packs every package, starts Verdaccio, which passes no request on to another registry, and publishes them there by
+ * `scripts/publish.mjs`.
  *
- * @param {string} tarballs the folder of all packages
- * @param {string} storage a folder for the registry
+ * @param {string} scratch a folder for the tarballs and the registry
  * @returns {Promise<{ url: string, takeRequests: () => { fetched: string[], unknown: string[] }, close: () => void }>}
  * `takeRequests`: which packages were fetched since the last call, and what was asked for that is not here
  */
-export async function startRegistry(tarballs, storage) {
+export async function startRegistry(scratch) {
+  const [tarballs, storage] = ['packages', 'registry'].map((name) => path.join(scratch, name));
+  packAll(tarballs);
   const { runServer } = createRequire(path.join(TOOLS, 'package.json'))('verdaccio');
   const everybody = { access: '$all', publish: '$all' };
   const server = await runServer({

@@ -17,7 +17,6 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 
 import { root, venvPython } from '../../scripts/platform.mjs';
-import { packAll } from './packages.mjs';
 import { runSuccessfully } from './processes.mjs';
 import { startRegistry } from './registry.mjs';
 import { NPM } from './tools.mjs';
@@ -28,11 +27,8 @@ const DISK = path.join(root, 'crates', 'command', 'tests', 'transcripts', 'files
 const SETTLED = new Date('2026-04-01');
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-walk-'));
-const [home, work, programs, tarballs] = ['home', 'work', 'programs', 'packages'].map((name) =>
-  path.join(scratch, name),
-);
-packAll(tarballs);
-const registry = await startRegistry(tarballs, path.join(scratch, 'registry'));
+const [home, work, programs] = ['home', 'work', 'programs'].map((name) => path.join(scratch, name));
+const registry = await startRegistry(scratch);
 after(() => {
   registry.close();
   rmSync(scratch, { recursive: true });
