@@ -374,9 +374,9 @@ fn native_at(traces::Item { place, state, .. }: traces::Item<TraceRead>) -> Opti
             json,
         }) => {
             item.about = Some(NativeSessionInfo {
-                agent: about.agent,
-                project: about.project,
-                created_at: about.created_at,
+                agent: about.agent.to_string(),
+                project: about.project.map(|name| name.to_string()),
+                created_at: about.when,
                 facts: about.facts.into_iter().map(Into::into).collect(),
             });
             item.format = Some(format.name());

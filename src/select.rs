@@ -14,7 +14,6 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_command::json_object;
 use knowledgepulse_error::Error;
 use knowledgepulse_index::{
     memory::Memory,
@@ -23,7 +22,7 @@ use knowledgepulse_index::{
     shared::{SharedMemory, lock},
     traces::TraceEntry,
 };
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, json_object};
 use knowledgepulse_score::select::{
     self, Candidates, Count, Neighbour, SelectOptions, SelectOutcome, Standing, Unfit,
 };
@@ -216,7 +215,7 @@ impl Pool {
                 "covered": chosen.covered,
                 "nearestBefore": chosen.nearest_before,
                 "standsFor": chosen.stands_for.len(),
-                "similar": similar.collect::<Vec<_>>(),
+                "similar": similar.collect::<Value>(),
                 "nearestLeft": chosen.nearest_left.as_ref().map(nearby),
             }
         });
@@ -239,8 +238,8 @@ impl Pool {
             }
         });
         json_object! {
-            "chosen": chosen.collect::<Vec<_>>(),
-            "left": left.collect::<Vec<_>>(),
+            "chosen": chosen.collect::<Value>(),
+            "left": left.collect::<Value>(),
             "explanation": selection.explanation(),
             "coveredBefore": selection.covered_before,
         }

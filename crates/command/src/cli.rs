@@ -16,7 +16,7 @@ use crate::{
     VERSION,
     commands::{clean, completions, formats, report, score, select, sessions, share, show},
     error::{Exit, Failure, Result},
-    files::{output_file::StandardOutput, stop::Stop},
+    files::{output::Output, stop::Stop},
     host::Host,
     show::messages::{MessageArgs, Messages, allows_colours},
 };
@@ -149,8 +149,8 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
         false => error.render().to_string(),
     };
     match error.kind() {
-        ErrorKind::DisplayVersion => StandardOutput::print(format!("{VERSION}\n").as_bytes())?,
-        ErrorKind::DisplayHelp => StandardOutput::print(text(io::stdout().is_terminal()).as_bytes())?,
+        ErrorKind::DisplayVersion => Output::print(&format!("{VERSION}\n"))?,
+        ErrorKind::DisplayHelp => Output::print(&text(io::stdout().is_terminal()))?,
         ErrorKind::UnknownArgument if names_json(error) => {
             return Err(Failure::usage(
                 "there is no option --json; --format json prints JSON",

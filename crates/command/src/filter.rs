@@ -205,9 +205,7 @@ impl Filter {
 
 /// Returns the agent of a trace: the format in which it was recorded at first.
 pub(crate) fn agent_of(trace: &Value) -> Option<&str> {
-    trace
-        .at(&["metadata", "imported", "format"])
-        .and_then(Value::as_str)
+    trace.at(&["metadata", "imported", "format"])?.as_str()
 }
 
 /// Returns a file of this program in the user's settings folder.

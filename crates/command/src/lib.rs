@@ -19,7 +19,7 @@ pub mod traces;
 
 pub use files::stop;
 pub use score::scored;
-pub use show::{breakdown, messages, values};
+pub use show::{breakdown, messages};
 
 /// The version of the package.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -6,15 +6,13 @@ use std::{
 };
 
 use knowledgepulse_formats::run::runs;
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::{Value, json_object, parse_str};
 
 use crate::{
     choose::Set,
     error::{Failure, Result},
-    files::{file_identity::STDIN, output_file::OutputFile},
+    files::{file_identity::STDIN, output::Output},
     filter::settings_file,
-    json_object,
-    show::values::list,
 };
 
 /// The name of the file, in the user's settings folder.
@@ -38,17 +36,17 @@ pub(crate) fn remember(set: &Set, listed: &[usize], sources: &[String]) -> bool 
     let sessions = listed.iter().map(|&index| {
         let scored = &set.scored[index];
         let files = runs.get(&scored.place.source)?.iter();
-        Some(json_object! { "id": scored.about.id.clone()?, "files": list(files.map(String::as_str)) })
+        let files: Value = files.map(String::as_str).collect();
+        Some(json_object! { "id": scored.about.id.clone()?, "files": files })
     });
     let Some(file) = settings_file(FILE) else {
         return false;
     };
     let write = || -> Option<()> {
-        let text = list(sessions.collect::<Option<Vec<_>>>()?).to_json();
+        let text = Value::from(sessions.collect::<Option<Vec<_>>>()?).to_json();
         fs::create_dir_all(file.parent()?).ok()?;
-        let mut output = OutputFile::open(file.to_str()?).ok()?;
+        let mut output = Output::open(file.to_str()?).ok()?;
         output.write(text.as_bytes()).ok()?;
-        output.finish().ok()?;
         output.publish().ok()
     };
     let is_written = write().is_some();

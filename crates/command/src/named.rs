@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fs, io, path::Path};
 
 use knowledgepulse_formats::{FormatName, run::head_of};
-use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_share::{
     Log, Session,
     logs::{WholeFiles, add_subagents},
@@ -139,36 +139,30 @@ pub fn sessions_of(
         }
     }
     logs.sort_by_key(|(position, ..)| *position);
-    let runs: Vec<_> = logs.iter().map(|(_, run, _)| run.clone()).collect();
-    let parents = RunInfo::parents(&runs);
-    let (mut sessions, mut subagents) = (Vec::new(), Vec::new());
-    for (run, (.., log)) in runs.iter().zip(logs) {
-        if run.root(&parents).is_some() {
-            subagents.push((run, log));
-        } else {
-            let rank = sessions.len() as u64 + 1;
-            sessions.push((run, Session::new(log, rank, "given")));
-        }
-    }
-    Ok((with_subagents(sessions, subagents, &parents), wrong))
+    let roots = RunInfo::roots(logs.iter().map(|(_, run, _)| run));
+    let mut is_subagent = roots.iter().map(Option::is_some);
+    let (subagents, sessions): (Vec<_>, Vec<_>) = logs
+        .into_iter()
+        .partition(|_| is_subagent.next().unwrap_or_default());
+    let sessions = (1..)
+        .zip(sessions)
+        .map(|(rank, (_, run, log))| (run, Session::new(log, rank, "given")));
+    let subagents = subagents.into_iter().map(|(_, run, log)| (run, log));
+    Ok((with_subagents(sessions.collect(), subagents.collect()), wrong))
 }
 
-/// Returns sessions, each with the sub-agents that belong to it by these `parents`.
-pub(crate) fn with_subagents<'r, 's>(
-    sessions: Vec<(&'r RunInfo, Session<'s>)>,
-    subagents: impl IntoIterator<Item = (&'r RunInfo, Log<'s>)>,
-    parents: &HashMap<Text, Option<Text>>,
+/// Returns sessions, each with the sub-agents that belong to it.
+pub(crate) fn with_subagents<'s>(
+    sessions: Vec<(RunInfo, Session<'s>)>,
+    subagents: Vec<(RunInfo, Log<'s>)>,
 ) -> Vec<Session<'s>> {
-    let mut positions: HashMap<&Text, usize> = HashMap::new();
-    for (at, (run, _)) in sessions.iter().enumerate() {
-        if let Some(name) = &run.session {
-            positions.entry(name).or_insert(at);
-        }
-    }
+    let runs = sessions.iter().map(|(run, _)| run);
+    let roots = RunInfo::roots(runs.chain(subagents.iter().map(|(run, _)| run)));
     let mut sessions: Vec<_> = sessions.into_iter().map(|(_, session)| session).collect();
-    for (run, log) in subagents {
-        if let Some(at) = run.root(parents).and_then(|root| positions.get(root)) {
-            sessions[*at].subagents.push(log);
+    let roots = roots.into_iter().skip(sessions.len());
+    for (root, (_, log)) in roots.zip(subagents) {
+        if let Some(session) = root.and_then(|root| sessions.get_mut(root)) {
+            session.subagents.push(log);
         }
     }
     sessions

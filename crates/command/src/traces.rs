@@ -9,21 +9,17 @@ use std::{
     time::Duration,
 };
 
-use knowledgepulse_formats::{
-    FormatName, Given, Known, date,
-    reader::OfNoFormat,
-    trace::{known_of, project_of},
-};
-use knowledgepulse_json::{Text, Value};
-use knowledgepulse_trace::facts::{Fact, facts_of};
+use knowledgepulse_formats::{FormatName, Given, Known, reader::OfNoFormat, trace::known_of};
+use knowledgepulse_json::Text;
 
 pub use crate::read::{Item, State};
 use crate::{
     error::{Failure, Result},
     files::stop::Stop,
-    filter::{Filter, agent_of},
+    filter::Filter,
     find::{expand, sessions},
     read::{Inputs, ReadTrace, Seen, read},
+    score::scored::TraceInfo,
     show::messages::Messages,
 };
 
@@ -46,41 +42,15 @@ pub struct TracesRequest {
     pub filter: Filter,
 }
 
-/// What is told of a session beside its trace.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SessionInfo {
-    /// The format in which it was recorded at first.
-    pub agent: String,
-    /// The name of the folder that it worked in.
-    pub project: Option<String>,
-    /// When it began, in ISO 8601.
-    pub created_at: Option<String>,
-    /// What is observed in it.
-    pub facts: Vec<Fact>,
-}
-
-impl SessionInfo {
-    fn of(trace: &Value, format: FormatName) -> Self {
-        let text = |path: &[&str]| trace.at(path).and_then(Value::as_str);
-        let time = text(&["metadata", "created_at"]).and_then(date::parse);
-        Self {
-            agent: agent_of(trace).unwrap_or(format.name()).into(),
-            project: project_of(trace).map(Into::into),
-            created_at: time.map(date::to_iso),
-            facts: facts_of(trace),
-        }
-    }
-}
-
 /// A trace that was read.
 #[derive(Debug, Clone)]
 pub struct TraceRead {
     /// The format that it was converted from, or [`FormatName::Trace`].
     pub format: FormatName,
-    /// Which parts of its outcome its record told.
+    /// Which parts of its outcome are known.
     pub known: Known,
-    /// What is told of its session.
-    pub about: SessionInfo,
+    /// What is told of it.
+    pub about: TraceInfo,
     /// The trace in JSON.
     pub json: String,
 }
@@ -177,10 +147,11 @@ fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
     if let Some(foreign) = foreign {
         return Err(foreign.to_string().into());
     }
+    let known = known_of(&read.value);
     Ok(TraceRead {
-        about: SessionInfo::of(&read.value, read.format),
+        about: TraceInfo::of(&read.value, read.format, known),
         format: read.format,
-        known: known_of(&read.value),
+        known,
         json: read.text.map_or_else(|| read.value.to_json(), ToOwned::to_owned),
     })
 }

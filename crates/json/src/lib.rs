@@ -135,3 +135,38 @@ from! {
     Vec<Value> => Array,
     Object => Object,
 }
+
+#[allow(clippy::cast_precision_loss)] // Nothing is counted up to 2^53.
+impl From<u64> for Value {
+    fn from(count: u64) -> Self {
+        Self::Number(count as f64)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(count: usize) -> Self {
+        Self::from(count as u64)
+    }
+}
+
+/// `None` is `null`.
+impl<V: Into<Value>> From<Option<V>> for Value {
+    fn from(value: Option<V>) -> Self {
+        value.map_or(Self::Null, V::into)
+    }
+}
+
+/// Makes a list.
+impl<V: Into<Value>> FromIterator<V> for Value {
+    fn from_iter<I: IntoIterator<Item = V>>(values: I) -> Self {
+        Self::Array(values.into_iter().map(V::into).collect())
+    }
+}
+
+/// Returns the JSON object with these fields.
+#[macro_export]
+macro_rules! json_object {
+    ($($name:literal: $value:expr),* $(,)?) => {
+        $crate::object([$(($name, $crate::Value::from($value))),*])
+    };
+}

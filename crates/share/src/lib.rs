@@ -31,18 +31,20 @@ use sha2::{Digest, Sha256};
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
 pub use danger::{by_danger, is_secret};
-pub use forms::turns::{Answer, Call, Said, Turn, turns_of};
+pub use forms::{
+    turns::{Answer, Call, Said, Turn, turns_of},
+    with_some,
+};
 pub use free_names::FreeNames;
 pub use manifest::{Entry, Manifest, ReviewPlace, Row};
 pub use objectives::told_apart;
 pub use ordered::in_order;
 pub use out::{Files, Folder, FolderError, Zip};
 pub use quality::{FOUND_FROM, Quality};
-pub use set::{Published, Set};
+pub use set::{Published, SessionNames, Set};
 pub use shown::{Shown, shown};
 
 use card::Before;
-use manifest::number_of;
 use session::{Document, Ready};
 use set::{REMOVED, files_of, line_of, rows_of};
 
@@ -478,7 +480,7 @@ fn renumber(line: &mut Value, numbers: &HashMap<u64, u64>) {
     if let Some(number) = line_of(line).and_then(|number| numbers.get(&number))
         && let Value::Object(fields) = &mut *line
     {
-        fields.insert("line", number_of(*number));
+        fields.insert("line", *number);
     }
     for list in ["subagents", "review"] {
         let Value::Object(fields) = &mut *line else { return };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_clean::{PlaceToReview, places_in_text};
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value, json_object};
 
 use crate::{objectives::told_apart, set::rank_of};
 
@@ -45,7 +45,7 @@ impl Row {
         let mut fields = Object::new();
         fields.insert("file", self.file.as_str());
         if let Some(line) = self.line {
-            fields.insert("line", number_of(line));
+            fields.insert("line", line);
         }
         fields.insert("sha256", self.sha256.as_str());
         fields.insert("session_id", self.session_id.clone());
@@ -97,11 +97,6 @@ pub struct Manifest {
     pub left_out: Vec<(String, String)>,
 }
 
-#[allow(clippy::cast_precision_loss)] // Nothing is counted so often.
-pub(crate) fn number_of(count: u64) -> Value {
-    (count as f64).into()
-}
-
 /// Returns a text of what the manifest says of a session; an empty one if it says nothing.
 fn text<'o>(about: &'o Object, name: &str) -> &'o str {
     about.get(name).and_then(Value::as_str).unwrap_or_default()
@@ -150,32 +145,28 @@ impl Entry {
     /// Returns the line of the manifest, with the objective as it is shown there.
     fn to_value(&self, objective: Text) -> Value {
         let mut fields = Object::new();
-        fields.insert("rank", number_of(self.rank));
+        fields.insert("rank", self.rank);
         let mut rows = self.rows.iter().map(Row::fields);
         fields.extend(rows.next().unwrap_or_default());
-        fields.insert("subagents", rows.map(Value::from).collect::<Vec<_>>());
+        fields.insert("subagents", rows.collect::<Value>());
         fields.extend(self.about.clone());
         fields.insert("objective", objective);
-        fields.insert("tokens", number_of(self.tokens));
+        fields.insert("tokens", self.tokens);
         fields.insert("reason", self.reason.as_str());
-        fields.insert("stands_for", number_of(self.stands_for));
+        fields.insert("stands_for", self.stands_for);
         let (success, confidence) = self.outcome.unzip();
-        fields.insert("success", success.map_or(Value::Null, Value::from));
-        fields.insert("confidence", confidence.map_or(Value::Null, Value::from));
-        fields.insert("outcome_from", self.outcome_from.map_or(Value::Null, Value::from));
+        fields.insert("success", success);
+        fields.insert("confidence", confidence);
+        fields.insert("outcome_from", self.outcome_from);
         let redactions = self.redactions.iter();
-        let redactions = redactions.map(|(kind, count)| (kind.as_str().into(), number_of(*count)));
+        let redactions = redactions.map(|(kind, count)| (kind.as_str().into(), (*count).into()));
         fields.insert("redactions", redactions.collect::<Object>());
-        fields.insert("lines_left_out", number_of(self.lines_left_out));
+        fields.insert("lines_left_out", self.lines_left_out);
         let review = self.review.iter().map(|place| {
             let (file, line) = self.row_of(place);
-            object([
-                ("file", file.into()),
-                ("line", number_of(line)),
-                ("field", place.place.path.as_str().into()),
-            ])
+            json_object! { "file": file, "line": line, "field": place.place.path.as_str() }
         });
-        fields.insert("review", review.collect::<Vec<_>>());
+        fields.insert("review", review.collect::<Value>());
         fields.into()
     }
 }

@@ -88,8 +88,11 @@ impl Shape {
 
     /// Returns when the session ended, in ISO 8601; null if that is not known.
     pub(crate) fn ended_at(&self) -> Value {
-        let time = self.time.as_deref().and_then(date::parse);
-        time.map_or(Value::Null, |time| date::to_iso(time).into())
+        self.time
+            .as_deref()
+            .and_then(date::parse)
+            .map(date::to_iso)
+            .into()
     }
 }
 

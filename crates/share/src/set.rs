@@ -14,8 +14,48 @@ use crate::{Form, Log, MANIFEST, Session};
 /// The sessions that were removed from a set, which are not added again.
 pub(crate) const REMOVED: &str = "removed.jsonl";
 
-/// By what a session is known again: its trace, or the log's name for it and its beginning, which stay when it goes on.
+/// The fields of a line by which a session is known again.
 const NAMES: [&str; 3] = ["id", SESSION, "created_at"];
+
+/// By what a session is known again: its trace, or the log's name for it and its beginning, which stay when it goes on.
+#[derive(Debug, Clone)]
+pub struct SessionNames {
+    names: Vec<String>,
+    steps: u64,
+}
+
+impl SessionNames {
+    /// Returns those of the session of a trace.
+    #[must_use]
+    pub fn of(trace: &Value) -> Self {
+        let [id, session, time] = NAMES;
+        let paths = [&[id][..], &["metadata", "imported", session], &["metadata", time]];
+        let steps = trace.get("steps").and_then(Value::as_array);
+        Self {
+            steps: steps.map_or(0, |steps| steps.len() as u64),
+            ..Self::from(paths.map(|path| trace.at(path)))
+        }
+    }
+
+    fn of_line(line: &Value) -> Self {
+        Self {
+            steps: line.get("steps").map_or(0, count_of),
+            ..Self::from(NAMES.map(|name| line.get(name)))
+        }
+    }
+}
+
+impl From<[Option<&Value>; 3]> for SessionNames {
+    fn from(fields: [Option<&Value>; 3]) -> Self {
+        let text = |field: Option<&Value>| field?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let [id, session, time] = fields.map(text);
+        let of_log = session
+            .zip(time)
+            .map(|(session, time)| format!("{session}\n{time}"));
+        let names = id.into_iter().chain(of_log).collect();
+        Self { names, steps: 0 }
+    }
+}
 
 /// A set that was shared: the lines of its manifest.
 #[derive(Debug, Clone, Default)]
@@ -38,19 +78,7 @@ pub enum Published {
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
-    value
-        .get(name)
-        .and_then(Value::as_str)
-        .filter(|text| !text.is_empty())
-}
-
-/// Returns the keys of a session: that of its trace, and that of the log.
-fn keys_of<'n>(name: impl Fn(&str) -> Option<&'n str>) -> impl Iterator<Item = String> {
-    let [id, session, time] = NAMES.map(name);
-    let of_log = session
-        .zip(time)
-        .map(|(session, time)| format!("{session}\n{time}"));
-    id.map(str::to_owned).into_iter().chain(of_log)
+    value.get(name)?.as_str().filter(|text| !text.is_empty())
 }
 
 impl Set {
@@ -82,7 +110,8 @@ impl Set {
     fn of(lines: Vec<Value>, removed: Vec<Value>) -> Self {
         let mut places = HashMap::new();
         for (at, line) in lines.iter().chain(&removed).enumerate() {
-            places.extend(keys_of(|name| text(line, name)).map(|key| (key, at)));
+            let names = SessionNames::of_line(line).names.into_iter();
+            places.extend(names.map(|name| (name, at)));
         }
         Self {
             lines,
@@ -118,28 +147,17 @@ impl Set {
         self.lines.iter().flat_map(files_of).collect()
     }
 
-    /// Returns what it says of a session, by the text of its trace's `id`, the log's name for it, when it began, and how many steps it has.
+    /// Returns what it says of a session.
     #[must_use]
-    pub fn find(
-        &self,
-        id: Option<&str>,
-        session: Option<&str>,
-        created_at: Option<&str>,
-        steps: u64,
-    ) -> Option<Published> {
-        let names = [id, session, created_at];
-        let name = |name: &str| names[NAMES.iter().position(|other| *other == name)?];
-        let at = keys_of(name).find_map(|key| self.places.get(&key).copied())?;
-        let Some(line) = self.lines.get(at) else {
-            return Some(Published::Removed);
-        };
-        let before = line.get("steps").and_then(Value::as_number).unwrap_or_default();
-        #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
-        let has_grown = steps as f64 > before;
-        Some(if has_grown {
-            Published::Grown(at)
-        } else {
-            Published::Here(at)
+    pub fn find(&self, session: &SessionNames) -> Option<Published> {
+        let at = session
+            .names
+            .iter()
+            .find_map(|name| self.places.get(name).copied())?;
+        Some(match self.lines.get(at) {
+            None => Published::Removed,
+            Some(line) if session.steps > SessionNames::of_line(line).steps => Published::Grown(at),
+            Some(_) => Published::Here(at),
         })
     }
 
@@ -149,18 +167,7 @@ impl Set {
         let mut last = self.last_rank();
         let place = |session: Session<'s>| {
             let trace = (session.log.trace)().unwrap_or_default();
-            let steps = trace
-                .get("steps")
-                .and_then(Value::as_array)
-                .map_or(0, <[Value]>::len);
-            let text = |path: &[&str]| trace.at(path).and_then(Value::as_str);
-            let [id, log, time] = [
-                &["id"][..],
-                &["metadata", "imported", SESSION],
-                &["metadata", "created_at"],
-            ]
-            .map(text);
-            match self.find(id, log, time, steps as u64) {
+            match self.find(&SessionNames::of(&trace)) {
                 Some(Published::Here(_) | Published::Removed) => None,
                 Some(Published::Grown(at)) => Some(Session {
                     subagents: session.subagents,

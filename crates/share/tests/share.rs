@@ -17,11 +17,11 @@ use knowledgepulse_formats::{
     reader::{Content, Settings as Reading, TraceReader},
 };
 use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::{Value, json_object, parse_str};
 use knowledgepulse_score::engine::Engine;
 use knowledgepulse_share::{
-    CARD, Files, Folder, FolderError, Form, Log, MANIFEST, Manifest, Published, Quality, Session, Set,
-    Settings, ShareError, Zip, logs, share,
+    CARD, Files, Folder, FolderError, Form, Log, MANIFEST, Manifest, Published, Quality, Session,
+    SessionNames, Set, Settings, ShareError, Zip, logs, share,
 };
 use rawzip::ZipArchive;
 
@@ -1026,21 +1026,21 @@ fn set_finds_sessions_by_the_log_and_by_the_trace() {
     let around = tempfile::tempdir().unwrap();
     add_to(around.path(), session(1, 4), Form::Native, &[]);
     let set = Set::read(around.path()).unwrap().unwrap();
-    let time = Some("2026-10-01T09:01:00.000Z");
-    let id = set.lines()[0].get("id").unwrap().as_str();
-    assert_eq!(set.find(None, Some("s1"), time, 3), Some(Published::Here(0)));
-    assert_eq!(set.find(None, Some("s1"), time, 4), Some(Published::Grown(0)));
-    assert_eq!(set.find(id, None, None, 3), Some(Published::Here(0)));
+    let time = "2026-10-01T09:01:00.000Z";
+    let id = set.lines()[0].get("id").unwrap().as_str().unwrap();
+    let find = |id: &str, session: &str, time: &str, steps: usize| {
+        let imported = json_object! { "session": session };
+        set.find(&SessionNames::of(&json_object! {
+            "id": id,
+            "metadata": json_object! { "created_at": time, "imported": imported },
+            "steps": vec![Value::Null; steps],
+        }))
+    };
+    assert_eq!(find("", "s1", time, 3), Some(Published::Here(0)));
+    assert_eq!(find("", "s1", time, 4), Some(Published::Grown(0)));
+    assert_eq!(find(id, "", "", 3), Some(Published::Here(0)));
     // Runs of one task have its name, and begin at other times.
-    assert_eq!(
-        set.find(
-            Some("kp:trace:x"),
-            Some("s1"),
-            Some("2026-10-02T09:01:00.000Z"),
-            4
-        ),
-        None
-    );
+    assert_eq!(find("kp:trace:x", "s1", "2026-10-02T09:01:00.000Z", 4), None);
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Label {
     /// Tells the outcome of a trace, which is known from then on.
     pub(crate) fn tell(self, about: &mut TraceInfo, candidate: &mut Candidate) {
         let Self { success, confidence } = self;
-        let outcome = &mut candidate.facts.outcome;
+        let outcome = &mut candidate.outcome;
         outcome.success = Some(success);
         outcome.is_verified = true;
         outcome.confidence = confidence.unwrap_or(outcome.confidence);

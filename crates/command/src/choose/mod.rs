@@ -16,7 +16,7 @@ use knowledgepulse_index::{
     shared::SharedMemory,
     traces::{TraceEntry, TraceMemory},
 };
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Value, json_object};
 use knowledgepulse_score::{
     Scorer,
     select::{Candidates, Chosen, Count, Neighbour, SelectOptions, Selection, Unfit, select},
@@ -34,13 +34,12 @@ use crate::{
     error::{Failure, Result},
     files::stop::Stop,
     host::Host,
-    json_object,
     read::{Inputs, Seen},
     score::{
-        Candidate, Facts, Scoring, load_embedder, score,
+        Candidate, Scoring, load_embedder, score,
         scored::{RunInfo, Scored},
     },
-    show::{messages::Messages, summary::Summary, values::list},
+    show::{messages::Messages, summary::Summary},
 };
 
 /// How many of the traces that a chosen one stands for are listed.
@@ -228,13 +227,13 @@ pub(crate) fn choose(
         }
         if let Some(labels) = &mut labels {
             let names = names_of(&scored.place.source);
-            let ids = scored.about.id.iter().chain(&candidate.facts.ids);
+            let ids = scored.about.id.iter().chain(&candidate.ids);
             match labels.of(ids.chain(&names)) {
                 None => without_label += 1,
                 Some(label) => label.tell(&mut scored.about, &mut candidate),
             }
         }
-        let Facts { outcome, unfit, .. } = candidate.facts;
+        let Candidate { outcome, unfit, .. } = candidate;
         candidates
             .add(candidate.entry()?, outcome, unfit)
             .map_err(failed)?;
@@ -252,10 +251,8 @@ pub(crate) fn choose(
             messages.warning(format!("--labels: {}", problems.join(", and ")));
         }
     }
-    let runs = || set.scored.iter().map(|scored| &scored.about.run);
-    let parents = RunInfo::parents(runs());
-    for (index, run) in runs().enumerate() {
-        if run.root(&parents).is_some() {
+    for (index, root) in set.roots().into_iter().enumerate() {
+        if root.is_some() {
             candidates.leave_out(index, Unfit::SubAgent);
         }
     }
@@ -337,28 +334,19 @@ impl Set {
         sets: &[share::Set],
         has_folder: bool,
     ) -> Result<bool> {
-        let facts = &candidate.facts;
-        if has_folder && facts.is_subagent {
+        if has_folder && candidate.is_subagent {
             scored.text = self.kept.add(&candidate.text)?;
             self.subagents.push(scored.clone());
             return Ok(true);
         }
-        let texts = [&scored.about.id, &facts.session, &facts.created_at];
-        let [id, session, time] = texts.map(|text| text.as_ref().map(Text::as_str));
-        let steps = scored.about.steps;
-        let found = sets.iter().enumerate().find_map(|(number, set)| {
-            let published = set.find(id, session, time, steps)?;
-            Some((number, published))
-        });
-        match found {
+        let sets = sets.iter().enumerate();
+        let mut found = sets.filter_map(|(number, set)| Some((number, set.find(&candidate.names)?)));
+        match found.next() {
             None => return Ok(false),
             Some((_, Published::Removed)) => self.removed += 1,
             Some((0, Published::Grown(line))) if has_folder => {
-                if self
-                    .grown
-                    .get(&line)
-                    .is_none_or(|longest| longest.about.steps < steps)
-                {
+                let steps = self.grown.get(&line).map(|longest| longest.about.steps);
+                if steps.is_none_or(|steps| steps < scored.about.steps) {
                     scored.text = self.kept.add(&candidate.text)?;
                     self.grown.insert(line, scored.clone());
                 }
@@ -366,6 +354,11 @@ impl Set {
             Some(_) => self.published += 1,
         }
         Ok(true)
+    }
+
+    /// Returns for each trace the place of the session that it belongs to as a sub-agent.
+    pub(crate) fn roots(&self) -> Vec<Option<usize>> {
+        RunInfo::roots(self.scored.iter().map(|scored| &scored.about.run))
     }
 
     /// Refuses to write a page without a session.
@@ -394,7 +387,7 @@ impl Set {
             "gain": chosen.gain,
             "covered": chosen.covered,
             "standsFor": chosen.stands_for.len(),
-            "similar": list(similar.map(|near| self.describe_near(*near))),
+            "similar": similar.map(|near| self.describe_near(*near)).collect::<Value>(),
             "nearestLeft": chosen.nearest_left.map(|near| self.describe_near(near)),
         }
     }

@@ -5,7 +5,7 @@ use clap_complete::{Shell, generate};
 
 use crate::{
     error::{Exit, Result},
-    files::output_file::StandardOutput,
+    files::output::Output,
 };
 
 const PROGRAM: &str = "kp-score";
@@ -39,5 +39,5 @@ pub(crate) fn run(args: &CompletionsArgs, command: &Command) -> Result<Exit> {
         Shell::Zsh => text.replace(":_kp-score_commands\"", ":{_kp-score_commands; _files}\""),
         _ => text.into_owned(),
     };
-    StandardOutput::print(text.as_bytes()).map(|()| Exit::Ok)
+    Output::print(&text).map(|()| Exit::Ok)
 }

@@ -5,7 +5,7 @@ use knowledgepulse_formats::FormatName;
 
 use crate::{
     error::{Exit, Result},
-    files::output_file::StandardOutput,
+    files::output::Output,
     find::{Found, NOT_READ},
     show::{
         messages::Messages,
@@ -49,7 +49,7 @@ pub(crate) fn run(messages: &Messages) -> Result<Exit> {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    StandardOutput::print(text.as_bytes())?;
+    Output::print(&text)?;
     unread.tell_skipped("", NOT_READ, messages);
     Ok(Exit::Ok)
 }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use clap::Args;
-use knowledgepulse_json::Text;
 use knowledgepulse_os::home_folder;
 use knowledgepulse_score::select::{COPY, Chosen, Count, Unfit};
 
@@ -19,7 +18,6 @@ use crate::{
     filter::Filter,
     host::Host,
     listed::remember,
-    score::scored::RunInfo,
     show::{messages::Messages, printable::counted, results::Results, rows::Format, table::Table},
 };
 
@@ -105,35 +103,24 @@ fn others(set: &Set, all: bool, is_table: bool) -> Vec<(usize, &'static str)> {
 
 /// Returns what says of a chosen session which others are folded into its row.
 fn folded(set: &Set) -> impl Fn(&Chosen) -> String {
-    let runs = || set.scored.iter().map(|scored| &scored.about.run);
-    let parents = RunInfo::parents(runs());
-    let mut sub_agents: HashMap<Text, u64> = HashMap::new();
-    for root in runs().filter_map(|run| run.root(&parents)) {
-        *sub_agents.entry(root.clone()).or_default() += 1;
+    let mut sub_agents: HashMap<usize, u64> = HashMap::new();
+    for root in set.roots().into_iter().flatten() {
+        *sub_agents.entry(root).or_default() += 1;
     }
     let left = set.selection.left.iter().filter(|left| left.unfit.is_some());
     let unfit: HashSet<usize> = left.map(|left| left.index).collect();
     move |chosen| {
         let run = &set.scored[chosen.index].about.run;
-        let own = run.session.as_ref().filter(|_| run.parent.is_none());
-        let started = own.and_then(|session| sub_agents.get(session)).copied();
+        let started = sub_agents.get(&chosen.index).copied().unwrap_or_default();
         let is_copy = |index: usize, similarity: f64| similarity >= COPY && !unfit.contains(&index);
-        let alike = chosen
-            .stands_for
-            .iter()
-            .filter(|near| is_copy(near.index, near.similarity));
+        let alike = chosen.stands_for.iter();
+        let alike = alike.filter(|near| is_copy(near.index, near.similarity)).count();
         let ends = [
             (run.parent.is_some(), "sub-agent".to_owned()),
-            (
-                started.is_some(),
-                format!("+{}", counted(started.unwrap_or_default(), "sub-agent")),
-            ),
+            (started > 0, format!("+{}", counted(started, "sub-agent"))),
             (run.copies == 1, "+1 earlier copy".to_owned()),
             (run.copies > 1, format!("+{} earlier copies", run.copies)),
-            (
-                alike.clone().next().is_some(),
-                format!("+{} alike", alike.count()),
-            ),
+            (alike > 0, format!("+{alike} alike")),
         ];
         let ends = ends
             .into_iter()

@@ -27,12 +27,12 @@ use crate::{
     choose::{ChoiceArgs, Purpose, Set, choose, decisions::Decisions, known::new_memory},
     desk::{self, PageOptions},
     error::{Exit, Failure, Result},
-    files::{file_identity::STDIN, output_file::StandardOutput, stop::Stop},
+    files::{file_identity::STDIN, output::Output, stop::Stop},
     host::Host,
     listed::{files_of_all, listed},
     named::with_subagents,
     read::Inputs,
-    score::scored::{RunInfo, Scored},
+    score::scored::Scored,
     show::{
         messages::Messages,
         printable::{counted, fitted, pad_end, printable},
@@ -303,7 +303,7 @@ fn sessions(
         }
     };
     let grown = chosen.grown.iter().filter(|(line, _)| !removed.contains(line));
-    let grown = grown.map(|(line, scored)| (&scored.about.run, set.grown(*line, log(scored))));
+    let grown = grown.map(|(line, scored)| (scored.about.run.clone(), set.grown(*line, log(scored))));
     let ranked = (set.last_rank() + 1..).zip(&chosen.selection.chosen);
     let ranked = ranked.map(|(rank, choice)| {
         let scored = &chosen.scored[choice.index];
@@ -312,19 +312,11 @@ fn sessions(
             stands_for,
             ..Session::new(log(scored), rank, choice.reason.name())
         };
-        (&scored.about.run, session)
+        (scored.about.run.clone(), session)
     });
-    let all = chosen
-        .scored
-        .iter()
-        .chain(chosen.grown.values())
-        .chain(&chosen.subagents);
-    let parents = RunInfo::parents(all.map(|scored| &scored.about.run));
-    let subagents = chosen
-        .subagents
-        .iter()
-        .map(|scored| (&scored.about.run, log(scored)));
-    with_subagents(grown.chain(ranked).collect(), subagents, &parents)
+    let subagents = chosen.subagents.iter();
+    let subagents = subagents.map(|scored| (scored.about.run.clone(), log(scored)));
+    with_subagents(grown.chain(ranked).collect(), subagents.collect())
 }
 
 /// Returns the lines of the set that are to go: those that `--remove` names, and those whose file somebody has deleted.
@@ -461,7 +453,7 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
             lines += &format!("{place}: {}\n", printable(&around.into(), 200));
         }
     }
-    StandardOutput::print(lines.as_bytes())
+    Output::print(&lines)
 }
 
 /// Says how many units agents will find in a registry.

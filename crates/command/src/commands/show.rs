@@ -17,7 +17,7 @@ use knowledgepulse_trace::facts::{FactKind, facts_of};
 use super::clean::CleaningArgs;
 use crate::{
     error::{Exit, Failure, Result},
-    files::output_file::StandardOutput,
+    files::output::Output,
     filter::agent_of,
     listed::listed,
     show::{
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
         return Err(Failure::file(problem));
     }
     if !paged(&text) {
-        StandardOutput::print(text.as_bytes())?;
+        Output::print(&text)?;
     }
     tell_places(0, "", messages);
     Ok(Exit::Ok)

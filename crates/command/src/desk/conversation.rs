@@ -1,88 +1,62 @@
 //! A session as a conversation: what the user and the agent say, and calls with their results.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use knowledgepulse_json::{Object, Text, Value, cut, units_of};
-use knowledgepulse_share::{Shown, Turn, turns_of};
-
-use crate::show::values::{IntoValue, list};
+use knowledgepulse_json::{Text, Value, cut, json_object, units_of};
+use knowledgepulse_share::{Answer, Call, Shown, Turn, turns_of, with_some};
 
 /// The longest text of a turn, in UTF-16 code units.
 const MOST_UNITS: usize = 256 * 1024;
 
 /// Returns a session as `Conversation` of report/data.d.ts.
 pub(super) fn of(shown: &Shown) -> Value {
-    let mut results = HashMap::new();
-    let mut turns: Vec<Object> = Vec::new();
     let all = turns_of(&shown.trace);
+    let (mut results, mut called) = (HashMap::new(), HashSet::new());
     for turn in &all {
-        if let Turn::Result(answer) = turn {
-            results.insert(answer.id.as_str(), answer);
-        }
-    }
-    let called: BTreeSet<&str> = all
-        .iter()
-        .flat_map(|turn| match turn {
-            Turn::Agent(said) => said.calls.iter().map(|call| call.id.as_str()).collect(),
-            _ => Vec::new(),
-        })
-        .collect();
-    for turn in &all {
-        let mut fields = Object::new();
-        let by = if matches!(turn, Turn::Agent(_)) {
-            "agent"
-        } else {
-            "user"
-        };
-        fields.insert("by", by);
         match turn {
-            Turn::User(text) => fields.insert("text", bounded(text)),
-            // A result stands with its call.
-            Turn::Result(answer) if called.contains(answer.id.as_str()) => continue,
-            Turn::Result(answer) => fields.insert("text", bounded(&answer.text)),
-            Turn::Agent(said) => {
-                for (name, text) in [("reasoning", &said.reasoning), ("text", &said.text)] {
-                    if !text.is_empty() {
-                        fields.insert(name, bounded(text));
-                    }
-                }
-                if !said.calls.is_empty() {
-                    let calls = said.calls.iter().map(|call| {
-                        let mut fields = Object::new();
-                        fields.insert("tool", call.tool.clone());
-                        fields.insert("input", call.input.clone());
-                        if let Some(answer) = results.get(call.id.as_str()) {
-                            fields.insert("result", bounded(&answer.text));
-                            fields.insert("failed", answer.failed);
-                        }
-                        fields
-                    });
-                    fields.insert("calls", list(calls));
-                }
-            }
+            Turn::Result(answer) => drop(results.insert(&answer.id, answer)),
+            Turn::Agent(said) => called.extend(said.calls.iter().map(|call| &call.id)),
+            Turn::User(_) => {}
         }
-        turns.push(fields);
     }
+    let call = |call: &Call| {
+        let result = results.get(&call.id);
+        with_some([
+            ("tool", Some(call.tool.clone().into())),
+            ("input", Some(call.input.clone().into())),
+            ("result", result.map(|answer| bounded(&answer.text).into())),
+            ("failed", result.map(|answer| answer.failed.into())),
+        ])
+    };
+    let some = |text: &Text| (!text.is_empty()).then(|| bounded(text).into());
+    let turns = all.iter().filter_map(|turn| match turn {
+        // A result stands with its call.
+        Turn::Result(answer) if called.contains(&answer.id) => None,
+        Turn::User(text) | Turn::Result(Answer { text, .. }) => {
+            Some(json_object! { "by": "user", "text": bounded(text) })
+        }
+        Turn::Agent(said) => Some(with_some([
+            ("by", Some("agent".into())),
+            ("reasoning", some(&said.reasoning)),
+            ("text", some(&said.text)),
+            (
+                "calls",
+                (!said.calls.is_empty()).then(|| said.calls.iter().map(call).collect()),
+            ),
+        ])),
+    });
     let words: BTreeSet<&str> = shown.review.iter().map(|place| place.words.as_str()).collect();
-    let mut conversation = Object::new();
-    conversation.insert("turns", list(turns));
-    conversation.insert(
-        "places",
-        list(words.into_iter().filter(|words| !words.is_empty())),
-    );
-    conversation.into_value()
+    json_object! {
+        "turns": turns.collect::<Value>(),
+        "places": words.into_iter().filter(|words| !words.is_empty()).collect::<Value>(),
+    }
 }
 
 /// Returns a text, or its beginning and how much is missing.
 fn bounded(text: &Text) -> Text {
-    let units = units_of(text);
+    let (units, beginning) = (units_of(text), cut(text, MOST_UNITS));
     if units <= MOST_UNITS {
         return text.clone();
     }
-    format!(
-        "{}\n… {} more characters",
-        cut(text, MOST_UNITS),
-        units - MOST_UNITS
-    )
-    .into()
+    format!("{beginning}\n… {} more characters", units - MOST_UNITS).into()
 }

@@ -13,22 +13,16 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use knowledgepulse_clean::{CleanOptions, Cleaner};
-use knowledgepulse_json::{Object, Text, Value};
-use knowledgepulse_score::select::{Left, Selection, Standing};
+use knowledgepulse_json::{Text, Value, json_object};
+use knowledgepulse_score::select::{Neighbour, Selection, Standing, Unfit};
 use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown, told_apart};
 
 use crate::{
     VERSION,
     choose::Set,
     error::{Failure, Result},
-    files::{output_file::OutputFile, stop::Stop},
-    json_object,
-    score::scored::RunInfo,
-    show::{
-        messages::Messages,
-        printable::counted,
-        values::{IntoValue, list},
-    },
+    files::{output::Output, stop::Stop},
+    show::{messages::Messages, printable::counted},
 };
 
 /// Where the page takes its data and the conversations.
@@ -78,13 +72,11 @@ pub fn described(
     log: &Log,
     cleaner: Option<Cleaner>,
     identifiers: bool,
-) -> std::result::Result<(Object, Value), String> {
+) -> std::result::Result<(Value, Value), String> {
     let shown = shown(log, cleaner, identifiers)?;
     let conversation = conversation::of(&shown);
-    Ok((
-        row::of(Some(&shown), log.format, conversation.to_json().len()),
-        conversation,
-    ))
+    let row = row::of(Some(&shown), log.format, conversation.to_json().len());
+    Ok((row, conversation))
 }
 
 /// Writes the page of a set into a file, which appears whole or not at all. The chosen sessions come first, and the others follow, the latest
@@ -101,11 +93,11 @@ pub(crate) fn write(
     stop: &Stop,
 ) -> Result<()> {
     let page = page()?;
-    let mut out = OutputFile::open(file)?;
+    let mut out = Output::open(file)?;
     let order = order_of(set);
     let places: HashMap<usize, usize> = order.iter().enumerate().map(|(at, index)| (*index, at)).collect();
     let standings = standings_of(&set.selection, &places);
-    let parents = parents_of(set, &places);
+    let roots = set.roots();
     let files = WholeFiles::of(sources);
     let log_of = |&index: &usize| set.log(&set.scored[index], &files);
     let logs: Vec<_> = order.iter().map(log_of).collect();
@@ -130,11 +122,14 @@ pub(crate) fn write(
             bytes += text.len();
             let is_whole = !text.is_empty() && bytes <= MOST_BYTES;
             let about = &set.scored[order[at]].about;
-            row.insert("success", about.success.into_value());
-            row.insert("copies", about.run.copies.into_value());
-            row.insert("parent", parents[at].into_value());
-            row.insert("isWhole", is_whole);
-            row.extend(standings[at].clone());
+            let parent = roots[order[at]].map(|root| places[&root]);
+            if let Value::Object(row) = &mut row {
+                row.insert("success", about.success);
+                row.insert("copies", about.run.copies);
+                row.insert("parent", parent);
+                row.insert("isWhole", is_whole);
+                row.extend(standings[at].clone());
+            }
             rows.push(row);
             conversations.push(if is_whole { text } else { String::new() });
             Ok(())
@@ -157,12 +152,12 @@ pub(crate) fn write(
         "interrupted": stop.is_interrupted(),
         "command": options.command.as_str(),
         "explanation": set.selection.explanation(),
-        "sessions": list(rows),
+        "sessions": rows,
         "unread": json_object! {
             "count": unread.len(),
-            "first": list(unread.iter().take(LISTED_UNREAD).map(|(place, reason)| {
+            "first": unread.iter().take(LISTED_UNREAD).map(|(place, reason)| {
                 json_object! { "place": row::name_of_file(place), "reason": reason.as_str() }
-            })),
+            }).collect::<Value>(),
         },
     };
     let [before, between, after] = &page;
@@ -177,18 +172,23 @@ pub(crate) fn write(
         out.write(format!("<script type=\"text/plain\" id=\"session-{at}\">{text}</script>\n").as_bytes())?;
     }
     out.write(after.as_bytes())?;
-    out.finish()?;
     out.publish()
 }
 
 /// Shows the objectives of lines so that they tell their sessions apart.
-fn tell_apart(rows: &mut [Object]) {
-    let names = rows
-        .iter()
-        .map(|row| row.get(row::NAME).and_then(Value::as_str).unwrap_or_default());
-    let names = told_apart(&names.collect::<Vec<_>>());
+fn tell_apart(rows: &mut [Value]) {
+    let name = |row: &Value| {
+        row.get("name")
+            .and_then(Value::as_text)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let names: Vec<_> = rows.iter().map(name).collect();
+    let names = told_apart(&names.iter().map(Text::as_str).collect::<Vec<_>>());
     for (row, name) in rows.iter_mut().zip(names) {
-        row.insert(row::NAME, name);
+        if let Value::Object(row) = row {
+            row.insert("name", name);
+        }
     }
 }
 
@@ -205,58 +205,37 @@ fn order_of(set: &Set) -> Vec<usize> {
 }
 
 /// Returns how each session stands to the chosen ones, as fields of its row, in the order of the page.
-fn standings_of(selection: &Selection, places: &HashMap<usize, usize>) -> Vec<Object> {
-    let standing = |rank: Option<usize>, why: Option<&str>, stands_for: usize, alike: Value| {
-        let fields = [
-            ("rank", rank.into_value()),
-            ("why", why.into_value()),
-            ("standsFor", stands_for.into_value()),
-            ("alike", alike),
-        ];
-        let fields = fields.into_iter().map(|(name, value)| (Text::from(name), value));
-        fields.collect::<Object>()
+fn standings_of(selection: &Selection, places: &HashMap<usize, usize>) -> Vec<[(Text, Value); 4]> {
+    let standing = |rank: Option<usize>, why: Option<&str>, stands_for: usize, near: &[Neighbour]| {
+        let near = near.iter().filter_map(|near| {
+            let place = Value::from(*places.get(&near.index)?);
+            Some(Value::from_iter([place, near.similarity.into()]))
+        });
+        [
+            ("rank".into(), rank.into()),
+            ("why".into(), why.into()),
+            ("standsFor".into(), stands_for.into()),
+            ("alike".into(), near.take(LISTED_ALIKE).collect()),
+        ]
     };
-    let mut standings = vec![standing(None, None, 0, list::<Value>([])); places.len()];
-    let alike = |near: &mut dyn Iterator<Item = (usize, f64)>| {
-        let near =
-            near.filter_map(|(index, similarity)| Some(list([*places.get(&index)? as f64, similarity])));
-        list(near.take(LISTED_ALIKE))
-    };
+    let mut standings = vec![standing(None, None, 0, &[]); places.len()];
     for (rank, chosen) in (1..).zip(&selection.chosen) {
-        let near = chosen.stands_for.iter().chain(&chosen.nearest_left);
-        let alike = alike(&mut near.map(|near| (near.index, near.similarity)));
-        standings[places[&chosen.index]] = standing(Some(rank), None, chosen.stands_for.len(), alike);
+        let near: Vec<_> = chosen
+            .stands_for
+            .iter()
+            .chain(&chosen.nearest_left)
+            .copied()
+            .collect();
+        standings[places[&chosen.index]] = standing(Some(rank), None, chosen.stands_for.len(), &near);
     }
-    for Left {
-        index,
-        standing: stands,
-        unfit,
-    } in &selection.left
-    {
-        let why = unfit.map(|unfit| unfit.words());
-        let near = match stands {
-            Standing::Chosen(near) => Some((near.index, near.similarity)),
-            Standing::Known(_) | Standing::Nothing => None,
+    for left in &selection.left {
+        let near = match &left.standing {
+            Standing::Chosen(near) => std::slice::from_ref(near),
+            Standing::Known(_) | Standing::Nothing => &[],
         };
-        standings[places[index]] = standing(None, why, 0, alike(&mut near.into_iter()));
+        standings[places[&left.index]] = standing(None, left.unfit.map(Unfit::words), 0, near);
     }
     standings
-}
-
-/// Returns where the sessions are whose agents started others, in the order of the page.
-fn parents_of(set: &Set, places: &HashMap<usize, usize>) -> Vec<Option<usize>> {
-    let runs = || set.scored.iter().map(|scored| &scored.about.run);
-    let parents = RunInfo::parents(runs());
-    let named = runs().enumerate().filter(|(_, run)| run.root(&parents).is_none());
-    let named: HashMap<&Text, usize> = named
-        .filter_map(|(index, run)| Some((run.session.as_ref()?, index)))
-        .collect();
-    let mut of = vec![None; places.len()];
-    for (index, run) in runs().enumerate() {
-        let root = run.root(&parents).and_then(|root| named.get(root));
-        of[places[&index]] = root.filter(|root| **root != index).map(|root| places[root]);
-    }
-    of
 }
 
 /// Returns the page, taken apart where its data go and where the conversations go.

@@ -3,28 +3,20 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_formats::{FormatName, trace::known_of};
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_share::Shown;
 use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use super::excerpt::{NAME_LENGTH, excerpt_of, name_of};
-use crate::{
-    json_object,
-    show::{
-        review::{personal_of, secrets_of, told},
-        values::{IntoValue, list},
-    },
-};
+use crate::show::review::{personal_of, secrets_of, told};
 
-/// The field of the objective, which the page has as it is shown beside the others.
-pub(super) const NAME: &str = "name";
 /// The longest objective of the list, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
 /// How many bytes count as a token.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// Returns the line of a session, whose conversation has this size in bytes; `None` of one that could not be read.
-pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Object {
+pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Value {
     let text = |path: &[&str]| shown?.trace.at(path).and_then(Value::as_text);
     let about = |name: &str| shown.and_then(|shown| shown.about.get(name)).cloned();
     let count = |name: &str| about(name).unwrap_or_else(|| 0.0.into());
@@ -38,40 +30,28 @@ pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Obje
     let redactions = shown.map_or(&nothing, |shown| &shown.redactions);
     let success = shown.filter(|shown| known_of(&shown.trace).success);
     let success = success.and_then(|shown| shown.trace.at(&["metadata", "success"])?.as_bool());
-    let fields = [
-        (
-            "id",
-            text(&["id"]).and_then(name_of).unwrap_or_default().into_value(),
-        ),
-        (
-            NAME,
-            match shown {
-                Some(_) => name.unwrap_or_default().into(),
-                None => "(it could not be read)".into(),
-            },
-        ),
-        ("agent", agent.unwrap_or_else(|| format.name().into()).into()),
-        ("model", named("model").into_value()),
-        ("project", named("project").into_value()),
-        (
-            "began",
-            text(&["metadata", "created_at"]).and_then(name_of).into_value(),
-        ),
-        ("turns", count("user_turns")),
-        ("calls", count("calls")),
-        ("failedCalls", count("failed_calls")),
-        ("tokens", (size / BYTES_PER_TOKEN).into_value()),
-        ("facts", list(facts)),
-        ("replaced", told(redactions).into()),
-        ("secrets", secrets_of(redactions).into_value()),
-        ("personal", personal_of(redactions).into_value()),
-        ("places", shown.map_or(0, |shown| shown.review.len()).into_value()),
-        ("success", success.into_value()),
-    ];
-    fields
-        .into_iter()
-        .map(|(name, value)| (name.into(), value))
-        .collect()
+    let name = match shown {
+        Some(_) => name.unwrap_or_default(),
+        None => "(it could not be read)".into(),
+    };
+    json_object! {
+        "id": text(&["id"]).and_then(name_of).unwrap_or_default(),
+        "name": name,
+        "agent": agent.unwrap_or_else(|| format.name().into()),
+        "model": named("model"),
+        "project": named("project"),
+        "began": text(&["metadata", "created_at"]).and_then(name_of),
+        "turns": count("user_turns"),
+        "calls": count("calls"),
+        "failedCalls": count("failed_calls"),
+        "tokens": size / BYTES_PER_TOKEN,
+        "facts": facts.collect::<Value>(),
+        "replaced": told(redactions),
+        "secrets": secrets_of(redactions),
+        "personal": personal_of(redactions),
+        "places": shown.map_or(0, |shown| shown.review.len()),
+        "success": success,
+    }
 }
 
 /// Returns how a file is called: without its folders, as those who are sent a page need not know them.

@@ -1,7 +1,7 @@
 //! The names of inputs, and which names are of the same file.
 
 use std::{
-    fs::{self, Metadata},
+    fs::{self, File, Metadata},
     io,
     path::Path,
 };
@@ -47,6 +47,15 @@ pub fn total_size<'s>(sources: impl IntoIterator<Item = &'s String>) -> Option<u
     sizes.sum()
 }
 
+/// Returns the standard output or standard error that a file is; `None` if it is neither.
+#[cfg(not(target_family = "wasm"))]
+pub(crate) fn standard_stream(file: &str) -> Option<File> {
+    let file = same_file::Handle::from_path(file).ok()?;
+    let streams = [same_file::Handle::stdout(), same_file::Handle::stderr()];
+    let stream = streams.into_iter().flatten().find(|stream| *stream == file)?;
+    stream.as_file().try_clone().ok()
+}
+
 #[cfg(not(target_family = "wasm"))]
 fn is_same(one: &str, other: &str) -> bool {
     let handle = |name: &str| match name {
@@ -63,6 +72,11 @@ fn standard_input() -> io::Result<Metadata> {
 
 /// Files have no identity there.
 #[cfg(target_family = "wasm")]
+pub(crate) fn standard_stream(_: &str) -> Option<File> {
+    None
+}
+
+#[cfg(target_family = "wasm")]
 fn is_same(one: &str, other: &str) -> bool {
     target_of(one) == target_of(other)
 }
@@ -71,7 +85,7 @@ fn is_same(one: &str, other: &str) -> bool {
 fn standard_input() -> io::Result<Metadata> {
     use std::os::fd::AsFd;
     let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
-    fs::File::from(descriptor).metadata()
+    File::from(descriptor).metadata()
 }
 
 /// Returns the directory that a file is in.

@@ -273,9 +273,6 @@ fn take_all<P>(
                 messages.failure(format!("cannot read {}: {reason}", place.source));
             }
         }
-        if !matches!(item.state, State::Read(_) | State::Unread(_)) {
-            messages.on_done();
-        }
         take(Some(item), seen)?;
     }
     Ok(())

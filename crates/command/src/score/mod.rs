@@ -12,21 +12,16 @@ use std::{
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_formats::{
-    date,
-    reader::OfNoFormat,
-    trace::{SESSION, known_of, project_of},
-};
+use knowledgepulse_formats::{date, reader::OfNoFormat};
 use knowledgepulse_index::{memory::Memory, method::Method};
-use knowledgepulse_json::{Text, Value, cut};
+use knowledgepulse_json::Text;
 use knowledgepulse_score::{
     Breakdown, ScoreInput, Scorer,
     engine::{Comparable, Engine, EngineKind, Request, Status},
-    select::{SelectOutcome as Ending, Unfit},
+    select::{SelectOutcome, Unfit},
 };
+use knowledgepulse_share::SessionNames;
 use knowledgepulse_trace::{
-    Trace,
-    facts::facts_of,
     json::{self, Texts},
     label::Label,
 };
@@ -38,7 +33,7 @@ use crate::{
     filter::agent_of,
     host::Host,
     read::{Inputs, Item, ReadTrace, Seen, State, read},
-    score::scored::{Place, RunInfo, Scored, TraceInfo},
+    score::scored::{Place, Scored, TraceInfo},
     show::messages::Messages,
 };
 
@@ -46,42 +41,6 @@ use crate::{
 const LEAST_TRACES: usize = 64;
 const TRACES_PER_CORE: usize = 4;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
-
-/// The longest quotation of a trace in results and a report, in UTF-16 code units.
-const EXCERPT_LENGTH: usize = 240;
-
-/// Where a reader notes the agent of a trace.
-const AGENT: [&str; 3] = ["metadata", "imported", "format"];
-
-/// The facts about a trace by which a set is chosen.
-pub(crate) struct Facts {
-    pub outcome: Ending,
-    pub unfit: Option<Unfit>,
-    /// The ids that its format gave, beside that of the trace.
-    pub ids: Vec<Text>,
-    /// The log's name for its session.
-    pub session: Option<Text>,
-    /// When it began, as its trace has it.
-    pub created_at: Option<Text>,
-    /// Whether it is the session of a sub-agent.
-    pub is_subagent: bool,
-}
-
-impl Facts {
-    /// Reads the facts of a trace; `known` tells whether its record said how it ended.
-    fn of(trace: &Trace, value: &Value, known: bool) -> Self {
-        let agent = agent_of(value).unwrap_or_default();
-        let text = |path: &[&str]| value.at(path).and_then(Value::as_text).cloned();
-        Self {
-            outcome: Ending::of(trace, known && known_of(value).success).of_agent(agent),
-            unfit: Unfit::of(trace),
-            ids: ids_of(value),
-            session: text(&["metadata", "imported", SESSION]),
-            created_at: text(&["metadata", "created_at"]),
-            is_subagent: value.at(&["metadata", "imported", "is_subagent"]) == Some(&true.into()),
-        }
-    }
-}
 
 /// Loads the model, if traces are compared by it.
 ///
@@ -131,9 +90,16 @@ pub(crate) struct Scoring<'h> {
     pub explains: bool,
 }
 
-/// What is needed of a trace beside its score.
+/// What is needed of a trace to choose a set, beside its score.
 pub(crate) struct Candidate {
-    pub facts: Facts,
+    pub outcome: SelectOutcome,
+    pub unfit: Option<Unfit>,
+    /// The ids that its format gave, beside that of the trace.
+    pub ids: Vec<Text>,
+    /// By what a set that was shared knows its session.
+    pub names: SessionNames,
+    /// Whether it is the session of a sub-agent.
+    pub is_subagent: bool,
     /// Its key in a memory.
     pub label: Option<Label>,
     /// Its JSON, if that is needed.
@@ -153,8 +119,11 @@ struct InFlight {
     size: u64,
     about: TraceInfo,
     candidate: Candidate,
-    reply: Receiver<knowledgepulse_error::Result<(Breakdown, Option<Comparable>)>>,
+    reply: Reply,
 }
+
+/// Gets the score of a trace, and what it was compared by.
+type Reply = Receiver<knowledgepulse_error::Result<(Breakdown, Option<Comparable>)>>;
 
 /// Takes a scored trace, in the order of the input. Is called without one before the run waits.
 pub(crate) type OnScored<'t> = dyn FnMut(Option<(Scored, Candidate)>) -> crate::error::Result<()> + 't;
@@ -213,10 +182,7 @@ pub(crate) fn score(
 }
 
 impl Scoring<'_> {
-    fn begin(
-        &self,
-        input: ScoreInput,
-    ) -> Receiver<knowledgepulse_error::Result<(Breakdown, Option<Comparable>)>> {
+    fn begin(&self, input: ScoreInput) -> Reply {
         let request = Request {
             input,
             memory: self.scorer.memory.clone(),
@@ -252,7 +218,6 @@ impl Scoring<'_> {
             }
             received => received.ok(),
         };
-        messages.on_done();
         if let Some(warning) = self.engine.take_warning() {
             let reason = warning.reason;
             messages.warning(format!(
@@ -300,35 +265,20 @@ fn prepared(
         Some(_) => Texts::Whole,
     };
     let trace = json::read(&value, texts).map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
-    let facts = Facts::of(&trace, &value, known.success);
-    let short = |text: &Text| Text::from(cut(text, EXCERPT_LENGTH));
-    let text_at = |path: &[&str]| value.at(path).and_then(Value::as_text);
-    let when = facts
-        .created_at
-        .as_deref()
-        .and_then(date::parse)
-        .map(date::to_iso);
-    let steps = value.get("steps").and_then(Value::as_array);
-    let about = TraceInfo {
-        format,
-        agent: text_at(&AGENT).map_or_else(|| format.name().into(), short),
-        project: project_of(&value).map(|name| cut(name, EXCERPT_LENGTH).into()),
-        when: when.filter(|when| when.as_str() < began),
-        steps: steps.map_or(0, |steps| steps.len() as u64),
-        turns: facts.outcome.signs.turns as u64,
-        facts: facts_of(&value),
-        success: facts.outcome.success,
-        has_confidence: known.confidence,
-        told: None,
-        id: text_at(&["id"]).cloned(),
-        objective: text_at(&["task", "objective"]).map(short).unwrap_or_default(),
-        domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
-        run: RunInfo::of(&value),
-    };
+    let mut about = TraceInfo::of(&value, format, known);
+    about.when = about.when.filter(|when| when.as_str() < began);
+    about.domain = trace.metadata.task_domain.as_deref().unwrap_or("default").into();
+    let outcome = SelectOutcome::of(&trace, about.success.is_some());
+    let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
+    let unfit = Unfit::of(&trace);
     let text = needs_text.then(|| text.map_or_else(|| value.to_json(), str::to_owned));
     let input = scorer.input_of(trace).with_words(explains);
     let candidate = Candidate {
-        facts,
+        outcome,
+        unfit,
+        ids: ids_of(&value),
+        names: SessionNames::of(&value),
+        is_subagent: value.at(&["metadata", "imported", "is_subagent"]) == Some(&true.into()),
         label: input.label.clone(),
         text: text.unwrap_or_default(),
         compared: None,

@@ -2,10 +2,22 @@
 
 use std::collections::HashMap;
 
-use knowledgepulse_formats::{FormatName, PARENT, reader::EARLIER_COPIES};
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_formats::{
+    FormatName, Known, PARENT, date,
+    reader::EARLIER_COPIES,
+    trace::{known_of, project_of},
+};
+use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::Breakdown;
-use knowledgepulse_trace::facts::{Fact, FactKind};
+use knowledgepulse_trace::{
+    facts::{Fact, FactKind, facts_of},
+    roles::{roles_of, turns_in},
+};
+
+use crate::filter::agent_of;
+
+/// The longest quotation of a trace in results and a report, in UTF-16 code units.
+const EXCERPT_LENGTH: usize = 240;
 
 /// Where a record is.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +37,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What results tell of a trace beside its score.
+/// What is told of a trace beside its score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceInfo {
     /// The format that it was converted from, or [`FormatName::Trace`].
@@ -59,6 +71,33 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
+    /// Reads what a trace tells of itself, and what its format gave it.
+    pub(crate) fn of(trace: &Value, format: FormatName, known: Known) -> Self {
+        let text = |path: &[&str]| trace.at(path).and_then(Value::as_text);
+        let short = |text: &str| Text::from(cut(text, EXCERPT_LENGTH));
+        let time = text(&["metadata", "created_at"]).and_then(|time| date::parse(time));
+        let steps = trace.get("steps").and_then(Value::as_array);
+        let success = trace.at(&["metadata", "success"]).and_then(Value::as_bool);
+        Self {
+            format,
+            agent: short(agent_of(trace).unwrap_or(format.name())),
+            project: project_of(trace).map(short),
+            when: time.map(date::to_iso),
+            steps: steps.map_or(0, |steps| steps.len() as u64),
+            turns: turns_in(&roles_of(trace)) as u64,
+            facts: facts_of(trace),
+            success: success.filter(|_| known.success && known_of(trace).success),
+            has_confidence: known.confidence,
+            told: None,
+            id: text(&["id"]).cloned(),
+            objective: text(&["task", "objective"])
+                .map(|text| short(text))
+                .unwrap_or_default(),
+            domain: "default".into(),
+            run: RunInfo::of(trace),
+        }
+    }
+
     /// Returns the facts in words, such as `tests passed`; not that a session ends with an answer, as most do.
     pub(crate) fn facts_in_words(&self) -> Vec<String> {
         let told = self.facts.iter().filter(|fact| fact.kind != FactKind::Answered);
@@ -91,27 +130,30 @@ impl RunInfo {
         }
     }
 
-    /// Returns by the names of sessions who started them. Sub-agents that have the name of their session have none of their own.
-    pub(crate) fn parents<'r>(runs: impl IntoIterator<Item = &'r Self>) -> HashMap<Text, Option<Text>> {
-        let named = runs
-            .into_iter()
-            .filter(|run| run.parent.is_none() || run.session != run.parent);
-        named
-            .filter_map(|run| Some((run.session.clone()?, run.parent.clone())))
-            .collect()
-    }
-
-    /// Returns where the session that a sub-agent belongs to is: among these, by their names.
-    pub(crate) fn root<'r>(&'r self, parents: &'r HashMap<Text, Option<Text>>) -> Option<&'r Text> {
-        let mut next = self.parent.as_ref()?;
-        // Sub-agents may have sub-agents.
-        for _ in 0..MOST_LEVELS {
-            match parents.get(next)? {
-                Some(above) if above != next => next = above,
-                _ => return Some(next),
+    /// Returns for each of these runs the place of the session that it belongs to as a sub-agent; `None` of a session, and where the
+    /// session is not among them.
+    pub(crate) fn roots<'r>(runs: impl IntoIterator<Item = &'r Self>) -> Vec<Option<usize>> {
+        let runs: Vec<_> = runs.into_iter().collect();
+        let mut named = HashMap::new();
+        for (at, run) in runs.iter().enumerate() {
+            // Sub-agents that have the name of their session have none of their own.
+            if let Some(name) = run
+                .session
+                .as_ref()
+                .filter(|name| run.parent.as_ref() != Some(name))
+            {
+                named.entry(name).or_insert(at);
             }
         }
-        None
+        let above = |at: usize| named.get(runs[at].parent.as_ref()?).copied();
+        // Sub-agents may have sub-agents.
+        let root = |at| {
+            let levels = std::iter::successors(above(at), |level| above(*level));
+            levels
+                .take(MOST_LEVELS)
+                .find(|level| runs[*level].parent.is_none())
+        };
+        (0..runs.len()).map(root).collect()
     }
 }
 

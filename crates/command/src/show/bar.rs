@@ -13,16 +13,13 @@ fn write(text: &str) {
 
 #[cfg(not(target_family = "wasm"))]
 mod terminal {
-    use std::{fmt, time::Duration};
+    use std::time::Duration;
 
-    use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
+    use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
     use super::super::messages::allows_colours;
 
     const REDRAW: Duration = Duration::from_millis(100);
-
-    const HIDE_CURSOR: &str = "\u{1b}[?25l";
-    const SHOW_CURSOR: &str = "\u{1b}[?25h";
 
     /// A line that is drawn again and again, from when it is started. Clones share it.
     #[derive(Debug, Clone)]
@@ -40,32 +37,21 @@ mod terminal {
             self.0.suspend(|| super::write(text));
         }
 
-        /// Draws the line, if standard error is a terminal: how much of `total_bytes` was read, if that is known, and the text that
-        /// `traces` returns.
-        pub(crate) fn start(
-            &self,
-            total_bytes: Option<u64>,
-            traces: impl Fn(Duration) -> String + Clone + Send + Sync + 'static,
-        ) {
-            self.0.set_draw_target(ProgressDrawTarget::stderr());
-            if self.0.is_hidden() {
-                return;
-            }
+        /// Draws the line, if standard error is a terminal: how much of `total_bytes` was read, if that is known.
+        pub(crate) fn start(&self, total_bytes: Option<u64>) {
             let template = match total_bytes {
-                None | Some(0) => "{traces}",
-                Some(_) if allows_colours() => "{bar:24.cyan} {percent:>3} %  {traces}  ETA {eta_precise}",
-                Some(_) => "{bar:24} {percent:>3} %  {traces}  ETA {eta_precise}",
+                None | Some(0) => "{binary_bytes} read, {binary_bytes_per_sec}",
+                Some(_) if allows_colours() => {
+                    "{bar:24.cyan} {percent:>3} %  {binary_bytes_per_sec}  ETA {eta_precise}"
+                }
+                Some(_) => "{bar:24} {percent:>3} %  {binary_bytes_per_sec}  ETA {eta_precise}",
             };
-            let style =
-                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-            let draw = move |state: &ProgressState, line: &mut dyn fmt::Write| {
-                let _ = line.write_str(&traces(state.elapsed()));
-            };
-            self.0
-                .set_style(style.progress_chars("█░").with_key("traces", draw));
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                self.0.set_style(style.progress_chars("█░"));
+            }
             self.0.reset();
             self.0.set_length(total_bytes.unwrap_or_default());
-            self.write(HIDE_CURSOR);
+            self.0.set_draw_target(ProgressDrawTarget::stderr());
             self.0.enable_steady_tick(REDRAW);
         }
 
@@ -76,14 +62,10 @@ mod terminal {
 
         /// Removes the line, if there is one.
         pub(crate) fn stop(&self) {
-            if self.0.is_hidden() {
-                return;
-            }
             // The last state may not have been drawn yet.
             self.0.force_draw();
             self.0.finish_and_clear();
             self.0.set_draw_target(ProgressDrawTarget::hidden());
-            self.write(SHOW_CURSOR);
         }
     }
 }
@@ -99,7 +81,7 @@ mod terminal {
             super::write(text);
         }
 
-        pub(crate) fn start(&self, _: Option<u64>, _: impl Fn(std::time::Duration) -> String) {}
+        pub(crate) fn start(&self, _: Option<u64>) {}
 
         pub(crate) fn on_read(&self, _: u64) {}
 

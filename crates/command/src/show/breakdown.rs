@@ -1,14 +1,18 @@
 //! A breakdown as the JSON object that the package's `explain` returns.
 
 use knowledgepulse_index::{memory::Nearest, traces::explain::ExplainedWord};
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, json_object};
 use knowledgepulse_score::{Breakdown, dimensions::ByDimension, overrides::Override};
-
-use crate::{json_object, show::values::list};
 
 /// Returns the JSON object, with the fields in the order of `ScoreBreakdown` in index.d.ts.
 pub fn value_of(breakdown: &Breakdown) -> Value {
     let novelty = &breakdown.novelty;
+    let overrides = breakdown
+        .overrides
+        .iter()
+        .map(|Override { rule, before, after }| {
+            json_object! { "rule": rule.name(), "before": *before, "after": *after }
+        });
     json_object! {
         "score": breakdown.score,
         "dimensions": by_dimension(breakdown.dimensions),
@@ -16,7 +20,7 @@ pub fn value_of(breakdown: &Breakdown) -> Value {
         "weights": by_dimension(breakdown.profile.weights),
         "contributions": by_dimension(breakdown.contributions),
         "composite": breakdown.composite,
-        "overrides": overrides_of(breakdown),
+        "overrides": overrides.collect::<Value>(),
         "noveltyBasis": novelty.basis.name(),
         "nearest": novelty.nearest.as_ref().map(nearest_value),
         "tokens": novelty.reading.and_then(|reading| reading.tokens),
@@ -24,16 +28,8 @@ pub fn value_of(breakdown: &Breakdown) -> Value {
     }
 }
 
-/// Returns the list of the rules that changed a score.
-pub(crate) fn overrides_of(breakdown: &Breakdown) -> Value {
-    let overrides = breakdown.overrides.iter();
-    list(overrides.map(|Override { rule, before, after }| {
-        json_object! { "rule": rule.name(), "before": *before, "after": *after }
-    }))
-}
-
 /// Returns the object with a number for each dimension.
-pub(crate) fn by_dimension(numbers: ByDimension) -> Value {
+fn by_dimension(numbers: ByDimension) -> Value {
     let [complexity, novelty, tool_diversity, outcome] = numbers.to_array();
     json_object! {
         "complexity": complexity,
@@ -57,7 +53,8 @@ fn nearest_value(nearest: &Nearest) -> Value {
 }
 
 fn words_value(words: &[ExplainedWord]) -> Value {
-    list(words.iter().map(|word| {
+    let word = |word: &ExplainedWord| {
         json_object! { "word": word.text.as_str(), "weight": word.weight, "traces": word.traces }
-    }))
+    };
+    words.iter().map(word).collect()
 }

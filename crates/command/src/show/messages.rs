@@ -4,7 +4,7 @@ use std::{
     env,
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
@@ -15,7 +15,7 @@ use crate::{
     score::scored::Place,
     show::{
         bar::Bar,
-        printable::{counted, grouped, printable, rate},
+        printable::{grouped, printable},
     },
 };
 
@@ -46,8 +46,6 @@ pub struct Messages {
     is_silent: bool,
     options: Arc<OnceLock<MessageArgs>>,
     hides_bar: Arc<AtomicBool>,
-    /// How many values were scored or refused.
-    done: Arc<AtomicU64>,
     /// Hidden, except between [`start_progress`](Self::start_progress) and [`stop_progress`](Self::stop_progress) on a terminal.
     bar: Bar,
 }
@@ -130,17 +128,9 @@ impl Messages {
 
     /// Shows the bar, if standard error is a terminal. `total_bytes` is how much there is to read, if that is known.
     pub fn start_progress(&self, total_bytes: Option<u64>) {
-        if self.is_silent || self.hides_bar.load(Relaxed) {
-            return;
+        if !self.is_silent && !self.hides_bar.load(Relaxed) {
+            self.bar.start(total_bytes);
         }
-        let done = Arc::clone(&self.done);
-        done.store(0, Relaxed);
-        self.bar.start(total_bytes, move |elapsed| {
-            let done = done.load(Relaxed);
-            #[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
-            let per_second = rate(done as f64 / elapsed.as_secs_f64());
-            format!("{}  {per_second}/s", counted(done, "trace"))
-        });
     }
 
     /// Removes the bar, if there is one.
@@ -151,11 +141,6 @@ impl Messages {
     /// Counts bytes that were read from the input, compressed or not.
     pub fn on_read(&self, bytes: u64) {
         self.bar.on_read(bytes);
-    }
-
-    /// Counts a value that was scored or refused.
-    pub fn on_done(&self) {
-        self.done.fetch_add(1, Relaxed);
     }
 }
 

@@ -11,4 +11,3 @@ pub(crate) mod rows;
 pub(crate) mod statistics;
 pub(crate) mod summary;
 pub(crate) mod table;
-pub mod values;

@@ -5,10 +5,7 @@ use knowledgepulse_json::Value;
 use super::metadata::with_metadata;
 use crate::{
     error::{Exit, Result},
-    files::{
-        output_file::{OutputFile, StandardOutput},
-        stop::Stop,
-    },
+    files::{output::Output, stop::Stop},
     read::Seen,
     score::scored::Scored,
     show::{
@@ -26,10 +23,10 @@ pub(crate) struct Results<'r> {
     /// Whether the parts of each score are shown and written.
     explains: bool,
     table: Option<Table>,
-    out: Option<OutputFile>,
-    /// How many traces were written to it.
+    /// The file with its name, and how many traces were written to it.
+    out: Option<(Output, &'r str)>,
     written: u64,
-    pub stdout: StandardOutput,
+    pub stdout: Output,
     messages: &'r Messages,
     stop: &'r Stop,
 }
@@ -39,7 +36,7 @@ impl<'r> Results<'r> {
     pub(crate) fn open(
         format: Option<Format>,
         explains: bool,
-        out: Option<&str>,
+        out: Option<&'r str>,
         table: Table,
         (messages, stop): (&'r Messages, &'r Stop),
     ) -> Result<Self> {
@@ -47,9 +44,9 @@ impl<'r> Results<'r> {
             rows: format.map(|format| Rows::new(format, explains)),
             explains,
             table: (format == Some(Format::Table)).then_some(table),
-            out: out.map(OutputFile::open).transpose()?,
+            out: out.map(|out| Ok((Output::open(out)?, out))).transpose()?,
             written: 0,
-            stdout: StandardOutput::new(),
+            stdout: Output::standard(),
             messages,
             stop,
         })
@@ -75,7 +72,7 @@ impl<'r> Results<'r> {
         }
         let row = self.rows.as_mut().map(|rows| rows.row(scored, selection));
         self.print(&row.unwrap_or_default())?;
-        if let Some(out) = &mut self.out {
+        if let Some((out, _)) = &mut self.out {
             let line = with_score(text, scored, self.explains, selection) + "\n";
             out.write(line.as_bytes())?;
             self.written += 1;
@@ -99,13 +96,12 @@ impl<'r> Results<'r> {
         let is_nothing = summary.scored() == 0;
         let mut left = String::new();
         let has_file = self.out.is_some();
-        if let Some(mut out) = self.out.take().filter(|_| !is_nothing) {
+        if let Some((out, name)) = self.out.take().filter(|_| !is_nothing) {
             if lack.is_none() || out.is_written_directly() {
-                out.finish()?;
                 out.publish()?;
-                summary.written = Some((out.name, self.written));
+                summary.written = Some((name.to_owned(), self.written));
             } else {
-                left = format!("; {} is as it was", out.name);
+                left = format!("; {name} is as it was");
             }
         }
         if let Some(table) = self.table.take() {
@@ -123,7 +119,7 @@ impl<'r> Results<'r> {
             let figures = summary.render(seen);
             match self.rows {
                 Some(_) => self.messages.text(&figures),
-                None => StandardOutput::print(figures.as_bytes())?,
+                None => Output::print(&figures)?,
             }
         }
         if is_nothing && has_file {

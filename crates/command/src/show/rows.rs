@@ -15,7 +15,6 @@ use crate::{
     show::{
         breakdown::value_of,
         printable::{MOST_UNITS, decimal, fixed, label_of, rounded},
-        values::{IntoValue, list},
     },
 };
 
@@ -140,17 +139,17 @@ fn values_of(
 ) -> [Value; FIELDS.len()] {
     [
         place.source.as_str().into(),
-        place.line.into_value(),
-        place.index.into_value(),
-        about.id.clone().into_value(),
+        place.line.into(),
+        place.index.into(),
+        about.id.clone().into(),
         about.objective.clone().into(),
         about.agent.clone().into(),
-        about.project.clone().into_value(),
-        about.when.as_deref().into_value(),
-        about.steps.into_value(),
-        about.turns.into_value(),
-        list(about.facts.iter().map(|fact| fact.to_value())),
-        about.success.into_value(),
+        about.project.clone().into(),
+        about.when.as_deref().into(),
+        about.steps.into(),
+        about.turns.into(),
+        about.facts.iter().map(|fact| fact.to_value()).collect(),
+        about.success.into(),
         about.domain.clone().into(),
         breakdown.score.into(),
         about.format.name().into(),

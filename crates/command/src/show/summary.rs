@@ -4,20 +4,18 @@ use std::{path::Path, time::Instant};
 
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::method::Method;
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_score::{
     engine::{EngineKind, Status},
     select::Selection,
 };
 
 use crate::{
-    json_object,
     read::Seen,
     score::scored::Scored,
     show::{
         printable::{counted, decimal, fixed, grouped, rate},
         statistics::{Scores, Sorted},
-        values::list,
     },
 };
 
@@ -131,7 +129,7 @@ impl Summary {
             "interrupted": self.interrupted,
             "novelty": self.method.name(),
             "embedder": self.embedder.as_ref().map(embedder_value),
-            "written": list(written),
+            "written": written.collect::<Value>(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a manifest tells of a session, beside its words.
 
 use knowledgepulse_formats::trace::{SESSION, UNANSWERED, project_of};
-use knowledgepulse_json::{Object, Value};
+use knowledgepulse_json::{Object, Value, json_object};
 use knowledgepulse_trace::facts::Fact;
 
 use super::{
@@ -9,13 +9,11 @@ use super::{
     model_of, text_at,
     turns::{Turn, turns_of},
 };
-use crate::manifest::number_of;
 
 /// Returns the facts about a trace, which is not clean yet, and neither are these.
 pub(crate) fn facts_of(trace: &Value) -> Object {
-    let mut facts = Object::new();
     let turns = turns_of(trace);
-    let (mut users, mut calls, mut failed) = (0, 0, 0);
+    let (mut users, mut calls, mut failed) = (0_u64, 0_u64, 0_u64);
     for turn in &turns {
         match turn {
             Turn::User(_) => users += 1,
@@ -34,29 +32,29 @@ pub(crate) fn facts_of(trace: &Value) -> Object {
             .filter_map(|(_, count)| count.as_number())
             .fold(0.0, |sum, count| sum + count)
     };
-    let imported = |name| text_at(trace, &["metadata", "imported", name]);
-    let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
-    facts.insert(SESSION, imported(SESSION).map_or(Value::Null, Value::from));
-    facts.insert("model", model_of(trace).unwrap_or_default());
-    facts.insert("project", project_of(trace).map_or(Value::Null, Value::from));
-    facts.insert("language", language_of(&turns).map_or(Value::Null, Value::from));
-    facts.insert("steps", number_of(steps.len() as u64));
-    facts.insert("user_turns", number_of(users));
-    facts.insert("calls", number_of(calls));
-    facts.insert("failed_calls", number_of(failed));
-    facts.insert("calls_without_result", left_out(|name| name == UNANSWERED));
-    facts.insert("ends_with_answer", turns.last().is_some_and(is_answer));
-    facts.insert("pictures", left_out(|name| name.contains("image")));
-    let observed = knowledgepulse_trace::facts::facts_of(trace).into_iter();
-    facts.insert("facts", observed.map(Fact::to_value).collect::<Vec<_>>());
     let tools = if recorded_tools(trace).is_some() {
         "recorded"
     } else {
         "inferred"
     };
-    facts.insert("tools", if calls > 0 { tools.into() } else { Value::Null });
-    facts.insert(SAMPLE, sample_of(&turns).map_or(Value::Null, Value::from));
-    facts
+    let observed = knowledgepulse_trace::facts::facts_of(trace).into_iter();
+    let facts = json_object! {
+        "session": text_at(trace, &["metadata", "imported", SESSION]),
+        "model": model_of(trace),
+        "project": project_of(trace),
+        "language": language_of(&turns),
+        "steps": trace.get("steps").and_then(Value::as_array).map_or(0, <[Value]>::len),
+        "user_turns": users,
+        "calls": calls,
+        "failed_calls": failed,
+        "calls_without_result": left_out(|name| name == UNANSWERED),
+        "ends_with_answer": turns.last().is_some_and(is_answer),
+        "pictures": left_out(|name| name.contains("image")),
+        "facts": observed.map(Fact::to_value).collect::<Value>(),
+        "tools": (calls > 0).then_some(tools),
+        "sample": sample_of(&turns),
+    };
+    facts.as_object().cloned().unwrap_or_default()
 }
 
 /// The language of a text is looked for in so many characters, and told of so many or more.

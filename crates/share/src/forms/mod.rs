@@ -39,7 +39,7 @@ pub(crate) fn session_of(trace: &Value) -> Text {
 }
 
 /// Returns the object of the fields that have a value.
-fn with_some<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
+pub fn with_some<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
     let some = fields.into_iter();
     object(some.filter_map(|(name, value)| Some((name, value?))))
 }

@@ -22,7 +22,7 @@ use knowledgepulse_formats::{
     },
     split::{Part, SplitError, Splitter, Take},
 };
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, json_object};
 use knowledgepulse_os::temporary;
 use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order};
 
@@ -30,16 +30,14 @@ use crate::{
     error::{Exit, Failure, Result},
     files::{
         file_identity::{STDIN, name_of},
-        output_file::{OutputFile, StandardOutput},
+        output::Output,
         stop::Stop,
         waiting::Waiting,
     },
-    json_object,
     show::{
         messages::Messages,
         printable::{MOST_UNITS, counted, printable},
         review::{Review, told},
-        values::list,
     },
 };
 pub(crate) use args::{CleanArgs, CleaningArgs};
@@ -82,25 +80,28 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
         |(source, identities, output)| {
             let mut cleaner = cleaner.clone();
             cleaner.set_identities(identities.clone());
-            let output = if args.check {
-                Output::None
-            } else {
-                Output::open(output.as_deref())?
+            let open = || {
+                output
+                    .as_deref()
+                    .map_or_else(|| Ok(Output::standard()), Output::open)
             };
-            source.clean(cleaner, output, args.check, stop)
+            let output = (!args.check).then(open).transpose()?;
+            source.clean(cleaner, output, stop)
         },
         |(source, ..), cleaned: Result<Found>| {
             let mut found = cleaned?;
             for (name, count) in found.counts {
                 *counts.entry(name).or_insert(0) += count;
             }
-            places.extend(found.places.drain(..).map(|place| (name_of(&source.name), place)));
+            if args.check {
+                places.extend(found.places.drain(..).map(|place| (name_of(&source.name), place)));
+            }
             review.extend(found.review);
             Ok(())
         },
     )?;
     if args.check {
-        StandardOutput::print(listed(&places, args.json).as_bytes())?;
+        Output::print(&listed(&places, args.json))?;
     }
     messages.note(summary(&counts, inputs.len(), args.check));
     review.tell(messages);
@@ -130,8 +131,7 @@ fn listed(places: &[(&str, Place)], json: bool) -> String {
             "excerpt": finding.excerpt.as_str(),
         }
     };
-    let list: Value = list(places.iter().map(place));
-    list.to_json() + "\n"
+    places.iter().map(place).collect::<Value>().to_json() + "\n"
 }
 
 fn summary(counts: &BTreeMap<String, u64>, files: usize, is_check: bool) -> String {
@@ -268,31 +268,33 @@ impl Source {
         Ok(identities)
     }
 
-    /// Cleans it into an output. Returns what was found; the places only if it `lists` them.
-    fn clean(&self, mut cleaner: Cleaner, mut output: Output, lists: bool, stop: &Stop) -> Result<Found> {
+    /// Cleans it into an output. Returns what was found.
+    fn clean(&self, mut cleaner: Cleaner, mut output: Option<Output>, stop: &Stop) -> Result<Found> {
         let mut found = Found::default();
         let name = name_of(&self.name);
+        let mut write = |text: &str| match &mut output {
+            Some(output) => output.write(text.as_bytes()).map(drop),
+            None => Ok(()),
+        };
         self.read(stop, &mut |part, line| {
             let clean = match part {
                 Part::Json(text, value) => {
                     clean_json_text(&mut cleaner, text, &value).map_err(|_| SplitError::TooDeep(line))?
                 }
                 Part::Text(text) if !text.bytes().any(is_of_word) => {
-                    return Ok(output.write(text.as_bytes())?);
+                    return Ok(write(text)?);
                 }
                 Part::Text(text) => clean_plain_text(&mut cleaner, text),
             };
             found.review.add(name, line, &clean.review);
-            output.write(clean.text.as_bytes())?;
+            write(&clean.text)?;
             for (before, finding) in clean.found {
                 *found.counts.entry(finding.name.clone()).or_default() += 1;
-                if lists {
-                    found.places.push((line + before, finding));
-                }
+                found.places.push((line + before, finding));
             }
             Ok(())
         })?;
-        output.finish()?;
+        output.map_or(Ok(()), Output::publish)?;
         Ok(found)
     }
 }
@@ -309,41 +311,6 @@ struct Found {
     review: Review,
 }
 
-/// A file, standard output, or nothing.
-enum Output {
-    None,
-    File(OutputFile),
-    Standard(StandardOutput),
-}
-
-impl Output {
-    fn open(name: Option<&str>) -> Result<Self> {
-        Ok(match name {
-            Some(name) => Self::File(OutputFile::open(name)?),
-            None => Self::Standard(StandardOutput::new()),
-        })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Standard(stdout) => stdout.write(bytes).map(drop),
-            Self::None => Ok(()),
-        }
-    }
-
-    fn finish(self) -> Result<()> {
-        match self {
-            Self::File(mut file) => {
-                file.finish()?;
-                file.publish()
-            }
-            Self::Standard(mut stdout) => stdout.flush().map(drop),
-            Self::None => Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,8 +325,8 @@ mod tests {
         let path = |name: &str| folder.path().join(name).display().to_string();
         fs::write(path("in"), text).unwrap();
         let source = Source::open(&path("in"), false).unwrap();
-        let output = Output::open(Some(&path("out"))).unwrap();
-        let found = source.clean(cleaner, output, true, &Stop::default()).unwrap();
+        let output = Output::open(&path("out")).unwrap();
+        let found = source.clean(cleaner, Some(output), &Stop::default()).unwrap();
         let places = found
             .places
             .into_iter()
@@ -410,7 +377,7 @@ mod tests {
             strict: true,
         });
         let source = Source::open(&path, true).unwrap_or_else(|failure| panic!("{}", failure.message));
-        let found = source.clean(cleaner, Output::None, true, &Stop::default());
+        let found = source.clean(cleaner, None, &Stop::default());
         let places = found
             .unwrap_or_else(|failure| panic!("{}", failure.message))
             .places;
