@@ -1,11 +1,8 @@
 //! What an agent is registered with, and what its adapter does.
 
-use std::{
-    borrow::Cow,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::Value;
 
 use crate::{
     Wrong,
@@ -33,8 +30,8 @@ pub struct Format {
     /// Says what a record means. It keeps no state: `session` puts the events of a run together. An error is for a record of a known kind
     /// that is wrong.
     pub(crate) decode: fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
-    /// Returns the runs within a record, which are decoded by themselves.
-    pub(crate) inner: fn(&Value) -> Vec<Inner<'_>>,
+    /// Where a record has further runs, which are decoded by themselves.
+    pub(crate) inner: Option<Inner>,
     /// Says what files beside the input of this path tell of its runs.
     pub(crate) beside: fn(&Path, &mut Events),
     /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
@@ -60,7 +57,7 @@ impl Format {
             kind,
             recognises,
             decode,
-            inner: |_| Vec::new(),
+            inner: None,
             beside: |_, _| {},
             patch: |_, _| false,
             named: by_folders,
@@ -93,7 +90,8 @@ impl Format {
         Self { named, ..self }
     }
 
-    pub(crate) const fn inner(self, inner: fn(&Value) -> Vec<Inner<'_>>) -> Self {
+    pub(crate) const fn inner(self, inner: Inner) -> Self {
+        let inner = Some(inner);
         Self { inner, ..self }
     }
 
@@ -138,12 +136,13 @@ pub enum Kind {
     Traces,
 }
 
-/// A run within a record.
-pub struct Inner<'v> {
-    /// Its record.
-    pub value: Cow<'v, Value>,
-    /// Its name in the outer record.
-    pub name: Text,
-    /// Its position in a list of such runs; `None` for a sub-agent of the outer run.
-    pub index: Option<u64>,
+/// Where a record has further runs.
+#[derive(Clone, Copy)]
+pub struct Inner {
+    /// The field with their list.
+    pub list: &'static str,
+    /// Whether they are sub-agents of the run that the record is.
+    pub are_sub_agents: bool,
+    /// A field that each of them gets, and the field of the record with its value.
+    pub given: Option<(&'static str, &'static str)>,
 }

@@ -6,9 +6,9 @@
 use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
 use crate::values::{
-    Fields, NAME_LENGTH, fields_of, fields_where, first_of, id_of, input_of, is_given, is_true, is_truthy,
-    joined, joined_parts, json_of, list_of, object_of, or, str_of, string_of, text_at, text_in, text_of_part,
-    truth_of,
+    Fields, NAME_LENGTH, fields_of, fields_where, first_of, has_text, id_of, input_of, is_given, is_true,
+    is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of, str_of, string_of, text_at,
+    text_in, text_of_part, truth_of,
 };
 
 /// A part of a message.
@@ -98,20 +98,16 @@ impl Part {
 
     /// Returns a part of a kind, whose fields or text are in a value. Agents write these names in several ways.
     pub fn named(kind: &str, value: &Value) -> Self {
-        let first = |names: &[&str]| first_of(value, names);
-        let text = |names: &[&str]| first(names).unwrap_or(value);
-        match kind.replace('_', "").to_lowercase().as_str() {
-            "text" => Self::Text(json_of(text(&["text"])).into_owned()),
-            "thinking" | "reasoning" => Self::thought(text(&["thinking", "text"])),
-            "redactedthinking" => Self::Thought(None),
-            "tooluse" | "toolcall" | "functioncall" => Self::Call(Call::of(value)),
-            "toolresult" => {
-                let failed = is_true(value, "is_error").then_some(true);
-                Self::result(first(CALL_IDS), value.get("content"), failed)
-            }
-            "image" | "imageurl" | "binary" => Self::Picture("image".into()),
-            _ => Self::Picture(kind.to_lowercase().into()),
-        }
+        let known = of_kind(kind, value).or_else(|| match kind {
+            "image_url" | "binary" => Some(Self::Picture("image".into())),
+            kind if kind.eq_ignore_ascii_case("text") => Some(Self::Text(
+                text_of_part(value)
+                    .cloned()
+                    .unwrap_or_else(|| value.to_json().into()),
+            )),
+            _ => None,
+        });
+        known.unwrap_or_else(|| Self::Picture(kind.to_lowercase().into()))
     }
 
     /// Returns the words of a part, for a text that is made of several; a picture has its kind in brackets.
@@ -143,7 +139,7 @@ const CALL_FIELDS: [&str; 5] = ["tool_calls", "toolCalls", "toolRequests", "tool
 /// Parts of the AI SDK that are for a page alone.
 #[rustfmt::skip]
 const OF_PAGE: &[&str] = &[
-    "step-start", "source", "source-url", "source-document", "tool-approval-request", "tool-approval-response",
+    "step-start", "source", "source-url", "source-document", "tool-approval-request", "tool-approval-response", "compaction",
 ];
 
 /// How a list of parts in JSON begins within a text: the name of the first field of its first part.
@@ -161,7 +157,13 @@ const CALL_IDS: &[&str] = &[
     "toolCallId",
     "id",
 ];
-const RESULT_IDS: &[&str] = &["toolUseId", "tool_call_id", "tool_use_id", "toolCallId"];
+const RESULT_IDS: &[&str] = &[
+    "call_id",
+    "toolUseId",
+    "tool_call_id",
+    "tool_use_id",
+    "toolCallId",
+];
 pub const NAMES: &[&str] = &["name", "function", "function_name", "toolName", "tool_name"];
 pub const ARGUMENTS: &[&str] = &[
     "input",
@@ -279,7 +281,13 @@ fn are_parts(list: &[Value]) -> bool {
         match str_of(fields.get("type")) {
             Some("text" | "input_text" | "output_text") => is_text,
             Some(kind) => REASONING.contains(&kind) || is_tool(kind),
-            None => fields.len() == 1 && (is_text || fields.iter().any(is_block)),
+            None => {
+                fields.len() == 1
+                    && (is_text
+                        || fields
+                            .iter()
+                            .any(|(name, value)| of_block(name, value, &mut Vec::new())))
+            }
         }
     };
     !list.is_empty() && list.iter().all(|part| part.as_object().is_some_and(is_part))
@@ -292,7 +300,7 @@ fn decode(part: &Value, parts: &mut Vec<Part>) {
         return parts.push(text.unwrap_or_else(|| Part::Other(part.to_json().into())));
     };
     if let Some(kind) = string_of(fields.get("type")) {
-        return of_type(fields, kind, parts);
+        return of_type(fields, part, kind, parts);
     }
     if let Some(Value::String(text)) = fields.get("text") {
         return parts.push(if is_true(fields, "thought") {
@@ -305,70 +313,89 @@ fn decode(part: &Value, parts: &mut Vec<Part>) {
         return;
     }
     parts.push(match text_in(fields) {
+        _ if is_shape(fields) => by_shape(fields, &Text::default()),
         Some(text) => Part::Text(text.clone()),
         // A summary of reasoning may have no type.
         None if fields.contains("summary") => Part::Thought(reasoning_in(fields)),
+        None if fields.len() == 1 && first_of(fields, &["data", "url"]).is_some() => {
+            Part::Picture("file".into())
+        }
         None => Part::Other(part.to_json().into()),
     });
 }
 
-fn is_block((name, value): (&Text, &Value)) -> bool {
-    of_block(name, value, &mut Vec::new())
-}
-
 /// Appends the meaning of a block, which its only field names. Returns whether it has one.
 fn of_block(name: &str, value: &Value, parts: &mut Vec<Part>) -> bool {
-    if name == "json" {
-        parts.push(text_part(value));
-        return true;
-    }
-    let Some(fields) = value.as_object() else {
+    if value.as_object().is_none() && name != "json" {
         return false;
-    };
-    let get = |name| fields.get(name);
+    }
     match name {
-        "toolUse" | "functionCall" => parts.push(Part::named(name, value)),
-        "toolResult" => {
-            let failed = match get("status").and_then(Value::as_str) {
-                Some("error") => Some(true),
-                Some("success") => Some(false),
-                _ => None,
-            };
-            parts.push(Part::result(get("toolUseId"), get("content"), failed));
-        }
-        "reasoningContent" => parts.push(Part::thought(get("reasoningText").unwrap_or(value))),
+        "json" => parts.push(text_part(value)),
         "citationsContent" | "searchResult" => {
-            list_of(get("content"))
-                .iter()
-                .for_each(|part| decode(part, parts));
+            let inner = list_at(value, "content").iter();
+            inner.for_each(|part| decode(part, parts));
         }
-        "guardContent" => match get("text") {
+        "guardContent" => match value.get("text") {
             Some(text @ Value::Object(_)) => decode(text, parts),
             _ => parts.push(Part::Picture("image".into())),
         },
-        "image" | "document" | "video" | "audio" | "inlineData" | "fileData" => {
-            parts.push(Part::Picture(name.into()));
-        }
+        "image" | "document" | "video" | "audio" => parts.push(Part::Picture(name.into())),
+        "inlineData" | "fileData" | "inline_data" | "file_data" => parts.push(Part::Picture("file".into())),
         "cachePoint" | "toolAddition" | "toolRemoval" => parts.push(Part::Page(name.into())),
-        "functionResponse" => parts.push(result_part(get("id"), get("response"), None)),
-        _ => return false,
+        name => {
+            let part = of_kind(name, value);
+            let is_known = part.is_some();
+            parts.extend(part);
+            return is_known;
+        }
     }
     true
 }
 
+/// Returns what a value of a kind is, which a type or a field's name says; `None` for other kinds.
+fn of_kind(kind: &str, value: &Value) -> Option<Part> {
+    let get = |name| value.get(name);
+    Some(match kind.replace('_', "").to_lowercase().as_str() {
+        "thinking" | "think" | "reasoning" | "textreasoning" | "reasoningcontent" => {
+            Part::thought(get("reasoningText").unwrap_or(value))
+        }
+        "redactedthinking" => Part::Thought(None),
+        "tooluse" | "toolcall" | "functioncall" => Part::Call(Call::of(value)),
+        "toolresult" => {
+            let content = first_of(value, RESULTS).or_else(|| get(kind));
+            let is_well = str_of(get("status")) == Some("success");
+            let failed = failure_of(value)
+                .filter(|failed| *failed)
+                .or(is_well.then_some(false));
+            Part::result(first_of(value, CALL_IDS), content, failed)
+        }
+        "functionresponse" => {
+            // Tools of Google's kit say so in a field.
+            let is_error =
+                get("response").and_then(|response| str_of(response.get("status"))) == Some("error");
+            result_part(get("id"), get("response"), is_error.then_some(true))
+        }
+        "executablecode" => Part::call(None, Some(&"code_execution".into()), Some(value)),
+        "codeexecutionresult" => {
+            let failed = str_of(get("outcome")).map(|outcome| !outcome.ends_with("OK"));
+            Part::result(None, get("output"), failed)
+        }
+        _ => return None,
+    })
+}
+
 /// Appends the parts that an object with a type stands for.
-fn of_type(part: &Object, kind: &Text, parts: &mut Vec<Part>) {
+fn of_type(part: &Object, value: &Value, kind: &Text, parts: &mut Vec<Part>) {
     if OF_PAGE.contains(&kind.as_str()) || kind.starts_with("data-") {
         return parts.push(Part::Page(kind.clone()));
     }
-    let tool = text_at(part, "toolName");
-    let of_kind = kind.strip_prefix("tool-").map(Text::from);
-    let used = if kind == "dynamic-tool" {
-        tool.clone()
+    let tool = kind.strip_prefix("tool-").filter(|_| kind != "tool-invocation");
+    let name = if kind == "dynamic-tool" {
+        text_at(part, "toolName")
     } else {
-        of_kind
+        tool.map(Text::from)
     };
-    if let (Some(name), Some(Value::String(state))) = (used, part.get("state")) {
+    if let (Some(name), Some(state)) = (name, str_of(part.get("state"))) {
         return of_tool(part, state, Some(name), parts);
     }
     match kind.as_str() {
@@ -379,22 +406,26 @@ fn of_type(part: &Object, kind: &Text, parts: &mut Vec<Part>) {
             .get("value")
             .into_iter()
             .for_each(|value| decode(value, parts)),
-        "redacted_thinking" => parts.push(Part::Thought(None)),
-        "compaction" => parts.push(Part::Page(kind.clone())),
-        kind if REASONING.contains(&kind) => parts.push(Part::Thought(reasoning_in(part))),
         kind if is_tool(kind) => of_item(part, kind, parts),
-        _ => parts.push(by_shape(part, kind)),
+        "text" | "input_text" | "output_text" => parts.push(by_shape(part, kind)),
+        _ => parts.push(of_kind(kind, value).unwrap_or_else(|| by_shape(part, kind))),
     }
+}
+
+/// Returns whether an object is a call with a name and arguments, or a result with the id of a call.
+fn is_shape(part: &Object) -> bool {
+    let has = |names: &[&str]| first_of(part, names).is_some();
+    has_text(part, "name") && has(ARGUMENTS) || has(RESULT_IDS) && has(RESULTS)
 }
 
 /// Returns what a part of an unknown type is by its shape: a call with a name and arguments, a result with the id of a call, a text, a
 /// file by the words of its type, or else its JSON.
 fn by_shape(part: &Object, kind: &Text) -> Part {
-    if string_of(part.get("name")).is_some() && first_of(part, ARGUMENTS).is_some() {
-        return Part::Call(Call::of(part));
-    }
     if let (Some(id), Some(content)) = (first_of(part, RESULT_IDS), first_of(part, RESULTS)) {
         return Part::result(Some(id), Some(content), failure_of(part));
+    }
+    if is_shape(part) {
+        return Part::Call(Call::of(part));
     }
     match text_in(part).or_else(|| string_of(part.get(kind))) {
         Some(text) => Part::Text(text.clone()),
@@ -407,43 +438,32 @@ fn by_shape(part: &Object, kind: &Text) -> Part {
 
 /// Appends a call or a result, or both.
 fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
-    let id = id_of(or(
-        first_of(item, &["call_id", "tool_use_id", "tool_call_id"]),
-        item.get("id"),
-    ));
-    let failed = failure_of(item);
+    let (own, failed) = (Call::of(item), failure_of(item));
+    let (id, inner) = (own.id.clone(), item.get(kind));
     if is_result(kind) {
-        let inner = item.get(kind);
         let content = first_of(item, RESULTS).or_else(|| first_of(inner?, &["results"]).or(inner));
         let content = parts_of(content);
         return parts.push(Part::Result { id, content, failed });
     }
     let is_hosted = !is_call(kind);
-    let call = if is_hosted && kind != "mcp_call" {
+    parts.push(Part::Call(if is_hosted && kind != "mcp_call" {
         Call {
             name: kind.strip_suffix("_call").map(Text::from),
             args: fields_where(item, |name, _| !NO_ARGUMENTS.contains(&name)),
-            ..Call::default()
+            ..own
         }
     } else {
         // Those of a server's tool are in an object of the name of the type.
-        let inner = item
-            .get(kind)
-            .map(|inner| fields_where(object_of(Some(inner)), |name, _| name != "type"));
-        let inner = inner.map(|inner| {
-            or(inner.get("arguments"), Some(&inner.clone().into()))
-                .cloned()
-                .unwrap_or_default()
+        let inner = inner.filter(|_| first_of(item, ARGUMENTS).is_none());
+        let inner = inner.map(|inner| match inner.get("arguments") {
+            None => fields_where(object_of(Some(inner)), |name, _| name != "type"),
+            arguments => input_of(arguments),
         });
-        let args = first_of(item, ARGUMENTS).or(inner.as_ref());
         Call {
             server: string_of(first_of(item, &["server_label", "server_name"])).cloned(),
-            ..Call::new(None, item.get("name"), args)
+            args: inner.unwrap_or(own.args),
+            ..own
         }
-    };
-    parts.push(Part::Call(Call {
-        id: id.clone(),
-        ..call
     }));
     let error = item.get("error").filter(|_| failed == Some(true));
     let content = first_of(item, &["output", "outputs", "results", "result"]).or(error);

@@ -1,16 +1,16 @@
 //! Finds pictures and other files that are written in Base64 within texts, and puts their kind in their place.
 
-use std::sync::LazyLock;
+use std::{mem, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Text, Value};
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use crate::values::regex;
 
-/// How data URLs, and files in Base64, begin: PNG, JPEG, GIF, WebP and other RIFF files, PDF.
-static BEGINNING: LazyLock<Regex> = LazyLock::new(|| {
+/// Data URLs, and files in Base64 of at least 64 digits: PNG, JPEG, GIF, WebP and other RIFF files, PDF.
+static FILE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"data:[A-Za-z0-9.+_-]{1,40}/[A-Za-z0-9.+_-]{1,80}(?:;[A-Za-z0-9=.+_-]{1,80})*;base64,|iVBORw0KGgo|/9j/[24]|R0lGOD[dl]|UklGR|JVBERi0",
+        r"data:[A-Za-z0-9.+_-]{1,40}/[A-Za-z0-9.+_-]{1,80}(?:;[A-Za-z0-9=.+_-]{1,80})*;base64,[A-Za-z0-9+/=_-]+|(?:iVBORw0KGgo|/9j/[24]|R0lGOD[dl]|UklGR|JVBERi0)[A-Za-z0-9+/=_-]*",
     )
 });
 
@@ -23,36 +23,19 @@ pub fn without_files(text: &str) -> Option<String> {
     if text.len() < SHORTEST {
         return None;
     }
-    let mut kept = String::new();
-    let mut from = 0;
-    while let Some(found) = BEGINNING.find_at(text, from) {
-        let is_url = found.as_str().ends_with(',');
-        let start = if is_url { found.end() } else { found.start() };
-        let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte);
-        let length = text.as_bytes()[start..]
-            .iter()
-            .take_while(|byte| is_digit(byte))
-            .count();
+    let kind = |found: &Captures| {
+        let found = found.get_match();
         let before = text[..found.start()].chars().next_back();
-        let is_file = if is_url {
-            length > 0
-        } else {
-            length >= SHORTEST && before.is_none_or(|before| !before.is_ascii_alphanumeric())
-        };
-        let end = start + length;
+        let is_file = found.as_str().starts_with("data:")
+            || found.len() >= SHORTEST && before.is_none_or(|before| !before.is_ascii_alphanumeric());
         if is_file {
-            kept.push_str(&text[from..found.start()]);
-            kept.push_str(kind_of(found.as_str()));
+            kind_of(found.as_str())
         } else {
-            kept.push_str(&text[from..end.max(found.end())]);
+            found.as_str()
         }
-        from = end.max(found.end());
-    }
-    if from == 0 {
-        return None;
-    }
-    kept.push_str(&text[from..]);
-    (kept != text).then_some(kept)
+        .to_owned()
+    };
+    Some(FILE.replace_all(text, kind).into_owned()).filter(|kept| kept != text)
 }
 
 fn kind_of(beginning: &str) -> &'static str {
@@ -69,13 +52,9 @@ fn kind_of(beginning: &str) -> &'static str {
 /// Replaces the files in a text. Returns whether there was one.
 pub fn replace(text: &mut Text) -> bool {
     let found = without_files(text);
-    match found {
-        Some(other) => {
-            *text = other.into();
-            true
-        }
-        None => false,
-    }
+    let is_found = found.is_some();
+    *text = found.map_or_else(|| mem::take(text), Text::from);
+    is_found
 }
 
 /// Replaces the files in the texts of arguments. Returns how many texts had one.

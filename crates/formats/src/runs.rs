@@ -1,6 +1,6 @@
 //! Reads the records of one input by the adapter of its agent, and tells its runs apart.
 
-use std::{borrow::Cow, collections::HashMap, mem, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, mem, path::PathBuf, sync::Arc};
 
 use knowledgepulse_json::{Text, Value};
 
@@ -13,7 +13,7 @@ use crate::{
     records::is_trace,
     session::{Session, is_said},
     trace::{TraceBuilder, count},
-    values::{joined, str_of},
+    values::{joined, list_at, object_of, str_of},
 };
 
 /// Options of an input.
@@ -255,6 +255,14 @@ impl Runs {
         begins
     }
 
+    /// Returns whether events are of the open run, which has the first that is named.
+    fn repeats(&self, events: &[Event]) -> bool {
+        let id = events.iter().find_map(|event| event.origin.id.as_ref());
+        let open = self.open.get(&CURRENT.into());
+        id.is_some()
+            && open.is_some_and(|open| open.named().0.iter().any(|event| event.origin.id.as_ref() == id))
+    }
+
     /// Returns the key of the run of an event.
     fn run_of(&mut self, event: &Event) -> Text {
         let origin = &event.origin;
@@ -377,15 +385,6 @@ fn names_of(origin: &Origin, session: Option<&Text>, named: &Named) -> Vec<Fact>
         .collect()
 }
 
-/// Whose run a record is.
-#[derive(PartialEq)]
-enum Of {
-    /// One of the input itself.
-    Own,
-    /// A sub-agent of such a run.
-    SubAgent,
-}
-
 impl Runs {
     /// Notes what files beside the input say, before the first record.
     fn look_around(&mut self) {
@@ -405,7 +404,7 @@ impl Runs {
         &mut self,
         value: &Value,
         place: Place,
-        of: Of,
+        is_sub_agent: bool,
         runs: &mut Vec<Run>,
     ) -> Result<Decoded, Wrong> {
         let mut say = Events::default();
@@ -444,12 +443,13 @@ impl Runs {
                 return Ok(decoded);
             }
         }
-        if of == Of::SubAgent {
+        if is_sub_agent {
             say.sub_agent(true, self.session.clone().map(Value::from).as_ref());
         }
         let mut events = say.into_list();
         let begins = match decoded {
-            Decoded::Whole => true,
+            // AutoGen prints the messages of a run, and then its result with all of them.
+            Decoded::Whole => !self.repeats(&events),
             Decoded::Begins => self.begins(&mut events),
             // Another list is another file in the same input.
             Decoded::GoesOn => is_session && place.index == Some(0),
@@ -457,11 +457,11 @@ impl Runs {
         };
         if begins {
             self.end_all(runs);
-            if of == Of::Own {
+            if !is_sub_agent {
                 self.session = name_in(&events);
             }
         }
-        if decoded == Decoded::Whole && of == Of::Own && !events.is_empty() {
+        if decoded == Decoded::Whole && !is_sub_agent && !events.is_empty() {
             events.extend(self.beside.iter().cloned());
         }
         // Of each event its share.
@@ -480,34 +480,39 @@ impl Runs {
     }
 
     /// Reads the runs within a record.
-    fn read_inner(&mut self, value: &Value, place: Place, runs: &mut Vec<Run>) {
-        let mut seen = value;
+    fn read_inner(&mut self, record: &Value, place: Place, runs: &mut Vec<Run>) {
+        let Some(Inner {
+            list,
+            are_sub_agents,
+            given,
+        }) = self.agent().inner
+        else {
+            return;
+        };
         // Not recursive: a file may nest them more deeply than the stack is.
-        let mut waiting: Vec<Inner> = Vec::new();
-        loop {
-            let mut inner = (self.agent().inner)(seen);
-            let count = inner.len() as u64;
-            inner.reverse();
-            waiting.append(&mut inner);
-            let next = loop {
-                let Some(Inner { value, name, index }) = waiting.pop() else {
-                    return;
-                };
-                let of = index.map_or(Of::SubAgent, |_| Of::Own);
-                let inner = Place {
-                    index: index.or(place.index),
-                    size: index.map_or(0, |_| place.size / count.max(1)),
-                    ..place
-                };
-                if let Err(wrong) = self.read_record(&value, inner, of, runs) {
+        let within = |value| list_at(value, list).iter().enumerate().rev();
+        let mut waiting: Vec<(usize, &Value)> = within(record).collect();
+        let count = waiting.len().max(1) as u64;
+        while let Some((at, value)) = waiting.pop() {
+            let (name, inner) = if are_sub_agents {
+                ("a sub-agent".into(), Place { size: 0, ..place })
+            } else {
+                let (index, size) = (Some(at as u64), place.size / count);
+                (format!("{list}[{at}]"), Place { index, size, ..place })
+            };
+            let whole = given.map(|(name, of)| {
+                let mut fields = object_of(Some(value)).clone();
+                fields.insert(name, record.get(of).cloned().unwrap_or_default());
+                Value::from(fields)
+            });
+            match self.read_record(whole.as_ref().unwrap_or(value), inner, are_sub_agents, runs) {
+                Ok(_) => waiting.extend(within(value)),
+                Err(wrong) => {
                     // Its size is that of the record around it.
                     let place = Place { size: 0, ..place };
                     runs.push(Run::wrong(place, self.format, wrong.within(name)));
-                } else if let Cow::Borrowed(value) = value {
-                    break value;
                 }
-            };
-            seen = next;
+            }
         }
     }
 }
@@ -535,7 +540,7 @@ impl Runs {
             return check(whole.size);
         }
         self.look_around();
-        if self.read_record(value, place, Of::Own, runs)? == Decoded::Whole {
+        if self.read_record(value, place, false, runs)? == Decoded::Whole {
             self.read_inner(value, place, runs);
         }
         Ok(())

@@ -1,12 +1,14 @@
 //! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
 //! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
 
-use std::borrow::Cow;
-
 use crate::{input::read_small, prelude::*};
 
 pub static FORMAT: Format = Format::new("atif", "Harbor", Kind::Rows, recognises, decode)
-    .inner(inner)
+    .inner(Inner {
+        list: "subagent_trajectories",
+        are_sub_agents: true,
+        given: None,
+    })
     .beside(beside)
     .also("Agent Trajectory Interchange Format 1.0 to 1.8");
 
@@ -23,16 +25,6 @@ fn recognises(record: &Value, _path: Option<&Path>) -> bool {
     let version = str_of(record.get("schema_version"));
     let minor = version.and_then(|version| version.strip_prefix("ATIF-v1."));
     minor.is_some_and(|minor| minor.parse::<u32>().is_ok())
-}
-
-fn inner(record: &Value) -> Vec<Inner<'_>> {
-    let embedded = list_at(record, "subagent_trajectories").iter();
-    let inner = embedded.map(|value| Inner {
-        value: Cow::Borrowed(value),
-        name: "a sub-agent".into(),
-        index: None,
-    });
-    inner.collect()
 }
 
 /// Says the success and the confidence of the trial that a trajectory is of, by the file `result.json`. That of a job, which is

@@ -102,24 +102,7 @@ fn add_message_of(say: &mut Events, message: &Value) {
             } else {
                 TextKind::Message
             };
-            say.say_parts(text, elements_of(content).iter().flat_map(part_of));
+            say.say_parts(text, elements_of(content).iter().flat_map(parts_in));
         }
-    }
-}
-
-/// Returns what an element of a content is: a text, a call, a result, or a picture.
-fn part_of(element: &Value) -> Vec<Part> {
-    if element.get("arguments").is_some() && has_text(element, "name") {
-        return vec![Part::Call(Call::of(element))];
-    }
-    if let Some(id) = element.get("call_id") {
-        let failed = is_true(element, "is_error").then_some(true);
-        return vec![Part::result(Some(id), element.get("content"), failed)];
-    }
-    let is_file = element.get("data").is_some() || element.get("url").is_some();
-    if is_file {
-        vec![Part::Picture("image".into())]
-    } else {
-        parts_in(element)
     }
 }

@@ -46,16 +46,11 @@ fn add_event(say: &mut Events, event: &Value) {
     if is_true(event, "partial") {
         return say.leave_out("piece of a message");
     }
-    let actions = fields_of(event, "actions");
-    if first_of(
-        actions,
-        &["rewindBeforeInvocationId", "rewind_before_invocation_id"],
-    )
-    .is_some()
-    {
+    let acts = |names: &[&str]| first_of(fields_of(event, "actions"), names).is_some();
+    if acts(&["rewindBeforeInvocationId", "rewind_before_invocation_id"]) {
         say.leave_out("event rewind");
     }
-    if first_of(actions, &["compaction"]).is_some() {
+    if acts(&["compaction"]) {
         return say.leave_out("summary of a compaction");
     }
     let kind = if str_of(event.get("author")) == Some("user") {
@@ -64,43 +59,8 @@ fn add_event(say: &mut Events, event: &Value) {
         TextKind::Message
     };
     let parts = list_at(fields_of(event, "content"), "parts").iter();
-    say.say_parts(kind, parts.flat_map(part_of));
+    say.say_parts(kind, parts.flat_map(parts_in));
     if let Some(error) = first_of(event, &["errorMessage", "error_message"]) {
         say.say_content(TextKind::Event, Some(error));
     }
-}
-
-/// Returns a part, whose fields may be `null` and written with underscores.
-fn part_of(part: &Value) -> Vec<Part> {
-    let part = without_nulls(object_of(Some(part)));
-    let get = |names: [&str; 2]| first_of(&part, &names);
-    if let Some(code) = get(["executableCode", "executable_code"]) {
-        let name = "code_execution".into();
-        return vec![Part::call(None, Some(&name), Some(code))];
-    }
-    if let Some(result) = get(["codeExecutionResult", "code_execution_result"]) {
-        let failed = str_of(result.get("outcome")).map(|outcome| !outcome.ends_with("OK"));
-        return vec![Part::result(None, result.get("output"), failed)];
-    }
-    if let Some(call) = get(["functionCall", "function_call"]) {
-        return vec![Part::Call(Call::of(call))];
-    }
-    if let Some(result) = get(["functionResponse", "function_response"]) {
-        let response = result.get("response");
-        // Tools of the kit say so in a field.
-        let is_error = response.is_some_and(|response| str_of(response.get("status")) == Some("error"));
-        let text = response.map(|response| json_of(response).into_owned().into());
-        return vec![Part::result(
-            result.get("id"),
-            text.as_ref(),
-            is_error.then_some(true),
-        )];
-    }
-    if get(["inlineData", "inline_data"])
-        .or_else(|| get(["fileData", "file_data"]))
-        .is_some()
-    {
-        return vec![Part::Picture("file".into())];
-    }
-    parts_in(&part.into())
 }

@@ -1,11 +1,13 @@
 //! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
 
-use std::borrow::Cow;
-
-use crate::{archive::LOG, prelude::*, tagged};
+use crate::{archive::LOG, prelude::*, tagged, verdicts::truth_word};
 
 pub static FORMAT: Format = Format::new("inspect", "Inspect", Kind::Rows, recognises, decode)
-    .inner(inner)
+    .inner(Inner {
+        list: "samples",
+        are_sub_agents: false,
+        given: Some((LOG, "eval")),
+    })
     .also("logs in JSON and `.eval`")
     .without("archives of more than 256 MB");
 
@@ -31,20 +33,6 @@ fn is_log(record: &Value) -> bool {
 
 fn recognises(record: &Value, _path: Option<&Path>) -> bool {
     is_log(record) || is_sample(record)
-}
-
-fn inner(record: &Value) -> Vec<Inner<'_>> {
-    let samples = list_at(record, "samples").iter().zip(0..);
-    let inner = samples.map(|(sample, at)| {
-        let mut sample = object_of(Some(sample)).clone();
-        sample.insert(LOG, record.get("eval").cloned().unwrap_or_default());
-        Inner {
-            value: Cow::Owned(sample.into()),
-            name: format!("samples[{at}]").into(),
-            index: Some(at),
-        }
-    });
-    inner.collect()
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -107,18 +95,14 @@ fn add_score(say: &mut Events, sample: &Object) {
 
 /// Returns the value of a score as Inspect's `value_to_float` reads it; as it is, if that could not.
 fn float_of(value: Option<&Value>) -> Value {
-    let word = value.and_then(Value::as_str).unwrap_or_default();
-    let number = match word {
-        "C" => Some(1.0),
-        "P" => Some(0.5),
-        "I" | "N" => Some(0.0),
-        _ => match word.to_lowercase().as_str() {
-            "yes" | "true" => Some(1.0),
-            "no" | "false" => Some(0.0),
-            _ => numeric_of(value),
-        },
-    };
-    number.map_or_else(|| value.cloned().unwrap_or_default(), Value::from)
+    match value.and_then(Value::as_str).unwrap_or_default() {
+        "C" => 1.0.into(),
+        "P" => 0.5.into(),
+        "I" | "N" => 0.0.into(),
+        _ => value
+            .map(|value| truth_word(value).map_or_else(|| value.clone(), Value::from))
+            .unwrap_or_default(),
+    }
 }
 
 fn add_turn(say: &mut Events, message: &Object, attachments: &Object) {

@@ -58,12 +58,7 @@ fn add_message(say: &mut Events, message: &Value) {
     } else {
         for part in parts {
             say.begin_record(part.get("id"), time);
-            match str_of(part.get("type")) {
-                Some("text") => say.say_content(TextKind::Message, part.get("text")),
-                Some("reasoning") => say.say_content(TextKind::Reasoning, part.get("text")),
-                Some("tool") => add_tool(say, part),
-                kind => say.leave_out(format!("{} part", kind.unwrap_or("unknown"))),
-            }
+            add_part(say, part);
         }
     }
 }
@@ -81,14 +76,8 @@ fn add_newer(say: &mut Events, message: &Value, kind: &str) {
         }
         "assistant" => {
             say.first_fact("model", fields_of(message, "model").get("id"));
-            for part in list_at(message, "content") {
-                match str_of(part.get("type")) {
-                    Some("text") => say.say_content(TextKind::Message, part.get("text")),
-                    Some("reasoning") => say.say_content(TextKind::Reasoning, part.get("text")),
-                    Some("tool") => add_newer_tool(say, part),
-                    kind => say.leave_out(format!("{} part", kind.unwrap_or("unknown"))),
-                }
-            }
+            let parts = list_at(message, "content").iter();
+            parts.for_each(|part| add_part(say, part));
         }
         "synthetic" | "system" => say.leave_out("message of the program"),
         "compaction" => say.leave_out("summary of a compaction"),
@@ -96,23 +85,12 @@ fn add_newer(say: &mut Events, message: &Value, kind: &str) {
     }
 }
 
-/// Adds a call of version 2, and its result if it has ended.
-fn add_newer_tool(say: &mut Events, part: &Value) {
-    let (id, state) = (id_of(part.get("id")), fields_of(part, "state"));
-    say.call(Call::new(part.get("id"), part.get("name"), state.get("input")));
-    let metadata = fields_of(state, "metadata");
-    match str_of(state.get("status")) {
-        Some("completed") => say.answer(
-            id,
-            state.get("content"),
-            failed_by(first_of(metadata, &["exit", "exitCode"])),
-        ),
-        Some("error") => {
-            let error = state.get("error");
-            let message = error.and_then(|error| error.get("message")).or(error);
-            say.answer(id, message, Some(true));
-        }
-        _ => {}
+fn add_part(say: &mut Events, part: &Value) {
+    match str_of(part.get("type")) {
+        Some("text") => say.say_content(TextKind::Message, part.get("text")),
+        Some("reasoning") => say.say_content(TextKind::Reasoning, part.get("text")),
+        Some("tool") => add_tool(say, part),
+        kind => say.leave_out(format!("{} part", kind.unwrap_or("unknown"))),
     }
 }
 
@@ -135,16 +113,23 @@ fn of_user(say: &mut Events, part: &Value) -> Option<Part> {
 
 /// Adds a call, and its result if it has ended.
 fn add_tool(say: &mut Events, part: &Value) {
-    let (id, state) = (id_of(part.get("callID")), fields_of(part, "state"));
+    let (id, state) = (first_of(part, &["callID", "id"]), fields_of(part, "state"));
     say.call(Call::new(
-        part.get("callID"),
-        part.get("tool"),
+        id,
+        first_of(part, &["tool", "name"]),
         state.get("input"),
     ));
-    let failed = failed_by(fields_of(state, "metadata").get("exit"));
+    let id = id_of(id);
+    let code = first_of(fields_of(state, "metadata"), &["exit", "exitCode"]);
+    let error = first_of(state, &["error"]);
+    let error = error.and_then(|error| error.get("message")).or(error);
     match str_of(state.get("status")) {
-        Some("completed") => say.answer(id.clone(), state.get("output"), failed),
-        Some("error") => say.answer(id.clone(), state.get("error"), Some(true)),
+        Some("completed") => say.answer(
+            id.clone(),
+            first_of(state, &["output", "content"]),
+            failed_by(code),
+        ),
+        Some("error") => say.answer(id.clone(), error, Some(true)),
         _ => return,
     }
     let [start, end] = ["start", "end"].map(|name| number_of(fields_of(state, "time").get(name)));

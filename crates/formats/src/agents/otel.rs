@@ -1,6 +1,7 @@
 //! Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter, Grafana Tempo and Jaeger write them, and records of its logs.
 //! `spans` reads their attributes.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use knowledgepulse_json::trim;
 
 use crate::prelude::*;
@@ -156,29 +157,9 @@ fn time_of(time: Option<&Value>) -> i128 {
 /// base64.
 fn trace_id_of(id: Option<&Value>) -> Option<Text> {
     let id = string_of(id)?;
-    let text = id.as_str();
-    let digits = text.strip_suffix("==").filter(|digits| digits.len() == 22);
-    let hex = digits.and_then(|digits| hex_of_base64(digits.as_bytes()));
-    let lower = || (text.len() == 32).then(|| text.to_lowercase());
-    Some(hex.or_else(lower).map_or_else(|| id.clone(), Text::from))
-}
-
-/// The digits of base64.
-const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// Returns the 16 bytes of 22 digits of base64, in hexadecimal.
-fn hex_of_base64(digits: &[u8]) -> Option<String> {
-    let number = digits
-        .iter()
-        .enumerate()
-        .try_fold(0, |number: u128, (at, digit)| {
-            let bits = DIGITS.iter().position(|known| known == digit)? as u128;
-            // The last digit has two bits of the id.
-            Some(if at == 21 {
-                number << 2 | bits >> 4
-            } else {
-                number << 6 | bits
-            })
-        });
-    Some(format!("{:032x}", number?))
+    let bytes = STANDARD.decode(id.as_bytes()).ok();
+    let of_base64 = bytes.and_then(|bytes| Some(u128::from_be_bytes(bytes.try_into().ok()?)));
+    let lower = || (id.len() == 32).then(|| id.to_lowercase());
+    let of_base64 = of_base64.map(|number| format!("{number:032x}").into());
+    Some(of_base64.or_else(lower).unwrap_or_else(|| id.clone()))
 }

@@ -2,7 +2,7 @@
 //! Weave, spans of Braintrust, rows of Logfire. `tables/platforms.tsv` says for each where things are; `spans` reads the attributes of
 //! OpenInference that they become.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::LazyLock};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use crate::{
     date, langchain,
@@ -26,35 +26,17 @@ const OF_TRACE: &[&str] = &[
     "name", "input", "output", "timestamp", "startTime", "start_time", "sessionId", "session_id", "tags", "scores",
 ];
 
-/// Where a value is, as the table writes it.
-type Paths = &'static str;
+/// Paths to a value.
+type Paths = &'static [&'static str];
 
-/// The table: by a platform and what it has, where that is.
-static TABLE: LazyLock<BTreeMap<&str, BTreeMap<&str, Paths>>> = LazyLock::new(|| {
-    let mut table: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
-    for line in include_str!("../../tables/platforms.tsv").lines() {
-        if let [platform, what, paths] = line.split('\t').collect::<Vec<_>>()[..] {
-            table.entry(platform).or_default().insert(what, paths);
-        }
-    }
-    table
-});
-
-/// What tells the spans of each platform: its marks, its types, and where it has lists. Each record is asked for it.
-static MARKS: LazyLock<BTreeMap<&str, [Vec<&str>; 3]>> = LazyLock::new(|| {
-    let marks = TABLE.iter().map(|(platform, paths)| {
-        let words = |what| {
-            paths
-                .get(what)
-                .into_iter()
-                .flat_map(|paths: &Paths| paths.split(' '))
-        };
-        (
-            *platform,
-            ["marks", "types", "lists"].map(|what| words(what).collect()),
-        )
+/// The table: by a platform and what it has, the paths where that is.
+static TABLE: LazyLock<HashMap<(&str, &str), Vec<&str>>> = LazyLock::new(|| {
+    let lines = include_str!("../../tables/platforms.tsv").lines();
+    let rows = lines.filter_map(|line| match line.split('\t').collect::<Vec<_>>()[..] {
+        [platform, what, paths] => Some(((platform, what), paths.split(' ').collect())),
+        _ => None,
     });
-    marks.collect()
+    rows.collect()
 });
 
 /// A platform, by its name in the table.
@@ -105,23 +87,29 @@ impl Platform {
             return self.tell(value, None, None, say).map(|()| Decoded::GoesOn);
         }
         // The spans of one trace may leave its id to the record around them.
-        let name = self.paths("trace").split(' ').next().unwrap_or_default();
-        let trace = string_of(value.get(name));
+        let trace = self.word("trace").and_then(|name| string_of(value.get(name)));
         // The first problem; the other spans are read.
         let told = objects_in(self.lists_in(value)).map(|span| self.tell(span, trace, None, say));
         told.fold(Ok(()), Result::and).map(|()| Decoded::GoesOn)
     }
 
     /// Returns what the table has of this platform, or of all; empty if it has nothing.
-    fn paths(&self, what: &str) -> Paths {
-        let of = |platform| TABLE.get(platform)?.get(what);
-        of(self.0).or_else(|| of("usual")).copied().unwrap_or_default()
+    fn paths(&self, what: &'static str) -> Paths {
+        let of = |platform| TABLE.get(&(platform, what));
+        of(self.0)
+            .or_else(|| of("usual"))
+            .map(Vec::as_slice)
+            .unwrap_or_default()
+    }
+
+    /// Returns the first of these.
+    fn word(&self, what: &'static str) -> Option<&'static str> {
+        self.paths(what).first().copied()
     }
 
     /// Returns the values, be they lists or not, where a record may have spans.
     fn lists_in<'v>(&self, record: &'v Value) -> impl Iterator<Item = &'v Value> {
-        let lists = MARKS.get(self.0).into_iter().flat_map(|[.., lists]| lists);
-        lists.filter_map(|path| in_path(record, path))
+        all_at(record, self.paths("lists"))
     }
 
     /// Returns the span that a record stands for that is around spans of its own.
@@ -131,9 +119,7 @@ impl Platform {
 
     /// Returns whether a record is a span, or is around spans of its own.
     fn is_span(&self, value: &Value) -> bool {
-        let Some([marks, types, _]) = MARKS.get(self.0) else {
-            return false;
-        };
+        let [marks, types] = ["marks", "types"].map(|what| self.paths(what));
         let has = |mark: &&str| mark.split('|').any(|path| in_path(value, path).is_some());
         let is_known = || {
             let kind = at(value, self.paths("kind"));
@@ -153,12 +139,7 @@ impl Platform {
         let around = self.around(value);
         let record = around.as_ref().unwrap_or(value);
         let [own, id, own_parent] = ["trace", "id", "parent"].map(|what| at(record, self.paths(what)));
-        let no_trace = || {
-            Wrong::new(format!(
-                "a span has no {}",
-                self.paths("trace").replace(' ', " and no ")
-            ))
-        };
+        let no_trace = || Wrong::new(format!("a span has no {}", self.paths("trace").join(" and no ")));
         let trace = trace.cloned().or(id_of(own.as_deref())).ok_or_else(no_trace)?;
         let own_parent = elements_of(own_parent.as_deref()).first();
         let parent = own_parent.filter(|own| string_of(Some(own)).is_some()).or(parent);
@@ -184,10 +165,10 @@ impl Platform {
         let is_ok = if self.paths("status").is_empty() {
             error.as_ref().map(|_| false)
         } else {
-            let is = |word| str_of(status.as_deref()) == Some(self.paths(word));
+            let is = |word| status.is_some() && str_of(status.as_deref()) == self.word(word);
             is("yes").then_some(true).or(is("no").then_some(false))
         };
-        let kind = self.paths("attributes");
+        let kind = self.word("attributes").unwrap_or_default();
         let mut span = Span {
             id: string_of(id).cloned(),
             parent: string_of(parent).cloned(),
@@ -222,7 +203,7 @@ impl Platform {
     fn add_sides(&self, span: &mut Span, record: &Value, is_root: bool) {
         let [kind, name, model, input, output] =
             ["kind", "name", "model", "input", "output"].map(|what| at(record, self.paths(what)));
-        let is_tool = str_of(kind.as_deref()) == Some(self.paths("tool"));
+        let is_tool = kind.is_some() && str_of(kind.as_deref()) == self.word("tool");
         let kind = kind.map_or("CHAIN", |kind| if is_tool { "TOOL" } else { kind_of(&kind) });
         let name = name.map(|name| short(&name));
         let (input, output) = (input.as_deref(), output.as_deref());
@@ -294,7 +275,7 @@ fn in_path<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
 
 /// Returns the values, be they `null`, at all paths.
 fn all_at(value: &Value, paths: Paths) -> impl Iterator<Item = &Value> {
-    paths.split(' ').filter_map(|path| in_path(value, path))
+    paths.iter().filter_map(|path| in_path(value, path))
 }
 
 /// Returns the objects in lists.
@@ -428,8 +409,8 @@ mod tests {
     fn the_table_has_a_platform_what_it_has_and_where_in_each_line() {
         let lines = include_str!("../../tables/platforms.tsv").lines();
         let lines = lines.filter(|line| !line.starts_with('#')).count();
-        assert_eq!(TABLE.values().map(BTreeMap::len).sum::<usize>(), lines);
-        for platform in TABLE.keys() {
+        assert_eq!(TABLE.len(), lines);
+        for (platform, _) in TABLE.keys() {
             let is_known = *platform == "usual" || crate::FormatName::from_name(platform).is_some();
             assert!(is_known, "{platform}");
         }

@@ -1,11 +1,13 @@
 //! The results of tau2-bench: a run of each simulation, in which the user may call tools too.
 
-use std::borrow::Cow;
-
 use crate::{prelude::*, verdicts::verdicts_of};
 
 pub static FORMAT: Format = Format::new("tau2", "tau2-bench", Kind::Rows, recognises, decode)
-    .inner(inner)
+    .inner(Inner {
+        list: "simulations",
+        are_sub_agents: false,
+        given: None,
+    })
     .also("results");
 
 /// How a simulated user ends a conversation.
@@ -20,16 +22,6 @@ fn is_simulation(record: &Value) -> bool {
 
 fn recognises(record: &Value, _path: Option<&Path>) -> bool {
     is_simulation(record) || list_at(record, "simulations").first().is_some_and(is_simulation)
-}
-
-fn inner(record: &Value) -> Vec<Inner<'_>> {
-    let simulations = list_at(record, "simulations").iter().zip(0..);
-    let inner = simulations.map(|(simulation, at)| Inner {
-        value: Cow::Borrowed(simulation),
-        name: format!("simulations[{at}]").into(),
-        index: Some(at),
-    });
-    inner.collect()
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

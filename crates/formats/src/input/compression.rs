@@ -99,9 +99,12 @@ pub fn read_text<R: Read>(input: &mut Input<R>, consume: &mut Consumer) -> io::R
     let mut tail = Tail { last: None, consume };
     loop {
         let flow = if input.starts_with(GZIP)? {
-            gzip_member(input, &mut tail)?
+            pass_on(&mut GzDecoder::new(&mut *input), &mut tail)?
         } else if input.starts_with(ZSTD)? {
-            zstd_frame(input, &mut tail)?
+            pass_on(
+                &mut StreamingDecoder::new(&mut *input).map_err(damaged)?,
+                &mut tail,
+            )?
         } else {
             break;
         };
@@ -138,14 +141,14 @@ impl Tail<'_, '_> {
     }
 }
 
-fn gzip_member(input: &mut dyn BufRead, tail: &mut Tail) -> io::Result<ControlFlow<()>> {
-    let mut member = GzDecoder::new(input);
+/// Passes on what a decoder reads to its end, in chunks.
+fn pass_on(decoder: &mut dyn Read, tail: &mut Tail) -> io::Result<ControlFlow<()>> {
     let mut text = vec![0; CHUNK_SIZE];
     loop {
         let (mut length, mut result) = (0, Ok(1));
         while length < text.len() && matches!(result, Ok(read) if read > 0) {
             let end = text.len().min(length + INFLATED_SIZE);
-            result = member.read(&mut text[length..end]);
+            result = decoder.read(&mut text[length..end]);
             length += result.as_ref().copied().unwrap_or_default();
         }
         if length > 0 && tail.take(&text[..length]).is_break() {
@@ -154,22 +157,10 @@ fn gzip_member(input: &mut dyn BufRead, tail: &mut Tail) -> io::Result<ControlFl
         match result {
             Ok(0) => return Ok(ControlFlow::Continue(())),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(cut_off()),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(io::Error::other("its compressed contents are cut off"));
+            }
             Err(error) => return Err(damaged(error)),
-        }
-    }
-}
-
-fn zstd_frame(mut input: &mut dyn BufRead, tail: &mut Tail) -> io::Result<ControlFlow<()>> {
-    let mut frame = StreamingDecoder::new(&mut input).map_err(damaged)?;
-    let mut text = vec![0; CHUNK_SIZE];
-    loop {
-        let length = frame.read(&mut text).map_err(damaged)?;
-        if length == 0 {
-            return Ok(ControlFlow::Continue(()));
-        }
-        if tail.take(&text[..length]).is_break() {
-            return Ok(ControlFlow::Break(()));
         }
     }
 }
@@ -182,10 +173,6 @@ fn skip_zeros(input: &mut dyn BufRead) -> io::Result<()> {
         }
         input.consume(zeros);
     }
-}
-
-fn cut_off() -> io::Error {
-    io::Error::other("its compressed contents are cut off")
 }
 
 fn damaged(reason: impl Display) -> io::Error {
