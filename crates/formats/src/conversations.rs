@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::prelude::*;
+use crate::{langchain, prelude::*};
 
 /// Where conversations have their messages.
 #[rustfmt::skip]
@@ -76,11 +76,28 @@ fn by_rows(lists: &Object) -> Option<Messages<'_>> {
 fn side_of<'a>(record: &'a Object, name: &str, role: &str) -> Option<Messages<'a>> {
     match record.get(name)? {
         text @ Value::String(words) if !begins_messages(words) => {
-            Some(vec![Cow::Owned(message_by(role, text.clone()))])
+            let alone = || vec![Cow::Owned(message_by(role, text.clone()))];
+            Some(dialogue_in(words).unwrap_or_else(alone))
         }
         Value::Array(list) if list.is_empty() => None,
         _ => list_in(record, name),
     }
+}
+
+/// How the turns of a dialogue in one text begin, as the first data sets of preferences have them.
+const TURNS: [(&str, &str); 2] = [("\n\nHuman:", "user"), ("\n\nAssistant:", "assistant")];
+
+/// Returns the turns of a dialogue in one text; `None` for another text.
+fn dialogue_in(text: &str) -> Option<Messages<'static>> {
+    let (mut messages, mut rest) = (Messages::new(), text);
+    while let Some((begin, role)) = TURNS.iter().find(|(begin, _)| rest.starts_with(begin)) {
+        let words = &rest[begin.len()..];
+        let ends = TURNS.iter().filter_map(|(begin, _)| words.find(begin));
+        let (words, after) = words.split_at(ends.min().unwrap_or(words.len()));
+        messages.push(Cow::Owned(message_by(role, words.trim().into())));
+        rest = after;
+    }
+    (messages.len() > 1).then_some(messages)
 }
 
 /// Returns the messages of a row that has a query and the calls that answer it, as xLAM's data set has them.
@@ -104,10 +121,14 @@ fn query_of(record: &Object) -> Option<Messages<'_>> {
 
 /// Returns the messages of a row for fine-tuning: a prompt and its completion, or the chosen one of two answers.
 fn pair_of(record: &Object) -> Option<Messages<'_>> {
-    let answers = ["completion", "chosen"].into_iter();
-    let (name, mut answer) = answers
-        .into_iter()
-        .find_map(|name| Some((name, side_of(record, name, "assistant")?)))?;
+    if let (Some(instruction), Some(output)) = (text_at(record, "instruction"), record.get("output")) {
+        let input = text_at(record, "input").into_iter();
+        let asked = joined([instruction].into_iter().chain(input), "\n\n").into();
+        let messages = [message_by("user", asked), message_by("assistant", output.clone())];
+        return Some(messages.map(Cow::Owned).to_vec());
+    }
+    let mut answers = ["completion", "chosen"].into_iter();
+    let (name, mut answer) = answers.find_map(|name| Some((name, side_of(record, name, "assistant")?)))?;
     let Some(prompt) = side_of(record, "prompt", "user") else {
         // Without a prompt, only a list has the question too.
         let is_whole = name == "chosen" && answer.len() > 1;
@@ -133,7 +154,10 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
     let mut lists = MESSAGES.iter().filter_map(|name| list_in(record, name));
     if let Some(asked) = lists.next().or_else(|| asked.next()) {
-        return Some([asked, reply_of(record), reply_of(response)].concat());
+        // LLaMA-Factory has the chosen answer beside the conversation.
+        let chosen = record.get("chosen").filter(|chosen| is_message(chosen));
+        let chosen = chosen.map(Cow::Borrowed).into_iter().collect();
+        return Some([asked, chosen, reply_of(record), reply_of(response)].concat());
     }
     if let Some(messages) = pair_of(record).or_else(|| query_of(record)) {
         return Some(messages);
@@ -159,6 +183,45 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
 }
 
+/// Fields of records with conversations, which are no nodes of a graph.
+#[rustfmt::skip]
+const NO_NODES: &[&str] = &[
+    "inputs", "outputs", "input", "output", "values", "request", "response", "body", "data", "payload", "state",
+];
+
+/// Returns the messages that nodes of a graph of LangGraph have added, as its stream of updates has them; empty for another record.
+pub fn updates_of(record: &Value) -> Vec<&Value> {
+    let nodes = object_of(Some(record));
+    let is_node = |(name, value): (&Text, &Value)| {
+        !NO_NODES.contains(&name.as_str()) && (value.is_null() || value.as_object().is_some())
+    };
+    let messages = nodes.values().flat_map(|node| elements_of(node.get("messages")));
+    let messages: Vec<_> = messages.collect();
+    let are_messages = messages.iter().all(|message| langchain::is_message(message));
+    if are_messages && nodes.iter().all(is_node) {
+        messages
+    } else {
+        Vec::new()
+    }
+}
+
+/// Returns what an event of one of LangGraph's streams has: a state in its `payload` or its `data`, else the record itself.
+pub fn without_event(record: &Value) -> &Value {
+    let is_told = |inner: &&Value| {
+        is_state(inner)
+            || list_at(*inner, "messages")
+                .first()
+                .is_some_and(langchain::is_message)
+    };
+    let inner = ["payload", "data"]
+        .into_iter()
+        .filter_map(|name| record.get(name));
+    inner
+        .filter(|_| has_text(record, "type") || has_text(record, "event"))
+        .find(is_told)
+        .unwrap_or(record)
+}
+
 /// Returns whether a record is the state of a thread of LangGraph.
 pub fn is_state(record: &Value) -> bool {
     has_object(record, "values") && has_list(record, "next") && thread_of(record).is_some()
@@ -172,6 +235,7 @@ fn thread_of(record: &Value) -> Option<&Value> {
 
 /// Returns the messages of a row that are in no text.
 fn plain_list(row: &Value) -> &[Value] {
+    let row = without_event(row);
     let inner = if is_state(row) {
         fields_of(row, "values")
     } else {
@@ -184,9 +248,10 @@ fn plain_list(row: &Value) -> &[Value] {
 /// Returns whether the conversation of a row is the beginning of that of another row: snapshots of a run repeat what was said before.
 /// The same turn of two conversations is none, unless it has an id.
 pub fn is_begun_by(row: &Value, beginning: &Value) -> bool {
-    let is_object = |message: &Value| message.as_object().is_some();
-    let is_same = |(one, other): (&Value, &Value)| {
-        one == other || (is_object(one) && is_object(other) && without_marks(one) == without_marks(other))
+    let (row, beginning) = (without_event(row), without_event(beginning));
+    let is_same = |(one, other): (&Value, &Value)| match (one, other) {
+        (Value::Object(one), Value::Object(other)) => without_marks(one).eq(without_marks(other)),
+        _ => one == other,
     };
     let is_begun =
         |all: &[Value], first: &[Value]| first.len() <= all.len() && all.iter().zip(first).all(is_same);
@@ -196,15 +261,12 @@ pub fn is_begun_by(row: &Value, beginning: &Value) -> bool {
     (is_of_thread || (is_telling && first.len() < all.len())) && is_begun(all, first)
 }
 
-/// Returns the fields of a message that a copy of it has too.
-fn without_marks(message: &Value) -> Object {
-    let is_mark = |name: &str| {
-        matches!(
-            name,
-            "id" | "created_at" | "timestamp" | "response_metadata" | "usage_metadata"
-        )
-    };
-    fields_where(object_of(Some(message)), |name, _| !is_mark(name))
+/// Fields of a message that a copy of it may have otherwise.
+#[rustfmt::skip]
+const MARKS: [&str; 5] = ["id", "created_at", "timestamp", "response_metadata", "usage_metadata"];
+
+fn without_marks(message: &Object) -> impl Iterator<Item = (&Text, &Value)> {
+    message.iter().filter(|(name, _)| !MARKS.contains(&name.as_str()))
 }
 
 /// Returns whether a row may be a snapshot of a run.

@@ -20,10 +20,8 @@ pub enum Kind {
     Value,
     /// A line, or the rest of one, that is no value in brackets.
     Text,
-    /// White space, or a sign of an array that stands between values.
+    /// White space, a sign of an array that stands between values, or the byte order mark at the beginning of a text.
     Between,
-    /// The byte order mark at the beginning of a text.
-    Mark,
     /// A row of a table, after [`Splitter::split_rows`].
     Row,
     /// The beginning of a value that is longer than the limit. Its text is dropped.
@@ -57,10 +55,10 @@ pub struct Splitter {
     line: u64,
     is_in_line: bool,
     array: Option<Array>,
-    /// How far the value or row was followed that begins at `at`.
+    /// How far the line, value or row was followed that begins at `at`.
     scan: Option<Scan>,
     /// What is left of a value that is too long.
-    skip: Option<Skip>,
+    skip: Option<Scan>,
     has_rows: bool,
     /// Whether a value of several lines that is too long is text.
     keeps_long: bool,
@@ -77,15 +75,13 @@ struct Array {
 }
 
 /// What is followed to its end.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Until {
+    #[default]
     Line,
     Value,
     Row,
 }
-
-/// What is left of something, and how far it was followed.
-type Skip = (Until, Scan);
 
 /// Decides whether the line at a place of the text is a value.
 type IsValue<'f> = dyn FnMut(&[u8], usize) -> bool + 'f;
@@ -156,8 +152,8 @@ impl Splitter {
 
     /// Returns what was pushed and not split, if it begins with a line.
     pub(crate) fn lines(&self) -> Option<Range<usize>> {
-        let is_at_line = self.array.is_none() && self.scan.is_none() && self.skip.is_none() && !self.has_rows;
-        (is_at_line && !self.is_in_line).then_some(self.at..self.text.len())
+        let is_at_line = self.array.is_none() && self.is_at_line() && self.skip.is_none();
+        (is_at_line && !self.has_rows && !self.is_in_line).then_some(self.at..self.text.len())
     }
 
     /// Returns the next piece; `None` if it is not there yet. `is_value` says whether a line that begins with a brace is JSON: where it is
@@ -167,14 +163,20 @@ impl Splitter {
             return None;
         }
         if self.has_rows {
-            return self.row();
+            return match self.follow(Until::Row) {
+                Followed::TooLong(length, rest) => Some(self.too_long(length, rest)),
+                Followed::Open(length) if !self.is_over || length == 0 => None,
+                Followed::Open(length) | Followed::Closed(length) | Followed::Broken(length) => {
+                    Some(self.take(Kind::Row, length))
+                }
+            };
         }
         let rest = &self.text[self.at..];
         if self.done == 0 && !rest.is_empty() {
             let length = rest.len().min(BYTE_ORDER_MARK.len());
             let may_be_mark = BYTE_ORDER_MARK.starts_with(&rest[..length]);
             if may_be_mark && length == BYTE_ORDER_MARK.len() {
-                return Some(self.take(Kind::Mark, length));
+                return Some(self.take(Kind::Between, length));
             }
             if may_be_mark && !self.is_over {
                 return None;
@@ -209,7 +211,7 @@ impl Splitter {
             b']' => self.array = None,
             // The next value belongs to no array, or to another one.
             _ if array.needs_comma && !self.is_in_line => return Some(self.end_array()),
-            b'{' | b'[' | b'"' => return self.element(),
+            b'{' | b'[' | b'"' => return self.value(),
             _ => return self.bare_element(is_value),
         }
         Some(self.take_sign())
@@ -224,70 +226,72 @@ impl Splitter {
         }
     }
 
-    /// Splits off a value of any number of lines, or a line of text.
-    fn line(&mut self, byte: u8, is_value: &mut IsValue) -> Option<Piece> {
-        let rest = &self.text[self.at..];
-        let end = memchr(NEWLINE, rest).or(self.is_over.then_some(rest.len()));
-        let Some(end) = end else {
-            return (rest.len() > self.limit).then(|| self.long_line());
-        };
-        let length = trimmed(&rest[..end]);
-        if length > self.limit {
-            return Some(self.long_line());
-        }
-        if byte != b'{' {
-            return Some(self.take(Kind::Text, length));
-        }
-        if self.scan.is_none() && is_value(&rest[..length], self.at) {
-            return Some(self.take(Kind::Value, length));
-        }
-        match self.follow() {
-            Followed::Open(_) if !self.is_over => None,
-            Followed::Closed(value) => {
-                let rest = &self.text[self.at + value..];
-                let Some(end) = memchr(NEWLINE, rest).or(self.is_over.then_some(rest.len())) else {
-                    // What follows on the line decides, and is mostly a line feed.
-                    return None;
-                };
-                let is_alone = rest[..end]
-                    .iter()
-                    .all(|byte| is_blank(*byte) || b",]".contains(byte));
-                Some(if is_alone {
-                    self.take(Kind::Value, value)
-                } else {
-                    self.give_up(value, length)
-                })
-            }
-            Followed::Open(followed) | Followed::Broken(followed) => Some(self.give_up(followed, length)),
-            Followed::TooLong(length, rest) => Some(self.too_long(length, rest)),
-        }
+    /// Returns whether no more than a line was followed from here.
+    fn is_at_line(&self) -> bool {
+        self.scan.as_ref().is_none_or(|scan| scan.until == Until::Line)
     }
 
-    /// Splits off an element in brackets or quotes.
-    fn element(&mut self) -> Option<Piece> {
-        match self.follow() {
-            Followed::Open(_) if !self.is_over => None,
-            Followed::Closed(length) => Some(self.take(Kind::Value, length)),
-            Followed::Open(followed) | Followed::Broken(followed) => {
-                let rest = &self.text[self.at..];
-                let line = memchr(NEWLINE, rest).unwrap_or(rest.len());
-                let length = trimmed(&rest[..line]);
-                if length > self.limit {
-                    return Some(self.long_line());
-                }
-                let piece = self.give_up(followed, length);
-                self.array = None;
-                Some(piece)
+    /// Returns the length of the line, or of as much of it as is there, without the blanks at its end.
+    fn line_length(&self) -> usize {
+        let rest = &self.text[self.at..];
+        trimmed(&rest[..memchr(NEWLINE, rest).unwrap_or(rest.len())])
+    }
+
+    /// Splits off a value of any number of lines, or a line of text.
+    fn line(&mut self, byte: u8, is_value: &mut IsValue) -> Option<Piece> {
+        if self.is_at_line() {
+            match self.follow(Until::Line) {
+                Followed::TooLong(length, rest) => return Some(self.too_long(length, rest)),
+                Followed::Open(_) if !self.is_over => return None,
+                _ => {}
             }
-            Followed::TooLong(length, rest) => Some(self.too_long(length, rest)),
+            let length = self.line_length();
+            if byte != b'{' {
+                return Some(self.take(Kind::Text, length));
+            }
+            if is_value(&self.text[self.at..self.at + length], self.at) {
+                return Some(self.take(Kind::Value, length));
+            }
         }
+        self.value()
+    }
+
+    /// Splits off a value in brackets or quotes: an element, or one that nothing or another one follows on its line. Another one is a line of text.
+    fn value(&mut self) -> Option<Piece> {
+        let followed = match self.follow(Until::Value) {
+            Followed::TooLong(length, rest) => return Some(self.too_long(length, rest)),
+            Followed::Open(_) if !self.is_over => return None,
+            Followed::Closed(length) => {
+                let rest = &self.text[self.at + length..];
+                // Two programs that append to one file may write two records on a line.
+                let is_alone = self.array.is_some() || is_begun(rest) || {
+                    // What follows on the line decides, and is mostly a line feed.
+                    let end = memchr(NEWLINE, rest).or(self.is_over.then_some(rest.len()))?;
+                    let mut behind = rest[..end].iter();
+                    behind.all(|byte| is_blank(*byte) || b",]".contains(byte))
+                };
+                if is_alone {
+                    return Some(self.take(Kind::Value, length));
+                }
+                length
+            }
+            Followed::Open(length) | Followed::Broken(length) => length,
+        };
+        let line = self.line_length();
+        if line > self.limit {
+            return Some(self.too_long(0, Some(Scan::default())));
+        }
+        self.vain += followed.saturating_sub(line);
+        let piece = self.take(Kind::Text, line);
+        self.array = None;
+        Some(piece)
     }
 
     /// Splits off an element without brackets.
     fn bare_element(&mut self, is_value: &mut IsValue) -> Option<Piece> {
         let rest = &self.text[self.at..];
         let Some(end) = memchr3(b',', b']', NEWLINE, rest).or(self.is_over.then_some(rest.len())) else {
-            return (rest.len() > self.limit).then(|| self.long_line());
+            return (rest.len() > self.limit).then(|| self.too_long(0, Some(Scan::default())));
         };
         let length = trimmed(&rest[..end]);
         let ends_line = matches!(rest.get(end), None | Some(&NEWLINE));
@@ -299,56 +303,33 @@ impl Splitter {
         Some(piece)
     }
 
-    /// Splits off a row: up to the first end of a line outside of quotes.
-    fn row(&mut self) -> Option<Piece> {
-        let mut scan = self.scan.take().unwrap_or_default();
-        let is_whole = scan.follow_row(&self.text[self.at..]);
+    /// Follows what begins at `at` as far as it is there.
+    fn follow(&mut self, until: Until) -> Followed {
+        let mut scan = self
+            .scan
+            .take()
+            .filter(|scan| scan.until == until)
+            .unwrap_or_default();
+        scan.until = until;
+        let spans_lines = self.vain <= MOST_VAIN * self.done + FREE_VAIN;
+        let end = scan.follow(&self.text[self.at..], spans_lines);
         let length = scan.length;
-        if length > self.limit {
-            let rest = (!is_whole).then_some((Until::Row, Scan { length: 0, ..scan }));
-            return Some(self.too_long(length, rest));
-        }
-        if length > 0 && (is_whole || self.is_over) {
-            return Some(self.take(Kind::Row, length));
-        }
-        self.scan = (length > 0).then_some(scan);
-        None
-    }
-
-    /// Follows the value at `at` as far as it is there.
-    fn follow(&mut self) -> Followed {
-        let mut scan = self.scan.take().unwrap_or_default();
-        let end = scan.follow(
-            &self.text[self.at..],
-            self.vain <= MOST_VAIN * self.done + FREE_VAIN,
-        );
-        let length = scan.length;
-        if length > self.limit && self.keeps_long {
+        if length > self.limit && until == Until::Value && self.keeps_long {
             return Followed::Broken(length);
         }
         if length > self.limit {
             let is_bracket = end == Some(false) && self.text[self.at + length - 1] != NEWLINE;
-            let rest = end
-                .is_none()
-                .then_some((Until::Value, Scan { length: 0, ..scan }));
+            let rest = end.is_none().then_some(Scan { length: 0, ..scan });
             return Followed::TooLong(length - usize::from(is_bracket), rest);
         }
         match end {
             Some(true) => Followed::Closed(length),
             Some(false) => Followed::Broken(length),
             None => {
-                if !self.is_over {
-                    self.scan = Some(scan);
-                }
+                self.scan = (!self.is_over).then_some(scan);
                 Followed::Open(length)
             }
         }
-    }
-
-    /// Splits off a line of a value that does not end, after so many bytes of it were followed.
-    fn give_up(&mut self, followed: usize, line: usize) -> Piece {
-        self.vain += followed.saturating_sub(line);
-        self.take(Kind::Text, line)
     }
 
     fn end_array(&mut self) -> Piece {
@@ -358,40 +339,25 @@ impl Splitter {
     }
 
     /// Drops so many bytes of a value that is too long, and what is left of it once it comes.
-    fn too_long(&mut self, length: usize, rest: Option<Skip>) -> Piece {
+    fn too_long(&mut self, length: usize, rest: Option<Scan>) -> Piece {
         let piece = self.take(Kind::TooLong, 0);
         self.advance(length);
         self.skip = rest;
         piece
     }
 
-    /// Drops a line.
-    fn long_line(&mut self) -> Piece {
-        self.too_long(0, Some((Until::Line, Scan::default())))
-    }
-
-    /// Drops the rest of a value that is too long; returns whether all of it was there.
+    /// Drops the rest of what is too long; returns whether all of it was there.
     fn skip_rest(&mut self) -> bool {
-        let Some((until, mut scan)) = self.skip.take() else {
+        let Some(mut scan) = self.skip.take() else {
             return true;
         };
-        let rest = &self.text[self.at..];
-        let end = match until {
-            Until::Line => {
-                let end = memchr(NEWLINE, rest);
-                scan.length = end.unwrap_or(rest.len());
-                end.map(|_| true)
-            }
-            Until::Row => scan.follow_row(rest).then_some(true),
-            Until::Value => scan.follow(rest, true),
-        };
-        let length = mem::take(&mut scan.length);
+        let end = scan.follow(&self.text[self.at..], true);
+        self.advance(mem::take(&mut scan.length));
         self.skip = match end {
             Some(true) => None,
-            Some(false) => Some((Until::Line, Scan::default())),
-            None => Some((until, scan)),
+            Some(false) => Some(Scan::default()),
+            None => Some(scan),
         };
-        self.advance(length);
         self.skip.is_none()
     }
 
@@ -437,6 +403,11 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
+/// Returns whether an object begins behind the blanks of a line.
+fn is_begun(rest: &[u8]) -> bool {
+    rest.iter().find(|byte| **byte != b' ') == Some(&b'{')
+}
+
 /// Returns the length of a line without the blanks at its end.
 fn trimmed(line: &[u8]) -> usize {
     line.iter()
@@ -453,12 +424,13 @@ enum Followed {
     /// It cannot become JSON any more.
     Broken(usize),
     /// It is longer than the limit: so many bytes of it are there, and this is left.
-    TooLong(usize, Option<Skip>),
+    TooLong(usize, Option<Scan>),
 }
 
-/// Follows the brackets and quotes of a value or a row as its text comes.
+/// Follows a line, or the brackets and quotes of a value or a row, as its text comes.
 #[derive(Debug, Default)]
 struct Scan {
+    until: Until,
     /// How many bytes were followed.
     length: usize,
     depth: usize,
@@ -470,8 +442,21 @@ struct Scan {
 }
 
 impl Scan {
-    /// Follows a value, which may take up several lines if `spans_lines`. Returns whether it ends or is broken; `None` if it is open.
-    fn follow(&mut self, value: &[u8], spans_lines: bool) -> Option<bool> {
+    /// Follows the text, of which a value may take up several lines if `spans_lines`. Returns whether it ends or is broken; `None` if it is
+    /// open.
+    fn follow(&mut self, text: &[u8], spans_lines: bool) -> Option<bool> {
+        match self.until {
+            Until::Line => {
+                let end = memchr(NEWLINE, &text[self.length..]);
+                self.length = end.map_or(text.len(), |end| self.length + end);
+                end.map(|_| true)
+            }
+            Until::Value => self.follow_value(text, spans_lines),
+            Until::Row => self.follow_row(text).then_some(true),
+        }
+    }
+
+    fn follow_value(&mut self, value: &[u8], spans_lines: bool) -> Option<bool> {
         while let Some(&byte) = value.get(self.length) {
             if self.in_string && !self.is_escaped && !matches!(byte, b'"' | b'\\' | NEWLINE) {
                 let rest = &value[self.length..];
@@ -586,7 +571,11 @@ mod tests {
                 "{\"a\":{\"b\":\n{}\n{}",
                 &["1 Text {\"a\":{\"b\":", "2 Value {}", "3 Value {}"],
             ),
-            ("{} {}\n{}", &["1 Text {} {}", "2 Value {}"]),
+            ("{} x\n{}", &["1 Text {} x", "2 Value {}"]),
+            (
+                "{\"a\":1}{} {}\n{}",
+                &["1 Value {\"a\":1}", "1 Value {}", "1 Value {}", "2 Value {}"],
+            ),
         ] {
             assert_eq!(values(text), expected, "{text:?}");
         }

@@ -1,6 +1,6 @@
 //! Reads one input: says by its first records what it holds, and hands each record to the reader of its format.
 
-use std::{fmt, mem, sync::Arc};
+use std::{collections::VecDeque, fmt, mem, sync::Arc};
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -10,9 +10,9 @@ pub use crate::{
 };
 
 use crate::{
-    FormatName, Place,
+    DEFAULT_LIMIT, FormatName, Place,
     agent::Kind,
-    conversations::{is_begun_by, may_be_snapshot},
+    conversations::{is_begun_by, may_be_snapshot, updates_of},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
@@ -73,6 +73,9 @@ impl fmt::Display for OfNoFormat {
     }
 }
 
+/// So many rows wait for others that go on with them.
+const MOST_HELD: usize = 64;
+
 /// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.
 pub const MOST_FIRST_RECORDS: usize = 10;
 
@@ -81,8 +84,8 @@ pub struct TraceReader {
     settings: Arc<Settings>,
     file: FileKind,
     readers: Vec<Runs>,
-    /// A row that the next one may go on with.
-    held: Option<Row>,
+    /// The last rows, which later ones may go on with.
+    held: VecDeque<Row>,
 }
 
 /// What a file is.
@@ -119,7 +122,7 @@ impl TraceReader {
             settings: Arc::new(settings),
             file,
             readers: Vec::new(),
-            held: None,
+            held: VecDeque::new(),
         }
     }
 
@@ -182,7 +185,7 @@ impl TraceReader {
             }
             FileKind::Of(format) => *format,
             // Messages that follow each other are one conversation.
-            FileKind::Rows if is_message(&row.value) => {
+            FileKind::Rows if is_message(&row.value) || !updates_of(&row.value).is_empty() => {
                 self.release(runs);
                 match self.settings.format_of(&row.value) {
                     Some(format) => format,
@@ -241,31 +244,43 @@ impl TraceReader {
         runs
     }
 
-    /// Keeps a row until the next one is there: of snapshots of a run, the longest stands for the others.
-    fn hold(&mut self, row: Row, runs: &mut Vec<Run>) {
-        if let Some(before) = self.held.take() {
-            let has_grown = is_begun_by(&row.value, &before.value);
-            if has_grown || is_begun_by(&before.value, &row.value) {
-                let (mut whole, part) = if has_grown { (row, before) } else { (before, row) };
-                whole.copies += part.copies + 1;
-                whole.place.size += part.place.size;
-                self.held = Some(whole);
-                return;
+    /// Keeps a row until others are there: of snapshots of a run, which may be mixed, the longest stands for the others.
+    fn hold(&mut self, mut row: Row, runs: &mut Vec<Run>) {
+        self.end_messages(runs);
+        let begins = |one: &Row, other: &Row| is_begun_by(&other.value, &one.value);
+        let same = self
+            .held
+            .iter_mut()
+            .find(|held| begins(held, &row) || begins(&row, held));
+        if let Some(held) = same {
+            if begins(held, &row) {
+                mem::swap(held, &mut row);
             }
-            self.held = Some(before);
+            held.copies += row.copies + 1;
+            held.place.size += row.place.size;
+            return;
         }
-        self.end_readers(runs);
-        self.held = Some(row);
+        self.held.push_back(row);
+        let size = |held: &VecDeque<Row>| held.iter().map(|row| row.place.size).sum::<u64>();
+        while self.held.len() > MOST_HELD || (self.held.len() > 1 && size(&self.held) > DEFAULT_LIMIT) {
+            let first = self.held.pop_front();
+            runs.extend(first.map(|row| Run::Row(row, Arc::clone(&self.settings))));
+        }
     }
 
-    /// Appends the row that waits for the next one.
+    /// Appends the rows that wait for others.
     fn release(&mut self, runs: &mut Vec<Run>) {
-        let held = self.held.take();
+        let held = mem::take(&mut self.held).into_iter();
         runs.extend(held.map(|row| Run::Row(row, Arc::clone(&self.settings))));
     }
 
     fn end_readers(&mut self, runs: &mut Vec<Run>) {
         self.release(runs);
+        self.end_messages(runs);
+    }
+
+    /// Ends the conversations whose messages are records.
+    fn end_messages(&mut self, runs: &mut Vec<Run>) {
         for mut reader in mem::take(&mut self.readers) {
             reader.end(runs);
         }

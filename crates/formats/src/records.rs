@@ -129,9 +129,9 @@ impl Records {
         let size = piece.range.len() as u64;
         let text = &self.splitter.text()[piece.range];
         let is_first = !self.is_begun && piece.index.is_none();
-        self.is_begun |= !matches!(piece.kind, Kind::Between | Kind::Mark);
+        self.is_begun |= piece.kind != Kind::Between;
         let content = match (piece.kind, content) {
-            (Kind::Between | Kind::Mark, _) => return None,
+            (Kind::Between, _) => return None,
             (Kind::Text, _) if is_first && let Some(header) = Header::read(text) => {
                 self.table = Some(header);
                 self.splitter.split_rows();

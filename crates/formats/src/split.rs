@@ -105,7 +105,7 @@ impl Splitter {
                     Some(read) => read,
                 },
                 Kind::Text if text.starts_with(b"[") => value_of(text),
-                Kind::Text | Kind::Between | Kind::Mark | Kind::Row | Kind::CutOff => Ok(None),
+                Kind::Text | Kind::Between | Kind::Row | Kind::CutOff => Ok(None),
             };
             let value = value.map_err(|error| error.at(line))?;
             self.next = piece.range.start;
@@ -125,8 +125,7 @@ impl Splitter {
                 }
                 None => {
                     self.next = piece.range.end;
-                    let most = if piece.kind == Kind::Mark { 0 } else { MOST_TEXT };
-                    self.give_text(most, take)?;
+                    self.give_text(MOST_TEXT, take)?;
                 }
             }
         }
@@ -212,7 +211,7 @@ mod tests {
             ("a\n{\"b\":1}\nc\n{\nd", &["1Ta\n", "2J{\"b\":1}\n", "3Tc\n{\nd"]),
             ("a\n{\n\"b\":1}\nc", &["1Ta\n", "2J{\n\"b\":1}\n", "4Tc"]),
             ("[x] log\n{\"a\":1}\n", &["1T[x] log\n", "2J{\"a\":1}\n"]),
-            ("{} end\n{}{}", &["1T{} end\n{}{}"]),
+            ("{} end\n{}{}", &["1T{} end\n", "2J{}", "2J{}"]),
             ("{\"a\":\n", &["1T{\"a\":\n"]),
             // A cut-off line hides no value behind it.
             ("{\"a\":\"b\n{\"c\":1}\n", &["1T{\"a\":\"b\n", "2J{\"c\":1}\n"]),

@@ -22,6 +22,13 @@ use Says::{Result, Reward, Verdict};
 
 /// The fields of records, of which the last one counts.
 const FIELDS: &[(&[&str], Says)] = &[
+    (&["verdict"], Result),
+    (&["outcome"], Result),
+    (&["passed"], Result),
+    (&["correct"], Result),
+    (&["is_correct"], Result),
+    (&["metadata", "reward"], Reward),
+    (&["test_result", "report", "resolved"], Verdict),
     (&["resolved"], Verdict),
     (&["target"], Verdict),
     (&["finalResult"], Result),

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    conversations::{borrowed, is_reply, is_state, messages_of},
+    conversations::{borrowed, is_reply, is_state, messages_of, updates_of, without_event},
     langchain,
     prelude::*,
     sharegpt,
@@ -37,8 +37,9 @@ pub static LANGCHAIN: Format = Format::new(
     "LangChain",
     Kind::Rows,
     |value, _| {
+        let value = without_event(value);
         let of_state = fields_of(value, "values").get("messages");
-        if is_state(value) {
+        if is_state(value) || !updates_of(value).is_empty() {
             return true;
         }
         let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
@@ -65,8 +66,13 @@ pub static SHAREGPT: Format = Format::new(
 .also("ShareGPT, LLaMA-Factory, Axolotl, Hermes, Agent Data Protocol");
 
 fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    let value = without_event(value);
     let record = object_of(Some(value));
     say.begin(Origin::default());
+    if let updates @ [_, ..] = &updates_of(value)[..] {
+        updates.iter().try_for_each(|message| add_message(say, message))?;
+        return Ok(Decoded::GoesOn);
+    }
     if is_message(value) && !is_reply(record) {
         add_message(say, value)?;
         return Ok(Decoded::GoesOn);

@@ -41,7 +41,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         time: record.get("timestamp").cloned(),
         ..Origin::default()
     });
-    let is_of_skill = || str_of(data.get("source")).is_some_and(|source| source.starts_with("skill-"));
+    let source = str_of(data.get("source")).unwrap_or_default();
     match kind {
         "session.start" => {
             let context = fields_of(data, "context");
@@ -52,9 +52,13 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             say.at(data.get("startTime"));
             return Ok(Decoded::Begins);
         }
-        "user.message" if is_of_skill() => say.leave_out("message of a skill"),
-        "user.message" if is_true(data, "isAutopilotContinuation") => {
+        "user.message" if source.starts_with("skill-") => say.leave_out("message of a skill"),
+        "user.message" if source == "autopilot" || is_true(data, "isAutopilotContinuation") => {
             say.leave_out("continuation by the autopilot")
+        }
+        "user.message" if source.starts_with("agent-") => {
+            let told = say.text_of(data.get("content"));
+            say.say(TextKind::Told, told);
         }
         "user.message" => say.say_content(TextKind::User, data.get("content")),
         // The prompt is in a record of its own too, but not in all exports.

@@ -22,6 +22,19 @@ fn named(path: &Path) -> Named {
     named
 }
 
+/// Whose prompts are the program's.
+#[rustfmt::skip]
+const OF_PROGRAM: [&str; 6] = [
+    "injection", "compaction_summary", "system_trigger", "cron_missed", "hook_result", "retry",
+];
+
+/// Returns whose a prompt is that is the program's.
+fn origin_of(prompt: &impl Fields) -> Option<&str> {
+    let origin = prompt.field("origin")?;
+    let kind = str_of(origin.get("kind").or(Some(origin)));
+    kind.filter(|kind| OF_PROGRAM.contains(kind))
+}
+
 fn is_old(record: &Value) -> bool {
     has_all(fields_of(record, "message"), &["payload", "type"]) && record.get("timestamp").is_some()
 }
@@ -33,7 +46,7 @@ fn recognises(record: &Value, _path: Option<&Path>) -> bool {
             Some("metadata") => has("protocol_version"),
             Some("turn.prompt" | "turn.steer") => has("input"),
             Some("context.append_loop_event") => has("event"),
-            Some("context.append_message" | "config.update" | "usage.record") => has("time"),
+            Some("context.append_message" | "context.undo" | "config.update" | "usage.record") => has("time"),
             _ => false,
         }
 }
@@ -56,9 +69,19 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             say.fact("cwd", record.get("cwd"));
             say.first_fact("model", record.get("modelAlias"));
         }
-        "turn.prompt" | "turn.steer" => say.say_content(TextKind::User, record.get("input")),
+        "context.undo" => {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of turns.
+            let turns = number_of(record.get("count")).unwrap_or(1.0) as usize;
+            say.add(What::Undo(Undo::Turns(turns)));
+        }
+        "turn.prompt" | "turn.steer" => match origin_of(record) {
+            Some(kind) => say.leave_out(format!("prompt {kind}")),
+            None => say.say_content(TextKind::User, record.get("input")),
+        },
         "context.append_loop_event" => add_loop_event(say, fields_of(record, "event")),
-        "context.append_message" if str_of(message.get("role")) == Some("user") => {
+        "context.append_message"
+            if str_of(message.get("role")) == Some("user") && origin_of(message).is_none() =>
+        {
             let prompt = say.text_of(message.get("content"));
             say.add(What::Echo(prompt));
         }

@@ -1,6 +1,8 @@
 //! Pydantic AI: the messages of a run as `all_messages_json()` writes them, requests and responses with parts by `part_kind`, in a list or in a
 //! field of a record.
 
+use std::borrow::Cow;
+
 use crate::prelude::*;
 
 pub static FORMAT: Format =
@@ -16,9 +18,20 @@ fn is_message(record: &Value) -> bool {
         && list_at(record, "parts").iter().all(has_kind)
 }
 
-fn messages_of(record: &Value) -> Option<&[Value]> {
-    let mut lists = LISTS.iter().map(|name| list_at(record, name));
-    lists.find(|list| list.first().is_some_and(is_message))
+/// Returns the messages of a run, which may be JSON in a text.
+fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {
+    let list = |name: &&str| match record.get(name)? {
+        Value::Array(list) => Some(Cow::Borrowed(&list[..])),
+        Value::String(text) if text.contains("part_kind") => match parse_str(text) {
+            Ok(Value::Array(list)) => Some(Cow::Owned(list)),
+            _ => None,
+        },
+        _ => None,
+    };
+    LISTS
+        .iter()
+        .filter_map(list)
+        .find(|list| list.first().is_some_and(is_message))
 }
 
 fn recognises(record: &Value, _path: Option<&Path>) -> bool {
