@@ -112,12 +112,13 @@ impl Cells {
     /// Splits a line into cells, without the blanks and the marks around them. Cells at the edge of a frame are left out.
     fn split(self, letters: &[u8], line: Range<usize>) -> Vec<Range<usize>> {
         let mut cells = Vec::new();
-        let mut start = match self {
+        let first = match self {
             Self::Blanks => skip(&letters[..line.end], line.start, |letter| letter == b' '),
             Self::Sign(_) => line.start,
         };
+        let mut start = first;
         let mut is_in_string = false;
-        for at in start..=line.end {
+        for at in first..=line.end {
             let letter = if at < line.end { letters[at] } else { b'\n' };
             is_in_string ^= letter == b'"' && self == Self::Sign(b',');
             let is_end = at == line.end
