@@ -12,7 +12,7 @@ use knowledgepulse_score::select::Count;
 
 use crate::{
     error::{Failure, Result},
-    files::file_identity::{Output, STDIN, is_same_file, name_of},
+    files::file_identity::{Target, STDIN, is_same_file, name_of},
     filter::Filter,
     find::{expand, sessions},
     read::Inputs,
@@ -58,7 +58,7 @@ impl InputArgs {
     /// If an output is read too, or a folder has nothing to read.
     pub(crate) fn open(
         &self,
-        outputs: &[Output],
+        outputs: &[Target],
         others: &[&Option<String>],
         messages: &Messages,
     ) -> Result<Inputs> {
@@ -66,28 +66,26 @@ impl InputArgs {
             return Err(Failure::usage("standard input can be read only once"));
         }
         let filter = self.filter.clone().with_ignored()?;
-        let found = if self.paths.is_empty() {
+        let mut inputs = if self.paths.is_empty() {
             sessions(filter, messages)
         } else {
+            let sources = self.paths.clone();
             Inputs {
-                sources: self.paths.clone(),
+                sources,
                 filter,
                 ..Inputs::default()
             }
         };
-        let mut inputs = Inputs {
-            format: self.from,
-            given: Given {
-                success: self.success,
-                confidence: self.confidence,
-                domain: self.domain.clone(),
-            },
-            ..found
+        inputs.format = self.from;
+        inputs.given = Given {
+            success: self.success,
+            confidence: self.confidence,
+            domain: self.domain.clone(),
         };
         let others = others.iter().copied().flatten();
         refuse_same_file(outputs, inputs.sources.iter().chain(others))?;
         if !self.paths.is_empty() {
-            expand(&mut inputs, outputs, messages)?;
+            inputs = expand(inputs, outputs, messages)?;
         } else if inputs.sources.is_empty() && inputs.left_out.files + inputs.left_out.others == 0 {
             return Err(Failure::file(NOTHING_HERE));
         }
@@ -96,7 +94,7 @@ impl InputArgs {
 }
 
 /// Refuses to write to an input, to another output, or to standard output by its name among the inputs.
-fn refuse_same_file<'s>(outputs: &[Output], read: impl Iterator<Item = &'s String> + Clone) -> Result<()> {
+fn refuse_same_file<'s>(outputs: &[Target], read: impl Iterator<Item = &'s String> + Clone) -> Result<()> {
     for (at, &(name, file)) in outputs.iter().enumerate() {
         if file == STDIN {
             return Err(Failure::usage(format!(

@@ -5,10 +5,7 @@ use std::{
     path::Path,
 };
 
-use clap::{
-    CommandFactory, FromArgMatches, Parser, Subcommand,
-    error::{ContextKind, ErrorKind},
-};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use knowledgepulse_error::guarded;
 use knowledgepulse_index::method::Method;
 
@@ -116,19 +113,15 @@ fn parse(arguments: &[String]) -> std::result::Result<Cli, clap::Error> {
 }
 
 fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let Cli {
-        command,
-        sessions,
-        messages: told,
-    } = match parse(arguments) {
+    let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return answer(&error, messages),
     };
-    messages.set(told);
-    match command {
+    messages.set(cli.messages);
+    match cli.command {
         None => {
-            refuse_mistyped(&sessions.paths)?;
-            sessions::run(sessions, host, messages, stop)
+            refuse_mistyped(&cli.sessions.paths)?;
+            sessions::run(cli.sessions, host, messages, stop)
         }
         Some(Command::Show(args)) => show::run(&args, messages),
         Some(Command::Score(args)) => score::run(&args, host, messages, stop),
@@ -151,23 +144,12 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
     match error.kind() {
         ErrorKind::DisplayVersion => Output::print(&format!("{VERSION}\n"))?,
         ErrorKind::DisplayHelp => Output::print(&text(io::stdout().is_terminal()))?,
-        ErrorKind::UnknownArgument if names_json(error) => {
-            return Err(Failure::usage(
-                "there is no option --json; --format json prints JSON",
-            ));
-        }
         _ => {
             messages.text(&text(io::stderr().is_terminal()));
             return Ok(Exit::Usage);
         }
     }
     Ok(Exit::Ok)
-}
-
-/// Returns whether the unknown argument is `--json`, an option of many programs.
-fn names_json(error: &clap::Error) -> bool {
-    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-    argument.is_some_and(|argument| argument == "--json")
 }
 
 /// Characters that a mistyped command may lack, have too many, or have in another place.

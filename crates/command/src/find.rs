@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 use crate::{
     error::{Failure, Result},
     files::{
-        file_identity::{Output, is_same_file, metadata_of},
+        file_identity::{Target, is_same_file, metadata_of},
         stop::Stop,
     },
     filter::Filter,
@@ -31,7 +31,7 @@ pub(crate) const NOT_READ: &str = "beside the sessions not read";
 ///
 /// # Errors
 /// If only folders are named, and no file in them is recognised.
-pub(crate) fn expand(inputs: &mut Inputs, outputs: &[Output], messages: &Messages) -> Result<()> {
+pub(crate) fn expand(mut inputs: Inputs, outputs: &[Target], messages: &Messages) -> Result<Inputs> {
     let mut sources = Vec::new();
     let mut empty = Vec::new();
     let any = inputs.format.is_some();
@@ -57,7 +57,7 @@ pub(crate) fn expand(inputs: &mut Inputs, outputs: &[Output], messages: &Message
     }
     inputs.sources = sources;
     inputs.leave_out_files(false);
-    Ok(())
+    Ok(inputs)
 }
 
 /// Files that were looked at.

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fs, io, path::Path};
 
 use knowledgepulse_formats::{FormatName, run::head_of};
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::Value;
 use knowledgepulse_share::{
     Log, Session,
     logs::{WholeFiles, add_subagents},
@@ -18,7 +18,7 @@ use crate::{
     read::Inputs,
     score::scored::RunInfo,
     show::messages::Messages,
-    traces::{Item, State, Traces, TracesRequest},
+    traces::{Item, State, TraceRead, TracesRequest, each},
 };
 
 /// What a program shares.
@@ -70,11 +70,12 @@ pub fn sessions_of(
     for (at, named) in named.iter().flatten().enumerate() {
         let Named::Path(path) = named else { continue };
         fs::metadata(path).map_err(|error| NamedError::Read(path.clone(), error))?;
-        let mut below = Inputs {
-            sources: vec![path.clone()],
+        let sources = vec![path.clone()];
+        let below = Inputs {
+            sources,
             ..Inputs::default()
         };
-        expand(&mut below, &[], &messages)?;
+        let below = expand(below, &[], &messages)?;
         for file in below.sources {
             positions.entry(file.clone()).or_insert_with(|| {
                 inputs.sources.push(file);
@@ -85,30 +86,28 @@ pub fn sessions_of(
     add_subagents(&mut inputs.sources);
     let files = WholeFiles::of(&inputs.sources);
     let (mut runs, mut kept, mut wrong) = (Vec::new(), Kept::new()?, Wrong::new());
-    let traces = if inputs.sources.is_empty() {
-        None
-    } else {
-        Some(Traces::open(TracesRequest {
+    let mut take = |Item { place, state, .. }: Item<TraceRead>| {
+        match state {
+            State::Read(read) => {
+                let run = read.about.run;
+                runs.push((place, read.format, run, kept.add(&read.json)?));
+            }
+            State::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
+            State::Unread(reason) => {
+                let problem = format!("cannot read {}: {reason}", place.source);
+                return Err(Failure::file(problem));
+            }
+            State::Skipped(_) | State::LeftOut(_) => {}
+        }
+        Ok(())
+    };
+    if !inputs.sources.is_empty() {
+        let request = TracesRequest {
             paths: inputs.sources,
             filter: inputs.filter,
             ..TracesRequest::default()
-        })?)
-    };
-    while let Some(Some(results)) = traces.as_ref().map(Traces::next).transpose()? {
-        for Item { place, state, .. } in results {
-            match state {
-                State::Read(read) => {
-                    let run = RunInfo::of(&parse_str(&read.json).unwrap_or_default());
-                    runs.push((place, read.format, run, kept.add(&read.json)?));
-                }
-                State::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
-                State::Unread(reason) => {
-                    let source = place.source;
-                    return Err(NamedError::Failed(format!("cannot read {source}: {reason}")));
-                }
-                State::Skipped(_) | State::LeftOut(_) => {}
-            }
-        }
+        };
+        each(request, &mut take)?;
     }
     let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
     for (place, format, run, text) in runs {
@@ -179,6 +178,7 @@ mod tests {
     use std::io::Write;
 
     use flate2::{Compression, write::GzEncoder};
+    use knowledgepulse_json::parse_str;
 
     use super::*;
 

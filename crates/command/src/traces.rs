@@ -69,13 +69,13 @@ impl Traces {
     pub fn open(request: TracesRequest) -> Result<Self> {
         if cfg!(target_family = "wasm") {
             let (sender, results) = channel();
-            run(request, &mut |next| sender.send(next).is_ok());
+            send_all(request, |next| sender.send(next).is_ok());
             return Ok(Self(results.into()));
         }
         let (sender, results) = sync_channel(MOST_WAITING);
         let thread = thread::Builder::new().name("kp-score-traces".into());
         thread
-            .spawn(move || run(request, &mut |next| sender.send(next).is_ok()))
+            .spawn(move || send_all(request, |next| sender.send(next).is_ok()))
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
         Ok(Self(results.into()))
     }
@@ -99,43 +99,42 @@ impl Traces {
     }
 }
 
-/// Reads for a program, which takes the results by `send`. That returns whether more are wanted.
-fn run(request: TracesRequest, send: &mut dyn FnMut(Next) -> bool) {
-    let messages = Messages::silent();
-    let inputs = if request.paths.is_empty() {
-        let filter = request.filter.with_ignored();
-        filter.map(|filter| sessions(filter, &messages))
-    } else {
-        let mut inputs = Inputs {
-            sources: request.paths,
-            filter: request.filter,
-            ..Inputs::default()
-        };
-        expand(&mut inputs, &[], &messages).map(|()| inputs)
-    };
-    let read = inputs.and_then(|inputs| {
-        let inputs = Inputs {
-            format: request.format,
-            given: request.given,
-            ..inputs
-        };
-        let mut take = |item: Option<Item<TraceRead>>, _: &mut Seen| {
-            let is_wanted = item.is_none_or(|item| send(Ok(item)));
-            let nobody = || Failure::interrupted("nobody reads on");
-            is_wanted.then_some(false).ok_or_else(nobody)
-        };
-        read(
-            &inputs,
-            Arc::new(prepared),
-            &mut take,
-            &messages,
-            &Stop::default(),
-        )
+/// Reads for a program, until `send` returns that nothing more is wanted.
+fn send_all(request: TracesRequest, send: impl Fn(Next) -> bool) {
+    let nobody = || Failure::interrupted("nobody reads on");
+    let read = each(request, &mut |item| {
+        send(Ok(item)).then_some(()).ok_or_else(nobody)
     });
     // Where nobody wants more, nobody hears of it.
     if let Err(failure) = read {
         send(Err(failure));
     }
+}
+
+/// Reads traces on all cores, and hands them on in their order, until `take` fails.
+///
+/// # Errors
+/// Those of `take`, or if there is nothing to read.
+pub(crate) fn each(
+    request: TracesRequest,
+    take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>,
+) -> Result<()> {
+    let messages = Messages::silent();
+    let mut inputs = if request.paths.is_empty() {
+        sessions(request.filter.with_ignored()?, &messages)
+    } else {
+        let named = Inputs {
+            sources: request.paths,
+            filter: request.filter,
+            ..Inputs::default()
+        };
+        expand(named, &[], &messages)?
+    };
+    inputs.format = request.format;
+    inputs.given = request.given;
+    let mut take = |item: Option<Item<_>>, _: &mut Seen| item.map_or(Ok(()), &mut *take).map(|()| false);
+    let prepare = Arc::new(prepared);
+    read(&inputs, prepare, &mut take, &messages, &Stop::default()).map(drop)
 }
 
 /// Writes a trace as JSON, on any core.

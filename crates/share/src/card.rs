@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt::Write,
+    fmt::Display,
 };
 
 use knowledgepulse_json::Value;
@@ -159,15 +159,41 @@ fn first_fields(lines: &[Value], form: Form) -> String {
 fn first_body(lines: &[Value], block: &str) -> String {
     let agents: Vec<_> = counts(lines, "agent").into_keys().collect();
     format!(
-        "# Sessions of {}\n\n\
-         > Before you publish this, and then take this list out:\n>\n\
-         > - [ ] read the places that `review` in `{MANIFEST}` names, and some sessions whole\n\
-         > - [ ] ask those whose code and words are in them\n\
-         > - [ ] fill in the licence, at the top of `{CARD}` and below\n\
-         > - [ ] say below whom to ask for removal\n\n\
-         {block}\n\n## Licence\n\nTo be filled in.\n\n## Removal\n\nTo be filled in: whom to ask, and where.\n",
-        agents.join(", ")
+        include_str!("first.md"),
+        agents = agents.join(", "),
+        manifest = MANIFEST,
+        card = CARD,
+        block = block,
     )
+}
+
+type FigureOf = fn(&Value) -> u64;
+
+/// The fields of the manifest whose texts the card counts, and those whose figures it adds up, with their titles.
+const TEXTS: [(&str, &str); 4] = [
+    ("sessions of", "agent"),
+    ("model", "model"),
+    ("project", "project"),
+    ("users write", "language"),
+];
+const FIGURES: [(&str, &str, FigureOf); 9] = [
+    ("turns of users", "user_turns", count_of),
+    ("tokens (bytes / 4)", "tokens", count_of),
+    ("calls of tools", "calls", count_of),
+    ("calls that failed", "failed_calls", count_of),
+    ("calls without a result", "calls_without_result", count_of),
+    ("pictures, left out", "pictures", count_of),
+    ("end with an answer", "ends_with_answer", is_true),
+    ("outcome known", "success", is_known),
+    ("succeeded", "success", is_true),
+];
+
+fn is_true(value: &Value) -> u64 {
+    (value.as_bool() == Some(true)).into()
+}
+
+fn is_known(value: &Value) -> u64 {
+    value.as_bool().is_some().into()
 }
 
 /// What is counted where a field has no text.
@@ -183,96 +209,33 @@ fn counts<'v>(lines: &'v [Value], field: &str) -> BTreeMap<&'v str, u64> {
     counts
 }
 
-fn sum(lines: &[Value], field: &str) -> f64 {
-    lines.iter().filter_map(|line| line.get(field)?.as_number()).sum()
-}
-
-fn table(head: [&str; 2], rows: impl IntoIterator<Item = (String, String)>) -> String {
-    let rows = rows
-        .into_iter()
-        .map(|(name, value)| format!("| {name} | {value} |\n"));
-    format!(
-        "| {} | {} |\n| --- | ---: |\n{}\n",
-        head[0],
-        head[1],
-        rows.collect::<String>()
-    )
+fn table<N: Display, V: Display>(head: [&str; 2], rows: impl IntoIterator<Item = (N, V)>) -> String {
+    let rows = rows.into_iter();
+    let rows: String = rows
+        .map(|(name, value)| format!("| {name} | {value} |\n"))
+        .collect();
+    format!("| {} | {} |\n| --- | ---: |\n{rows}", head[0], head[1])
 }
 
 fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Settings) -> String {
     let form = settings.form;
     let (count, rows) = (lines.len(), lines.iter().flat_map(rows_of).count());
-    let mut dates: Vec<_> = lines
+    let dates = lines
         .iter()
-        .filter_map(|line| line.get("created_at")?.as_str()?.get(..10))
-        .collect();
-    dates.sort_unstable();
-    let mut block = String::new();
-    // Writing to a string does not fail.
-    let mut say = |text: std::fmt::Arguments| {
-        let _ = block.write_fmt(text);
-    };
-    say(format_args!(
-        "{count} {}",
-        if count == 1 { "session" } else { "sessions" }
-    ));
-    if rows > count {
-        say(format_args!(", {rows} with sub-agents, each a row"));
-    }
-    if let (Some(first), Some(last)) = (dates.first(), dates.last()) {
-        say(format_args!(", {first} to {last}"));
-    }
-    say(format_args!(". {}\n\n", what(form)));
-    let known = lines
-        .iter()
-        .filter(|line| line.get("success").is_some_and(|success| !success.is_null()));
-    let succeeded = lines
-        .iter()
-        .filter(|line| line.get("success") == Some(&Value::Bool(true)));
-    let answered = lines
-        .iter()
-        .filter(|line| line.get("ends_with_answer") == Some(&Value::Bool(true)));
-    let mut facts = Vec::new();
-    for (title, field) in [
-        ("sessions of", "agent"),
-        ("model", "model"),
-        ("project", "project"),
-        ("users write", "language"),
-    ] {
-        let texts = counts(lines, field)
-            .into_iter()
-            .filter(|(text, _)| *text != UNKNOWN);
-        facts.extend(texts.map(|(text, count)| (format!("{title} {text}"), count.to_string())));
-    }
-    for (title, field) in [
-        ("turns of users", "user_turns"),
-        ("tokens (bytes / 4)", "tokens"),
-        ("calls of tools", "calls"),
-        ("calls that failed", "failed_calls"),
-        ("calls without a result", "calls_without_result"),
-        ("pictures, left out", "pictures"),
-    ] {
-        facts.push((title.to_owned(), sum(lines, field).to_string()));
-    }
-    facts.push(("end with an answer".into(), answered.count().to_string()));
-    facts.push(("outcome known".into(), known.count().to_string()));
-    facts.push(("succeeded".into(), succeeded.count().to_string()));
-    say(format_args!("{}", table(["", "count"], facts)));
-    say(format_args!(
-        "{CHOSEN}{chosen}. `{MANIFEST}` has a line for each: its rank, the reason, how many sessions it stands for, these \
-         figures, what was replaced, and the places to review. Its `session_id` is that of the row.\n\n"
-    ));
-    if let Some(sample) = sample {
-        say(format_args!("{SAMPLE}{sample}"));
-    }
-    say(format_args!("{COLUMNS}"));
-    let meanings = columns(form)
-        .map(|[name, _, meaning]| (format!("`{}`", name.trim_matches('\'')), meaning.to_owned()));
-    say(format_args!(
-        "{}",
-        table(["column", "what it has"], meanings).replace("---:", "---")
-    ));
-    let (what, markers) = if settings.identifiers {
+        .filter_map(|line| line.get("created_at")?.as_str()?.get(..10));
+    let dates = dates.clone().min().zip(dates.max());
+    let texts = TEXTS.iter().flat_map(|(title, field)| {
+        let texts = counts(lines, field).into_iter();
+        let told = texts.filter(|(text, _)| *text != UNKNOWN);
+        told.map(move |(text, count)| (format!("{title} {text}"), count))
+    });
+    let figures = FIGURES.iter().map(|(title, field, figure_of)| {
+        let figures = lines.iter().filter_map(|line| line.get(field)).map(figure_of);
+        ((*title).to_owned(), figures.sum())
+    });
+    let meanings =
+        columns(form).map(|[name, _, meaning]| (format!("`{}`", name.trim_matches('\'')), meaning));
+    let (replaced, markers) = if settings.identifiers {
         (
             "secrets, e-mail addresses, telephone numbers, IP addresses, and the names of each session's user and machine",
             "`[REDACTED:email-1]` and `user-1`",
@@ -280,10 +243,6 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
     } else {
         ("secrets alone", "`[REDACTED:api_key-1]`")
     };
-    say(format_args!(
-        "## How they were cleaned\n\n{} replaced {what} by markers such as {markers}.\n\n",
-        settings.program
-    ));
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let redactions = lines
         .iter()
@@ -291,32 +250,45 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
     for (kind, count) in redactions.flatten() {
         *kinds.entry(kind.to_string()).or_default() += count_of(count);
     }
-    if !kinds.is_empty() {
-        let kinds = by_danger(&kinds)
-            .into_iter()
-            .map(|(count, kind)| (kind, count.to_string()));
-        say(format_args!("{}", table(["", "replaced"], kinds)));
-    }
-    let places: usize = lines
+    let kinds = by_danger(&kinds).into_iter().map(|(count, kind)| (kind, count));
+    let places = lines
         .iter()
-        .filter_map(|line| Some(line.get("review")?.as_array()?.len()))
-        .sum();
-    let places = match places {
-        0 => String::new(),
-        1 => " 1 place looks like a name or an address: `review` in the manifest names it.".into(),
-        count => {
-            format!(" {count} places look like names or addresses: `review` in the manifest names them.")
-        }
-    };
-    say(format_args!(
-        "Not looked for: names of other people, street addresses, what is in pictures, and the secrets of a business.{places}\n\n"
-    ));
-    let extra = if form == Form::Native { " teich" } else { "" };
-    say(format_args!(
-        "## Loading\n\n```python\n# pip install datasets{extra}\nfrom datasets import load_dataset\n\nsessions = load_dataset(\".\", split=\"train\")\n```\n\n\
-         Made with [kp-score](https://github.com/openknowledgepulse/native).\n"
-    ));
-    block
+        .filter_map(|line| Some(line.get("review")?.as_array()?.len()));
+    format!(
+        include_str!("card.md"),
+        sessions = if count == 1 {
+            "1 session".into()
+        } else {
+            format!("{count} sessions")
+        },
+        rows = if rows > count {
+            format!(", {rows} with sub-agents, each a row")
+        } else {
+            String::new()
+        },
+        dates = dates.map_or(String::new(), |(first, last)| format!(", {first} to {last}")),
+        what = what(form),
+        facts = table(["", "count"], texts.chain(figures)),
+        chosen = chosen,
+        manifest = MANIFEST,
+        sample = sample.map_or(String::new(), |sample| format!("{SAMPLE}{sample}")),
+        columns = table(["column", "what it has"], meanings).replace("---:", "---"),
+        program = settings.program,
+        replaced = replaced,
+        markers = markers,
+        counts = if kinds.len() > 0 {
+            table(["", "replaced"], kinds) + "\n"
+        } else {
+            String::new()
+        },
+        places = match places.sum::<usize>() {
+            0 => String::new(),
+            1 => " 1 place looks like a name or an address: `review` in the manifest names it.".into(),
+            count =>
+                format!(" {count} places look like names or addresses: `review` in the manifest names them."),
+        },
+        extra = if form == Form::Native { " teich" } else { "" },
+    )
 }
 
 /// Sections of the block that stay where a run has nothing else for them.

@@ -25,7 +25,7 @@ use crate::{
         printable::{counted, printable},
         review::{tell_places, told},
     },
-    traces::{Item, State, Traces, TracesRequest},
+    traces::{Item, State, TraceRead, TracesRequest, each},
 };
 
 /// What patterns have replaced begins and ends so.
@@ -58,40 +58,39 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
         (paths, id) = (vec![args.session.clone()], None);
     }
     let files = WholeFiles::of(&paths);
-    let traces = Traces::open(TracesRequest {
-        paths,
-        ..TracesRequest::default()
-    })?;
     let cleaner = args.cleaning.open()?;
     let has_colours = io::stdout().is_terminal() && allows_colours();
     let mut text = String::new();
-    while let Some(results) = traces.next()? {
-        for Item { place, state, .. } in results {
-            let read = match state {
-                State::Read(read) => read,
-                State::Unread(reason) if id.is_none() => {
-                    return Err(Failure::file(format!("cannot read {}: {reason}", place.source)));
-                }
-                State::Wrong(reason) if id.is_none() => {
-                    messages.warning(format!("{place}: {reason}"));
-                    continue;
-                }
-                _ => continue,
-            };
-            let trace = parse_str(&read.json).map_err(|error| Failure::file(error.to_string()))?;
-            let names = [trace.get("id"), trace.at(&["metadata", "imported", "session_id"])];
-            let is_it = |id: &String| names.into_iter().flatten().any(|name| name.as_str() == Some(id));
-            if !id.as_ref().is_none_or(is_it) {
-                continue;
+    let mut take = |Item { place, state, .. }: Item<TraceRead>| {
+        let read = match state {
+            State::Read(read) => read,
+            State::Unread(reason) if id.is_none() => {
+                return Err(Failure::file(format!("cannot read {}: {reason}", place.source)));
             }
-            let trace = Box::new(move || Ok(trace.clone()));
-            let log = files.log(&place.source, place.line, read.format, trace);
-            let shown = shown(&log, Some(cleaner.clone()), args.cleaning.identifiers);
-            let shown = shown.map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
-            let between = if text.is_empty() { "" } else { "\n" };
-            text += &format!("{between}{}", conversation(&shown, &now, has_colours));
+            State::Wrong(reason) if id.is_none() => {
+                messages.warning(format!("{place}: {reason}"));
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let names = [&read.about.id, &read.about.run.session];
+        let is_it = |id: &String| names.into_iter().flatten().any(|name| name.as_str() == id);
+        if !id.as_ref().is_none_or(is_it) {
+            return Ok(());
         }
-    }
+        let trace = Box::new(move || parse_str(&read.json).map_err(io::Error::other));
+        let log = files.log(&place.source, place.line, read.format, trace);
+        let shown = shown(&log, Some(cleaner.clone()), args.cleaning.identifiers);
+        let shown = shown.map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
+        let between = if text.is_empty() { "" } else { "\n" };
+        text += &format!("{between}{}", conversation(&shown, &now, has_colours));
+        Ok(())
+    };
+    let request = TracesRequest {
+        paths,
+        ..TracesRequest::default()
+    };
+    each(request, &mut take)?;
     if text.is_empty() {
         let problem = format!("there is no session {}: kp-score lists them", args.session);
         return Err(Failure::file(problem));

@@ -12,7 +12,7 @@ pub use knowledgepulse_os::links::target_of;
 pub const STDIN: &str = "-";
 
 /// A file that is written, and its option.
-pub(crate) type Output<'a> = (&'static str, &'a str);
+pub(crate) type Target<'a> = (&'static str, &'a str);
 
 /// Returns the name of an input in messages.
 pub fn name_of(source: &str) -> &str {
