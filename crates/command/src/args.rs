@@ -11,12 +11,7 @@ use knowledgepulse_index::method::Method;
 use knowledgepulse_score::select::Count;
 
 use crate::{
-    error::{Failure, Result},
-    files::file_identity::{Target, STDIN, is_same_file, name_of},
-    filter::Filter,
-    find::{expand, sessions},
-    read::Inputs,
-    show::messages::Messages,
+    Failure, Filter, Inputs, Messages, Result, STDIN, Target, expand, is_same_file, name_of, sessions,
 };
 
 /// The message where there is nothing to read.

@@ -10,12 +10,9 @@ use knowledgepulse_error::guarded;
 use knowledgepulse_index::method::Method;
 
 use crate::{
-    VERSION,
-    commands::{clean, completions, formats, report, score, select, sessions, share, show},
-    error::{Exit, Failure, Result},
-    files::{output::Output, stop::Stop},
-    host::Host,
-    show::messages::{MessageArgs, Messages, allows_colours},
+    Exit, Failure, Host, Messages, Output, Result, Stop, VERSION, allows_colours, commands::clean,
+    commands::completions, commands::formats, commands::report, commands::score, commands::select,
+    commands::sessions, commands::share, commands::show, show::messages::MessageArgs,
 };
 
 /// The example stands before the usage.

@@ -16,12 +16,7 @@ use knowledgepulse_json::Value;
 use knowledgepulse_os::home_folder;
 use knowledgepulse_trace::roles::{roles_of, turns_in};
 
-use crate::{
-    args::{duration, one_of, whole},
-    error::{Failure, Result},
-    files::file_identity::STDIN,
-    show::printable::counted,
-};
+use crate::{Failure, Result, STDIN, args::whole, counted, duration, one_of};
 
 /// Where a reader notes the session whose agent started a sub-agent.
 const PARENT_OF: [&str; 3] = ["metadata", "imported", PARENT];

@@ -10,14 +10,8 @@ use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::{
-    error::{Failure, Result},
-    files::{
-        file_identity::{Target, is_same_file, metadata_of},
-        stop::Stop,
-    },
-    filter::Filter,
-    read::{Inputs, Item, Seen, State, read},
-    show::{messages::Messages, printable::counted},
+    Failure, Filter, Inputs, Item, Messages, Result, Seen, State, Stop, Target, counted,
+    files::file_identity::metadata_of, is_same_file, read::read,
 };
 
 /// How the names of files end that belong to a database.

@@ -2,7 +2,7 @@
 
 use knowledgepulse_score::engine::Engine;
 
-use crate::error::Result;
+use crate::Result;
 
 /// The program around the command.
 pub trait Host: Send + Sync {

@@ -21,5 +21,38 @@ pub use files::stop;
 pub use score::scored;
 pub use show::{breakdown, messages};
 
+// What most modules use of others.
+pub(crate) use {
+    args::{InputArgs, duration, one_of},
+    choose::{ChoiceArgs, Purpose, Set, kept::Kept, known::new_memory},
+    desk::PageOptions,
+    error::{Exit, Failure, Result, reason_of},
+    files::{
+        file_identity::{STDIN, Target, is_same_file, name_of, target_of},
+        output::Output,
+        stop::Stop,
+        waiting::Waiting,
+    },
+    filter::{Filter, agent_of},
+    find::{expand, sessions},
+    host::Host,
+    read::{Inputs, Item, ReadTrace, Seen, State},
+    score::{Candidate, Scoring, load_embedder},
+    scored::{Place, RunInfo, Scored, TraceInfo},
+    show::{
+        messages::{Messages, allows_colours},
+        printable::{
+            MOST_UNITS, counted, decimal, fitted, fixed, grouped, label_of, pad_end, printable, width_of,
+        },
+        results::Results,
+        review::{tell_places, told},
+        rows::Format,
+        statistics::Sorted,
+        summary::Summary,
+        table::Table,
+    },
+    traces::{TraceRead, TracesRequest},
+};
+
 /// The version of the package.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -8,12 +8,7 @@ use std::{
 use knowledgepulse_formats::run::runs;
 use knowledgepulse_json::{Value, json_object, parse_str};
 
-use crate::{
-    choose::Set,
-    error::{Failure, Result},
-    files::{file_identity::STDIN, output::Output},
-    filter::settings_file,
-};
+use crate::{Failure, Output, Result, STDIN, Set, filter::settings_file};
 
 /// The name of the file, in the user's settings folder.
 const FILE: &str = "listed.json";

@@ -11,14 +11,8 @@ use knowledgepulse_share::{
 use knowledgepulse_trace::json::{self, Texts};
 
 use crate::{
-    choose::kept::Kept,
-    error::Failure,
-    filter::Filter,
-    find::{expand, sessions},
-    read::Inputs,
-    score::scored::RunInfo,
-    show::messages::Messages,
-    traces::{Item, State, TraceRead, TracesRequest, each},
+    Failure, Filter, Inputs, Item, Kept, Messages, RunInfo, State, TraceRead, TracesRequest, expand,
+    sessions, traces::each,
 };
 
 /// What a program shares.

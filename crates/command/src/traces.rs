@@ -14,13 +14,7 @@ use knowledgepulse_json::Text;
 
 pub use crate::read::{Item, State};
 use crate::{
-    error::{Failure, Result},
-    files::stop::Stop,
-    filter::Filter,
-    find::{expand, sessions},
-    read::{Inputs, ReadTrace, Seen, read},
-    score::scored::TraceInfo,
-    show::messages::Messages,
+    Failure, Filter, Inputs, Messages, ReadTrace, Result, Seen, Stop, TraceInfo, expand, read::read, sessions,
 };
 
 /// How many results may wait for the program.

@@ -8,10 +8,7 @@ use knowledgepulse_score::select::{Chosen, Reason};
 use knowledgepulse_share::TOLD_CONFIDENCE;
 
 use super::Set;
-use crate::{
-    error::{Failure, Result},
-    show::{messages::Messages, printable::counted},
-};
+use crate::{Failure, Messages, Result, counted};
 
 /// The type that struck words are replaced by.
 const STRUCK: &str = "struck";

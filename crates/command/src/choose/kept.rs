@@ -11,7 +11,7 @@ use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_os::temporary;
 use knowledgepulse_share::Lazy;
 
-use crate::error::{Failure, Result, reason_of};
+use crate::{Failure, Result, reason_of};
 
 /// The texts, in the order in which they were added.
 pub(crate) struct Kept {

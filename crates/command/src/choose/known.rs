@@ -12,10 +12,7 @@ use knowledgepulse_index::{
 use knowledgepulse_score::engine::Status;
 use knowledgepulse_share::{self as share, MANIFEST};
 
-use crate::{
-    error::{Failure, Result},
-    files::file_identity::STDIN,
-};
+use crate::{Failure, Result, STDIN};
 
 /// Returns a new memory of the usual size.
 pub(crate) fn new_memory(method: Method) -> Memory {

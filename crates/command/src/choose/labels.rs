@@ -9,11 +9,7 @@ use knowledgepulse_formats::records::Records;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_share::TOLD_CONFIDENCE;
 
-use crate::{
-    error::{Failure, Result},
-    score::{Candidate, scored::TraceInfo},
-    show::metadata::with_metadata,
-};
+use crate::{Candidate, Failure, Result, TraceInfo, show::metadata::with_metadata};
 
 /// A verifier's verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -25,21 +25,10 @@ use knowledgepulse_score::{
 use knowledgepulse_share::{self as share, Log, Published, logs::WholeFiles};
 
 use crate::{
-    args::{count, one_of},
-    choose::{
-        kept::Kept,
-        known::{files_of, is_memory, known_sources, load, new_memory},
-        labels::{Labels, names_of},
-    },
-    error::{Failure, Result},
-    files::stop::Stop,
-    host::Host,
-    read::{Inputs, Seen},
-    score::{
-        Candidate, Scoring, load_embedder, score,
-        scored::{RunInfo, Scored},
-    },
-    show::{messages::Messages, summary::Summary},
+    Candidate, Failure, Host, Inputs, Kept, Messages, Result, RunInfo, Scored, Scoring, Seen, Stop, Summary,
+    args::count, choose::known::files_of, choose::known::is_memory, choose::known::known_sources,
+    choose::known::load, choose::labels::Labels, choose::labels::names_of, load_embedder, new_memory, one_of,
+    score::score,
 };
 
 /// How many of the traces that a chosen one stands for are listed.

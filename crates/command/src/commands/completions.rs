@@ -3,10 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::{
-    error::{Exit, Result},
-    files::output::Output,
-};
+use crate::{Exit, Output, Result};
 
 const PROGRAM: &str = "kp-score";
 

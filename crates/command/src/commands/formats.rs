@@ -3,15 +3,7 @@
 use clap::Args;
 use knowledgepulse_formats::FormatName;
 
-use crate::{
-    error::{Exit, Result},
-    files::output::Output,
-    find::{Found, NOT_READ},
-    show::{
-        messages::Messages,
-        printable::{grouped, pad_end, width_of},
-    },
-};
+use crate::{Exit, Messages, Output, Result, find::Found, find::NOT_READ, grouped, pad_end, width_of};
 
 /// List the formats that are read, and how many files of each are here
 #[derive(Debug, Clone, Args)]

@@ -5,13 +5,8 @@ use knowledgepulse_score::select::{Count, Unfit};
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    args::InputArgs,
-    choose::{ChoiceArgs, Purpose, ToldArgs, choose},
-    desk::{self, PageOptions},
-    error::{Exit, Result},
-    files::stop::Stop,
-    host::Host,
-    show::{messages::Messages, printable::counted},
+    ChoiceArgs, Exit, Host, InputArgs, Messages, PageOptions, Purpose, Result, Stop, choose::ToldArgs,
+    choose::choose, counted, desk,
 };
 
 /// How many sessions are proposed.

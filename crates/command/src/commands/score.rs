@@ -7,13 +7,8 @@ use knowledgepulse_index::method::Method;
 use knowledgepulse_score::{Scorer, weights::Profiles};
 
 use crate::{
-    args::{InputArgs, methods, unit},
-    choose::known::new_memory,
-    error::{Exit, Result},
-    files::stop::Stop,
-    host::Host,
-    score::{Candidate, Scoring, load_embedder, score, scored::Scored},
-    show::{messages::Messages, results::Results, rows::Format, summary::Summary, table::Table},
+    Candidate, Exit, Format, Host, InputArgs, Messages, Result, Results, Scored, Scoring, Stop, Summary,
+    Table, args::methods, args::unit, load_embedder, new_memory, score::score,
 };
 
 /// How many of the best traces a table shows.

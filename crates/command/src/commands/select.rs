@@ -5,13 +5,8 @@ use knowledgepulse_score::select::Chosen;
 
 use super::sessions::next_command;
 use crate::{
-    args::InputArgs,
-    choose::{ChoiceArgs, Purpose, Set, choose},
-    desk::{self, PageOptions},
-    error::{Exit, Failure, Result},
-    files::stop::Stop,
-    host::Host,
-    show::{messages::Messages, printable::counted, results::Results, rows::Format, table::Table},
+    ChoiceArgs, Exit, Failure, Format, Host, InputArgs, Messages, PageOptions, Purpose, Result, Results, Set,
+    Stop, Table, choose::choose, counted, desk,
 };
 
 /// Choose a set of sessions to share: many tasks instead of near-copies of one

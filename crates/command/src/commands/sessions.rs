@@ -11,14 +11,8 @@ use knowledgepulse_score::select::{COPY, Chosen, Count, Unfit};
 
 use super::{score::BEST, select::add_chosen};
 use crate::{
-    args::InputArgs,
-    choose::{ChoiceArgs, Purpose, Set, choose},
-    error::{Exit, Result},
-    files::stop::Stop,
-    filter::Filter,
-    host::Host,
-    listed::remember,
-    show::{messages::Messages, printable::counted, results::Results, rows::Format, table::Table},
+    ChoiceArgs, Exit, Filter, Format, Host, InputArgs, Messages, Purpose, Result, Results, Set, Stop, Table,
+    choose::choose, counted, listed::remember,
 };
 
 /// What is looked at.

@@ -22,22 +22,10 @@ use knowledgepulse_share::{
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    VERSION,
-    args::{InputArgs, duration, one_of},
-    choose::{ChoiceArgs, Purpose, Set, choose, decisions::Decisions, known::new_memory},
-    desk::{self, PageOptions},
-    error::{Exit, Failure, Result},
-    files::{file_identity::STDIN, output::Output, stop::Stop},
-    host::Host,
-    listed::{files_of_all, listed},
-    named::with_subagents,
-    read::Inputs,
-    score::scored::Scored,
-    show::{
-        messages::Messages,
-        printable::{counted, fitted, pad_end, printable},
-        review::{tell_places, told},
-    },
+    ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, Messages, Output, PageOptions, Purpose, Result,
+    STDIN, Scored, Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
+    fitted, listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, pad_end,
+    printable, tell_places, told,
 };
 
 /// How much of an objective is shown, in columns.

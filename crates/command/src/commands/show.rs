@@ -16,16 +16,8 @@ use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use super::clean::CleaningArgs;
 use crate::{
-    error::{Exit, Failure, Result},
-    files::output::Output,
-    filter::agent_of,
-    listed::listed,
-    show::{
-        messages::{Messages, allows_colours},
-        printable::{counted, printable},
-        review::{tell_places, told},
-    },
-    traces::{Item, State, TraceRead, TracesRequest, each},
+    Exit, Failure, Item, Messages, Output, Result, State, TraceRead, TracesRequest, agent_of, allows_colours,
+    counted, listed::listed, printable, tell_places, told, traces::each,
 };
 
 /// What patterns have replaced begins and ends so.

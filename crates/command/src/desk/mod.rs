@@ -17,13 +17,7 @@ use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_score::select::{Neighbour, Selection, Standing, Unfit};
 use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown, told_apart};
 
-use crate::{
-    VERSION,
-    choose::Set,
-    error::{Failure, Result},
-    files::{output::Output, stop::Stop},
-    show::{messages::Messages, printable::counted},
-};
+use crate::{Failure, Messages, Output, Result, Set, Stop, VERSION, counted};
 
 /// Where the page takes its data and the conversations.
 const DATA: &str = "__KNOWLEDGEPULSE_REPORT__";

@@ -8,7 +8,7 @@ use knowledgepulse_share::Shown;
 use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use super::excerpt::{NAME_LENGTH, excerpt_of, name_of};
-use crate::show::review::{personal_of, secrets_of, told};
+use crate::{show::review::personal_of, show::review::secrets_of, told};
 
 /// The longest objective of the list, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;

@@ -12,11 +12,8 @@ use flate2::{Compression, write::GzEncoder};
 use knowledgepulse_os::temporary::TemporaryFile;
 
 use crate::{
-    error::{Failure, Result, reason_of},
-    files::{
-        file_identity::{directory_of, standard_stream, target_of},
-        waiting::Waiting,
-    },
+    Failure, Result, Waiting, files::file_identity::directory_of, files::file_identity::standard_stream,
+    reason_of, target_of,
 };
 
 const BUFFER_SIZE: usize = 64 * 1024;

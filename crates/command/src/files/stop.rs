@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use crate::show::messages::Messages;
+use crate::Messages;
 
 /// Ends a run before it has read everything. Traces in flight are still scored and written.
 #[derive(Debug, Clone, Default)]

@@ -31,15 +31,8 @@ use knowledgepulse_json::{Text, Value};
 use rayon::prelude::*;
 
 use crate::{
-    error::{Exit, Failure, Result, reason_of},
-    files::{
-        file_identity::{STDIN, name_of, total_size},
-        stop::Stop,
-        waiting::Waiting,
-    },
-    filter::{Filter, LeftOut, Verdict},
-    score::scored::Place,
-    show::messages::{BadLines, Messages},
+    Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, Waiting, files::file_identity::total_size,
+    filter::LeftOut, filter::Verdict, name_of, reason_of, show::messages::BadLines,
 };
 
 /// So many bytes of input are handed on at once, or a record.

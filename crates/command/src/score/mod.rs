@@ -27,14 +27,8 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
-    choose::labels::ids_of,
-    error::Failure,
-    files::stop::Stop,
-    filter::agent_of,
-    host::Host,
-    read::{Inputs, Item, ReadTrace, Seen, State, read},
-    score::scored::{Place, Scored, TraceInfo},
-    show::messages::Messages,
+    Failure, Host, Inputs, Item, Messages, Place, ReadTrace, Scored, Seen, State, Stop, TraceInfo, agent_of,
+    choose::labels::ids_of, read::read,
 };
 
 /// The least number of traces in flight; with many cores, [`TRACES_PER_CORE`] for each.

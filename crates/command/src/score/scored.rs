@@ -14,7 +14,7 @@ use knowledgepulse_trace::{
     roles::{roles_of, turns_in},
 };
 
-use crate::filter::agent_of;
+use crate::agent_of;
 
 /// The longest quotation of a trace in results and a report, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;

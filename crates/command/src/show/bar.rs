@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::files::waiting::Waiting;
+use crate::Waiting;
 
 pub(crate) use self::terminal::Bar;
 

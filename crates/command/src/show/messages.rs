@@ -11,13 +11,7 @@ use std::{
 use clap::Args;
 use knowledgepulse_json::Text;
 
-use crate::{
-    score::scored::Place,
-    show::{
-        bar::Bar,
-        printable::{grouped, printable},
-    },
-};
+use crate::{Place, grouped, printable, show::bar::Bar};
 
 /// A longer line is cut, in UTF-16 code units: an error may quote a trace.
 const MOST_UNITS: usize = 500;

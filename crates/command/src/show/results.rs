@@ -4,17 +4,8 @@ use knowledgepulse_json::Value;
 
 use super::metadata::with_metadata;
 use crate::{
-    error::{Exit, Result},
-    files::{output::Output, stop::Stop},
-    read::Seen,
-    score::scored::Scored,
-    show::{
-        breakdown::value_of,
-        messages::Messages,
-        rows::{Format, Rows, explanation},
-        summary::Summary,
-        table::Table,
-    },
+    Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table, show::breakdown::value_of,
+    show::rows::Rows, show::rows::explanation,
 };
 
 /// The results of a run, while it goes on.

@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use knowledgepulse_clean::PlaceToReview;
 use knowledgepulse_share::{by_danger, is_secret};
 
-use crate::show::{
-    messages::Messages,
-    printable::{counted, grouped},
-};
+use crate::{Messages, counted, grouped};
 
 /// What is not looked for.
 const NOT_DETECTED: &str =

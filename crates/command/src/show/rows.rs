@@ -11,11 +11,7 @@ use knowledgepulse_score::{
 };
 
 use crate::{
-    score::scored::Scored,
-    show::{
-        breakdown::value_of,
-        printable::{MOST_UNITS, decimal, fixed, label_of, rounded},
-    },
+    MOST_UNITS, Scored, decimal, fixed, label_of, show::breakdown::value_of, show::printable::rounded,
 };
 
 /// The format of the results on standard output.

@@ -11,12 +11,7 @@ use knowledgepulse_score::{
 };
 
 use crate::{
-    read::Seen,
-    score::scored::Scored,
-    show::{
-        printable::{counted, decimal, fixed, grouped, rate},
-        statistics::{Scores, Sorted},
-    },
+    Scored, Seen, Sorted, counted, decimal, fixed, grouped, show::printable::rate, show::statistics::Scores,
 };
 
 /// From this similarity on, a trace counts as a near-duplicate of an earlier one.

@@ -8,14 +8,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use knowledgepulse_share::told_apart;
 
-use crate::{
-    score::scored::{Scored, TraceInfo},
-    show::{
-        messages::allows_colours,
-        printable::{fitted, fixed, grouped, label_of, pad_end, width_of},
-        statistics::Sorted,
-    },
-};
+use crate::{Scored, Sorted, TraceInfo, allows_colours, fitted, fixed, grouped, label_of, pad_end, width_of};
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;

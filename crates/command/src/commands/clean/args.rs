@@ -11,16 +11,8 @@ use knowledgepulse_clean::{CleanOptions as Wanted, Cleaner, Identities, InvalidE
 use knowledgepulse_share::FreeNames;
 
 use crate::{
-    args::one_of,
-    error::{Failure, Result},
-    files::{
-        file_identity::{STDIN, is_same_file, target_of},
-        stop::Stop,
-    },
-    filter::Filter,
-    find::{files_below, files_with_sessions, sessions},
-    read::Inputs,
-    show::messages::Messages,
+    Failure, Filter, Inputs, Messages, Result, STDIN, Stop, find::files_below, find::files_with_sessions,
+    is_same_file, one_of, sessions, target_of,
 };
 
 /// How much is replaced: the SDK's levels.

@@ -27,18 +27,8 @@ use knowledgepulse_os::temporary;
 use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order};
 
 use crate::{
-    error::{Exit, Failure, Result},
-    files::{
-        file_identity::{STDIN, name_of},
-        output::Output,
-        stop::Stop,
-        waiting::Waiting,
-    },
-    show::{
-        messages::Messages,
-        printable::{MOST_UNITS, counted, printable},
-        review::{Review, told},
-    },
+    Exit, Failure, MOST_UNITS, Messages, Output, Result, STDIN, Stop, Waiting, counted, name_of, printable,
+    show::review::Review, told,
 };
 pub(crate) use args::{CleanArgs, CleaningArgs};
 
