@@ -45,7 +45,7 @@ pub use set::{Published, SessionNames, Set};
 pub use shown::{Shown, shown};
 
 use card::Before;
-use session::{Document, Ready};
+use session::Ready;
 use set::{REMOVED, files_of, line_of, rows_of};
 
 /// The name of the manifest in the folder.
@@ -175,6 +175,10 @@ pub enum ShareError {
     Score(String, #[source] io::Error),
 }
 
+fn cannot_write(file: &str) -> impl Fn(io::Error) -> ShareError {
+    move |error| ShareError::Write(file.to_owned(), error)
+}
+
 /// Adds sessions to a set in their order, and takes out those on the lines `removed`. `go_on` gets the number of sessions that are done,
 /// and returns whether to go on.
 ///
@@ -232,35 +236,20 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    fn create(&mut self, name: &str) -> Result<(), ShareError> {
-        self.files
-            .create(name)
-            .map_err(|error| ShareError::Write(name.to_owned(), error))
-    }
-
     fn write(&mut self, name: &str, text: &str) -> Result<(), ShareError> {
         self.files
-            .write(text.as_bytes())
-            .map_err(|error| ShareError::Write(name.to_owned(), error))
-    }
-
-    fn put(&mut self, name: &str, text: &str) -> Result<(), ShareError> {
-        self.create(name)?;
-        self.write(name, text)
+            .append(name, text.as_bytes())
+            .map_err(cannot_write(name))
     }
 
     /// Returns the text of a file that was there before; `None` if it is gone.
     fn text(&self, name: &str) -> Result<Option<String>, ShareError> {
+        let Some(mut file) = self.files.open(name).map_err(cannot_write(name))? else {
+            return Ok(None);
+        };
         let mut text = Vec::new();
-        match self
-            .files
-            .open(name)
-            .and_then(|mut file| file.read_to_end(&mut text))
-        {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(ShareError::Write(name.to_owned(), error)),
-            Ok(_) => Ok(Some(String::from_utf8_lossy(&text).into_owned())),
-        }
+        file.read_to_end(&mut text).map_err(cannot_write(name))?;
+        Ok(Some(String::from_utf8_lossy(&text).into_owned()))
     }
 
     /// Passes on the lines of a file that was there before, with their numbers from 1.
@@ -269,15 +258,13 @@ impl Writer<'_> {
         name: &str,
         mut take: impl FnMut(&mut Self, u64, &str) -> Result<(), ShareError>,
     ) -> Result<(), ShareError> {
-        let failed = |error| ShareError::Write(name.to_owned(), error);
-        let mut reader = match self.files.open(name) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            reader => reader.map_err(failed)?,
+        let Some(mut file) = self.files.open(name).map_err(cannot_write(name))? else {
+            return Ok(());
         };
         let mut text = String::new();
         for number in 1.. {
             text.clear();
-            if reader.read_line(&mut text).map_err(failed)? == 0 {
+            if file.read_line(&mut text).map_err(cannot_write(name))? == 0 {
                 break;
             }
             take(self, number, &text)?;
@@ -310,37 +297,27 @@ impl Writer<'_> {
 
     /// Returns which of the lines have rows that somebody has edited.
     fn edited(&mut self, lines: &[Value], replaced: &HashSet<usize>) -> Result<HashSet<usize>, ShareError> {
-        let rows = || {
-            replaced
-                .iter()
-                .flat_map(|at| rows_of(&lines[*at]).map(move |row| (*at, row)))
-        };
+        let rows = replaced
+            .iter()
+            .flat_map(|at| rows_of(&lines[*at]).map(move |row| (*at, row)));
         let mut edited = HashSet::new();
         if let Some(file) = self.settings.form.file() {
-            let by_line: HashMap<u64, _> = rows().filter_map(|row| Some((line_of(row.1)?, row))).collect();
-            if !by_line.is_empty() {
-                self.each_line(file, |_, number, text| {
-                    if let Some((at, row)) = by_line.get(&number)
-                        && !is_as_written(row, text)
-                    {
-                        edited.insert(*at);
-                    }
-                    Ok(())
-                })?;
+            let by_line: HashMap<u64, _> = rows.filter_map(|row| Some((line_of(row.1)?, row))).collect();
+            if by_line.is_empty() {
+                return Ok(edited);
             }
+            self.each_line(file, |_, number, text| {
+                let row = by_line.get(&number);
+                edited.extend(row.filter(|(_, row)| !is_as_written(row, text)).map(|(at, _)| at));
+                Ok(())
+            })?;
             return Ok(edited);
         }
-        for (at, row) in rows() {
+        for (at, row) in rows {
             // One that is gone is written anew.
-            let text = row
-                .get("file")
-                .and_then(Value::as_str)
-                .map(|file| self.text(file));
-            if let Some(text) = text.transpose()?.flatten()
-                && !is_as_written(row, &text)
-            {
-                edited.insert(at);
-            }
+            let file = row.get("file").and_then(Value::as_str);
+            let text = file.map(|file| self.text(file)).transpose()?.flatten();
+            edited.extend(text.filter(|text| !is_as_written(row, text)).map(|_| at));
         }
         Ok(edited)
     }
@@ -352,7 +329,7 @@ impl Writer<'_> {
             .flat_map(|at| rows_of(&kept[*at]).filter_map(line_of))
             .collect();
         let mut numbers = HashMap::new();
-        self.create(file)?;
+        self.write(file, "")?;
         self.each_line(file, |writer, number, text| {
             if left_out.contains(&number) {
                 return Ok(());
@@ -371,32 +348,19 @@ impl Writer<'_> {
 
     /// Writes a session, and then its sub-agents.
     fn add(&mut self, set: &Set, session: &Session, ready: Ready) -> Result<(), ShareError> {
-        let Ready {
-            mut entry,
-            documents,
-            left_out,
-        } = ready;
-        self.manifest.left_out.extend(left_out);
-        let ending = if self.settings.form == Form::Atif {
-            "json"
-        } else {
-            "jsonl"
-        };
+        let (mut entry, form) = (ready.entry, self.settings.form);
+        self.manifest.left_out.extend(ready.left_out);
+        let ending = if form == Form::Atif { "json" } else { "jsonl" };
         let before = session.replaces.and_then(|at| files_of(&set.lines()[at]).next());
-        let stem_before = |file: &str| Some(file.strip_suffix(ending)?.strip_suffix('.')?.to_owned());
-        let mut of_session = before.and_then(stem_before);
-        for Document {
-            stem,
-            mut text,
-            session_id,
-            ..
-        } in documents
-        {
-            let quality_score = match self.settings.form {
+        let before = before.and_then(|file| file.strip_suffix(ending)?.strip_suffix('.'));
+        let mut of_session = before.map(str::to_owned);
+        for document in ready.documents {
+            let (stem, mut text) = (document.stem, document.text);
+            let quality_score = match form {
                 Form::Knowledgepulse => Some(self.score(&session.log.name, &mut text)?),
                 _ => None,
             };
-            let (file, line) = if let Some(file) = self.settings.form.file() {
+            let (file, line) = if let Some(file) = form.file() {
                 self.write(file, &text)?;
                 self.lines += 1;
                 (file.to_owned(), Some(self.lines))
@@ -408,14 +372,14 @@ impl Writer<'_> {
                 };
                 let file = format!("{stem}.{ending}");
                 of_session.get_or_insert(stem);
-                self.put(&file, &text)?;
+                self.write(&file, &text)?;
                 (file, None)
             };
             entry.rows.push(Row {
                 file,
                 line,
                 sha256: digest_of(&text),
-                session_id,
+                session_id: document.session_id,
                 quality_score,
             });
         }
@@ -467,10 +431,10 @@ impl Writer<'_> {
         let card = card::card(&before, &self.manifest, self.settings);
         let json = |lines: &[Value]| lines.iter().map(|line| line.to_json() + "\n").collect::<String>();
         if !set.removed().is_empty() {
-            self.put(REMOVED, &json(set.removed()))?;
+            self.write(REMOVED, &json(set.removed()))?;
         }
-        self.put(MANIFEST, &json(&lines))?;
-        self.put(CARD, &card)?;
+        self.write(MANIFEST, &json(&lines))?;
+        self.write(CARD, &card)?;
         Ok(self.manifest)
     }
 }

@@ -15,17 +15,11 @@ use crate::{CARD, Form, MANIFEST, Set};
 
 /// Takes the files of a set, one after the other.
 pub trait Files {
-    /// Begins a file of this name, with `/` between folders.
+    /// Appends to the file that was written to last, or begins the file of another name, with `/` between folders.
     ///
     /// # Errors
     /// Those of the file system.
-    fn create(&mut self, name: &str) -> io::Result<()>;
-
-    /// Appends to the file that was begun last.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
     /// Removes a file that was there before, unless it is written anew.
     fn remove(&mut self, _name: &str) {}
@@ -35,12 +29,12 @@ pub trait Files {
         false
     }
 
-    /// Opens a file that was there before.
+    /// Opens a file that was there before; `None` if there is none.
     ///
     /// # Errors
     /// Those of the file system.
-    fn open(&self, _name: &str) -> io::Result<Box<dyn BufRead>> {
-        Err(io::ErrorKind::NotFound.into())
+    fn open(&self, _name: &str) -> io::Result<Option<Box<dyn BufRead>>> {
+        Ok(None)
     }
 }
 
@@ -76,7 +70,7 @@ pub struct Folder {
     /// Whether it was not there before.
     is_new: bool,
     lock: Option<File>,
-    file: Option<BufWriter<File>>,
+    file: Option<(String, BufWriter<File>)>,
     created: HashSet<String>,
     removed: BTreeSet<String>,
 }
@@ -227,7 +221,7 @@ impl Folder {
 
     fn close(&mut self) -> io::Result<()> {
         match self.file.take() {
-            Some(mut file) => file.flush(),
+            Some((_, mut file)) => file.flush(),
             None => Ok(()),
         }
     }
@@ -249,20 +243,20 @@ impl Drop for Folder {
 }
 
 impl Files for Folder {
-    fn create(&mut self, name: &str) -> io::Result<()> {
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if let Some((of, file)) = &mut self.file
+            && of == name
+        {
+            return file.write_all(bytes);
+        }
         self.close()?;
         let path = self.staging().join(NEW).join(name);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        self.file = Some(BufWriter::new(File::create_new(path)?));
+        let mut file = BufWriter::new(File::create_new(path)?);
+        file.write_all(bytes)?;
+        self.file = Some((name.to_owned(), file));
         self.created.insert(name.to_owned());
         Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.file {
-            Some(file) => file.write_all(bytes),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
     }
 
     fn remove(&mut self, name: &str) {
@@ -273,8 +267,11 @@ impl Files for Folder {
         !self.removed.contains(name) && fs::symlink_metadata(self.target.join(name)).is_ok()
     }
 
-    fn open(&self, name: &str) -> io::Result<Box<dyn BufRead>> {
-        Ok(Box::new(BufReader::new(File::open(self.target.join(name))?)))
+    fn open(&self, name: &str) -> io::Result<Option<Box<dyn BufRead>>> {
+        match File::open(self.target.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            file => Ok(Some(Box::new(BufReader::new(file?)))),
+        }
     }
 }
 
@@ -323,15 +320,12 @@ impl Zip {
 }
 
 impl Files for Zip {
-    fn create(&mut self, name: &str) -> io::Result<()> {
-        self.close()?;
-        self.file = Some((name.to_owned(), Vec::new()));
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let (_, file) = self.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
-        file.extend(bytes);
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.file.as_ref().is_none_or(|(of, _)| of != name) {
+            self.close()?;
+            self.file = Some((name.to_owned(), Vec::new()));
+        }
+        self.file.iter_mut().for_each(|(_, file)| file.extend(bytes));
         Ok(())
     }
 }

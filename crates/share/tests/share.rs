@@ -33,13 +33,11 @@ struct Shelf {
 }
 
 impl Files for Shelf {
-    fn create(&mut self, name: &str) -> io::Result<()> {
-        assert!(self.files.insert(name.into(), String::new()).is_none(), "{name}");
-        self.last = name.into();
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.last != name {
+            assert!(self.files.insert(name.into(), String::new()).is_none(), "{name}");
+            self.last = name.into();
+        }
         let text = std::str::from_utf8(bytes).unwrap();
         self.files.get_mut(&self.last).unwrap().push_str(text);
         Ok(())
