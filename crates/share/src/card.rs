@@ -42,11 +42,7 @@ pub(crate) struct Before<'b> {
 
 /// Returns the card of a set with this manifest.
 pub(crate) fn card(before: &Before, manifest: &Manifest, settings: &Settings) -> String {
-    let Before {
-        card: before,
-        was_shared,
-        keeps_sample,
-    } = *before;
+    let (was_shared, keeps_sample, before) = (before.was_shared, before.keeps_sample, before.card);
     let lines = &manifest.lines()[..];
     let chosen = match &*settings.chosen {
         "" => between(before, CHOSEN, ". `").unwrap_or("Sessions that were named"),

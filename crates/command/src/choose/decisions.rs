@@ -42,10 +42,8 @@ impl Decisions {
     pub(crate) fn read(file: &str) -> Result<Self> {
         let text = fs::read_to_string(file).map_err(|error| Failure::read(file, &error))?;
         let mut decisions = Self::keep(file, Vec::new());
-        for (number, line) in (1..)
-            .zip(text.lines())
-            .filter(|(_, line)| !line.trim().is_empty())
-        {
+        let lines = (1..).zip(text.lines());
+        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let line = parse_str(line).ok();
             let added = line.and_then(|line| decisions.add(&line));
             added.ok_or_else(|| {
@@ -71,12 +69,10 @@ impl Decisions {
             Some(_) => return None,
         }
         let strike = line.get("strike").map_or(Some(&[][..]), Value::as_array)?;
-        let words: Option<Vec<_>> = strike
-            .iter()
-            .map(|words| words.as_str().map(str::to_owned))
-            .collect();
-        self.struck
-            .extend(words?.into_iter().filter(|words| !words.is_empty()));
+        for words in strike {
+            let words = words.as_str()?;
+            self.struck.extend((!words.is_empty()).then(|| words.to_owned()));
+        }
         match line.get("decision").map(Value::as_str) {
             Some(Some("keep")) => self.kept.push(session),
             None | Some(Some("leave out")) => {}
@@ -106,11 +102,8 @@ impl Decisions {
                 set.scored[*at].about.told = Some((*success, TOLD_CONFIDENCE));
             }
         }
-        let found: Vec<_> = self
-            .kept
-            .iter()
-            .filter_map(|session| places.get(session))
-            .collect();
+        let found = self.kept.iter().filter_map(|session| places.get(session));
+        let found: Vec<_> = found.collect();
         let missing = self.kept.len() - found.len();
         if missing > 0 {
             messages.warning(format!(

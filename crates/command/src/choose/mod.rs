@@ -274,10 +274,9 @@ pub(crate) fn choose(
 fn end_at_copies(selection: &mut Selection, has_known: bool, asked: usize, messages: &Messages) {
     let all = selection.chosen.len() + selection.left.len();
     let unfit = selection.left.iter().filter(|left| left.unfit.is_some()).count();
-    let knee = if has_known {
-        0
-    } else {
-        selection.knee().unwrap_or(usize::MAX)
+    let knee = match has_known {
+        true => 0,
+        false => selection.knee().unwrap_or(usize::MAX),
     };
     let mut at = 0;
     selection.chosen.retain(|chosen| {
@@ -358,13 +357,10 @@ impl Set {
 
     /// Returns the log of a trace, which is of one of these files.
     pub(crate) fn log(&self, scored: &Scored, files: &WholeFiles) -> Log<'static> {
-        let Scored {
-            place, about, text, ..
-        } = scored;
-        Log {
-            outcome: about.told,
-            ..files.log(&place.source, place.line, about.format, self.kept.value(*text))
-        }
+        let (place, trace) = (&scored.place, self.kept.value(scored.text));
+        let mut log = files.log(&place.source, place.line, scored.about.format, trace);
+        log.outcome = scored.about.told;
+        log
     }
 
     /// Returns why a trace was chosen, for programs.

@@ -46,15 +46,9 @@ pub(crate) struct PageArgs {
 
 /// Chooses sessions as `select` does, and writes the page.
 pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let ReportArgs {
-        input,
-        page,
-        cleaning,
-    } = args;
-    let choice = ChoiceArgs {
-        told: page.told.clone(),
-        ..ChoiceArgs::of(Count::Number(PROPOSED))
-    };
+    let (input, page, cleaning) = (&args.input, &args.page, &args.cleaning);
+    let mut choice = ChoiceArgs::of(Count::Number(PROPOSED));
+    choice.told = page.told.clone();
     let cleaner = cleaning.open()?;
     let inputs = input.open(&[("out", &page.out)], &page.told.files(), messages)?;
     let purpose = Purpose {
@@ -72,16 +66,12 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     desk::write(&page.out, &set, &inputs.sources, &options, messages, stop)?;
     let left = set.selection.left.iter();
     let subagents = left.filter(|left| left.unfit == Some(Unfit::SubAgent)).count();
-    messages.note(format!(
-        "wrote {} with {}{}",
-        page.out,
-        counted((set.scored.len() - subagents) as u64, "session"),
-        if page.raw {
-            ", which is not cleaned: do not pass it on"
-        } else {
-            ""
-        },
-    ));
+    let sessions = counted((set.scored.len() - subagents) as u64, "session");
+    let warning = match page.raw {
+        true => ", which is not cleaned: do not pass it on",
+        false => "",
+    };
+    messages.note(format!("wrote {} with {sessions}{warning}", page.out));
     if let Some(ignored) = &set.seen.ignored {
         messages.note(format!("left out: {ignored}"));
     }

@@ -40,20 +40,13 @@ pub(crate) struct SetArgs {
 
 /// Chooses a set, and shows and writes it.
 pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let SelectArgs {
-        choice,
-        input,
-        results,
-    } = args;
+    let (choice, input, results) = (&args.choice, &args.input, &args.results);
     if choice.count.is_none() {
         return Err(Failure::usage("select needs a number of sessions: 20, or 5%"));
     }
     let (out, page) = (results.out.as_deref(), results.report.as_deref());
-    let files = [("out", out), ("report", page)];
-    let files: Vec<_> = files
-        .into_iter()
-        .filter_map(|(option, file)| Some((option, file?)))
-        .collect();
+    let files = [("out", out), ("report", page)].into_iter();
+    let files: Vec<_> = files.filter_map(|(option, file)| Some((option, file?))).collect();
     let inputs = input.open(&files, &choice.told.files(), messages)?;
     let format = results.format.or(files.is_empty().then_some(Format::Table));
     let mut results = Results::open(format, false, out, Table::of_sessions(None), (messages, stop))?;

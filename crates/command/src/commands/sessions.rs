@@ -65,12 +65,8 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
             .map(|number| number.to_string())
             .collect();
         let next = if !is_remembered {
-            let paths = input.paths.iter().map(|path| quoted(path));
-            let words: Vec<_> = ["kp-score share 20".to_owned()]
-                .into_iter()
-                .chain(paths)
-                .collect();
-            format!("{} -o shared", words.join(" "))
+            let paths = input.paths.iter().map(|path| format!(" {}", quoted(path)));
+            format!("kp-score share 20{} -o shared", paths.collect::<String>())
         } else if numbers.is_empty() {
             "kp-score show 1".to_owned()
         } else {
@@ -125,10 +121,9 @@ fn folded(set: &Set) -> impl Fn(&Chosen) -> String {
 
 /// Returns the command that shares what a page decides about these paths, as a shell takes them.
 pub(crate) fn next_command(paths: &[String], out: &str) -> String {
-    let mut words = vec!["kp-score share --decisions decisions.jsonl".to_owned()];
-    words.extend(paths.iter().map(|path| quoted(path)));
-    words.extend(["-o".to_owned(), quoted(out)]);
-    words.join(" ")
+    let paths = paths.iter().map(|path| format!(" {}", quoted(path)));
+    let (paths, out) = (paths.collect::<String>(), quoted(out));
+    format!("kp-score share --decisions decisions.jsonl{paths} -o {out}")
 }
 
 /// Returns a path as a shell takes it for one word.

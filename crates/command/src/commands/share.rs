@@ -14,7 +14,7 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::select::Selection;
 use knowledgepulse_share::{
-    self as share, Entry, FOUND_FROM, Folder, FolderError, Form, Log, MANIFEST, Manifest, Quality, Session,
+    self as share, Entry, FOUND_FROM, Folder, FolderError, Form, MANIFEST, Manifest, Quality, Session,
     Settings, ShareError, TOLD_CONFIDENCE,
     logs::{WholeFiles, add_subagents, is_database},
     share, told_apart,
@@ -97,16 +97,9 @@ pub(crate) struct FolderArgs {
 
 /// Chooses sessions, cleans them, shows them, asks, and adds them to the folder.
 pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let FolderArgs {
-        out,
-        form,
-        remove,
-        yes,
-        review,
-        ..
-    } = &args.folder;
     let reads_stdin = args.input.paths.iter().any(|path| path == STDIN);
-    if !yes && (reads_stdin || !io::stdin().is_terminal() || !io::stderr().is_terminal()) {
+    let asks = !args.folder.yes;
+    if asks && (reads_stdin || !io::stdin().is_terminal() || !io::stderr().is_terminal()) {
         return Err(Failure::usage(
             "share asks before it writes; without a terminal it needs --yes",
         ));
@@ -116,17 +109,18 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     if args.input.paths.is_empty() {
         args.input.paths = files_of_all(&picked);
     }
-    let args = &args;
-    let decisions = match &args.folder.decisions {
-        Some(file) => Some(Decisions::read(file)?),
-        None if picked.is_empty() => None,
-        None => Some(Decisions::keep(
-            "--pick",
-            picked.into_iter().map(|session| session.id).collect(),
-        )),
-    };
+    let (args, out) = (&args, &args.folder.out);
+    let picked: Vec<_> = picked.into_iter().map(|session| session.id).collect();
+    let picked = (!picked.is_empty()).then(|| Decisions::keep("--pick", picked));
+    let decided = args
+        .folder
+        .decisions
+        .as_deref()
+        .map(Decisions::read)
+        .transpose()?;
+    let decisions = decided.or(picked);
     let is_chosen = args.choice.count.is_some() || decisions.is_some();
-    if !is_chosen && remove.is_empty() {
+    if !is_chosen && args.folder.remove.is_empty() {
         return Err(Failure::usage(
             "share needs a number of sessions to add, --pick N,N, --decisions FILE or --remove ID",
         ));
@@ -137,8 +131,8 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         decisions.strike(&mut cleaner);
     }
     let mut folder = Folder::create(Path::new(out)).map_err(of_folder)?;
-    let (set, form) = folder.set(*form).map_err(of_folder)?;
-    let removed = removed_of(&set, remove, out, messages)?;
+    let (set, form) = folder.set(args.folder.form).map_err(of_folder)?;
+    let removed = removed_of(&set, &args.folder.remove, out, messages)?;
     let (mut chosen_by, mut exit, mut to_share) = (String::new(), Exit::Ok, Vec::new());
     let mut memory = new_memory(args.choice.novelty);
     if is_chosen {
@@ -178,11 +172,12 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         messages.note(format!("0 sessions are new: {out} stays as it is"));
         return Ok(exit);
     }
-    show(&manifest, *review)?;
+    let reviews = args.folder.review;
+    show(&manifest, reviews)?;
     tell_scores(&manifest, messages);
-    tell_review(&manifest, *review, messages);
+    tell_review(&manifest, reviews, messages);
     let what = changes(&manifest, there, removed.len());
-    if !yes && !is_agreed(&what, out, messages)? {
+    if asks && !is_agreed(&what, out, messages)? {
         messages.note("nothing was written");
         return Ok(Exit::Ok);
     }
@@ -258,16 +253,9 @@ fn chosen(
 }
 
 /// Returns how the sessions were chosen, as a sentence of the card.
-fn how(
-    Selection {
-        chosen,
-        left,
-        unknown,
-        ..
-    }: &Selection,
-) -> String {
-    let all = chosen.len() + left.len();
-    let outcomes = match *unknown {
+fn how(selection: &Selection) -> String {
+    let all = selection.chosen.len() + selection.left.len();
+    let outcomes = match selection.unknown {
         0 => "; successes count more than failures".to_owned(),
         unknown if unknown == all => "; no outcome was known, so nothing says that they succeeded".to_owned(),
         unknown => format!("; the outcomes of {unknown} were not known"),
@@ -284,22 +272,17 @@ fn sessions(
     let confidence = args.input.confidence.unwrap_or(TOLD_CONFIDENCE);
     let given = args.input.success.map(|success| (success, confidence));
     let log = |scored: &Scored| {
-        let log = chosen.log(scored, files);
-        Log {
-            outcome: log.outcome.or(given.filter(|_| log.format != FormatName::Trace)),
-            ..log
-        }
+        let mut log = chosen.log(scored, files);
+        log.outcome = log.outcome.or(given.filter(|_| log.format != FormatName::Trace));
+        log
     };
     let grown = chosen.grown.iter().filter(|(line, _)| !removed.contains(line));
     let grown = grown.map(|(line, scored)| (scored.about.run.clone(), set.grown(*line, log(scored))));
     let ranked = (set.last_rank() + 1..).zip(&chosen.selection.chosen);
     let ranked = ranked.map(|(rank, choice)| {
         let scored = &chosen.scored[choice.index];
-        let stands_for = choice.stands_for.len() as u64;
-        let session = Session {
-            stands_for,
-            ..Session::new(log(scored), rank, choice.reason.name())
-        };
+        let mut session = Session::new(log(scored), rank, choice.reason.name());
+        session.stands_for = choice.stands_for.len() as u64;
         (scored.about.run.clone(), session)
     });
     let subagents = chosen.subagents.iter();
@@ -311,12 +294,9 @@ fn sessions(
 fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages) -> Result<Vec<usize>> {
     let mut removed = Vec::new();
     for name in names {
-        let place = set.place_of(name).ok_or_else(|| {
-            Failure::usage(format!(
-                "--remove {name}: not one line of {out}/{MANIFEST} has it as its id, session_id or file"
-            ))
-        })?;
-        removed.push(place);
+        let unknown =
+            format!("--remove {name}: not one line of {out}/{MANIFEST} has it as its id, session_id or file");
+        removed.push(set.place_of(name).ok_or_else(|| Failure::usage(unknown))?);
     }
     let file_of = |line: &Value| line.get("file").and_then(Value::as_str).map(str::to_owned);
     for (at, file) in set.lines().iter().map(file_of).enumerate() {
@@ -344,15 +324,14 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
     let mut inputs = args.input.open(&[], &args.choice.told.files(), messages)?;
     add_subagents(&mut inputs.sources);
     inputs.sources.retain(|source| !is_out(source));
-    let is_of_machine = args.input.paths.is_empty();
-    let settled = args
-        .folder
-        .settled
-        .unwrap_or(if is_of_machine { SETTLED } else { Duration::ZERO });
+    let usual = match args.input.paths.is_empty() {
+        true => SETTLED,
+        false => Duration::ZERO,
+    };
+    let settled = args.folder.settled.unwrap_or(usual);
+    let is_settled = |source: &String| source == STDIN || !is_written_within(Path::new(source), settled);
     let before = inputs.sources.len();
-    inputs
-        .sources
-        .retain(|source| source == STDIN || !is_written_within(Path::new(source), settled));
+    inputs.sources.retain(is_settled);
     let left = (before - inputs.sources.len()) as u64;
     if left > 0 {
         messages.note(format!(
@@ -399,10 +378,9 @@ fn tell_left_out(manifest: &Manifest, messages: &Messages) {
         *reasons.entry(reason).or_default() += 1;
     }
     for (reason, count) in reasons {
-        let hint = if reason.contains("outcome") {
-            "; --success or --labels says it"
-        } else {
-            ""
+        let hint = match reason.contains("outcome") {
+            true => "; --success or --labels says it",
+            false => "",
         };
         messages.note(format!("left out {}: {reason}{hint}", counted(count, "session")));
     }
@@ -415,11 +393,8 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
         printable(&text.unwrap_or_else(|| Text::from("")), units)
     };
     let mut lines = String::new();
-    let objectives: Vec<_> = manifest
-        .entries
-        .iter()
-        .map(|entry| text(entry, "objective", 200))
-        .collect();
+    let objectives = manifest.entries.iter().map(|entry| text(entry, "objective", 200));
+    let objectives: Vec<_> = objectives.collect();
     let objectives: Vec<_> = objectives.iter().map(String::as_str).collect();
     for (entry, objective) in manifest.entries.iter().zip(told_apart(&objectives)) {
         let redacted: u64 = entry.redactions.values().sum();
@@ -446,12 +421,8 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
 
 /// Says how many units agents will find in a registry.
 fn tell_scores(manifest: &Manifest, messages: &Messages) {
-    let scores: Vec<_> = manifest
-        .entries
-        .iter()
-        .flat_map(|entry| &entry.rows)
-        .filter_map(|row| row.quality_score)
-        .collect();
+    let rows = manifest.entries.iter().flat_map(|entry| &entry.rows);
+    let scores: Vec<_> = rows.filter_map(|row| row.quality_score).collect();
     if let Some(best) = scores.iter().copied().reduce(f64::max) {
         let found = scores.iter().filter(|score| **score >= FOUND_FROM).count();
         messages.note(format!(
@@ -476,8 +447,7 @@ fn tell_review(manifest: &Manifest, is_shown: bool, messages: &Messages) {
 fn is_agreed(what: &str, folder: &str, messages: &Messages) -> Result<bool> {
     messages.text(&format!("Write to {folder}: {what}? [y/N] "));
     let mut answer = String::new();
-    io::stdin()
-        .read_line(&mut answer)
-        .map_err(|error| Failure::read("the answer", &error))?;
+    let read = io::stdin().read_line(&mut answer);
+    read.map_err(|error| Failure::read("the answer", &error))?;
     Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }

@@ -60,9 +60,9 @@ pub(crate) fn load_embedder(
         )));
     }
     if messages.is_verbose() {
-        let path = |path: &Option<PathBuf>| {
-            path.as_ref()
-                .map_or("null".into(), |path| path.display().to_string())
+        let path = |path: &Option<PathBuf>| match path {
+            Some(path) => path.display().to_string(),
+            None => "null".into(),
         };
         messages.note(format!("model: {}", path(&status.model_directory)));
         let engine = match status.engine {
@@ -140,18 +140,15 @@ pub(crate) fn score(
     let (mut waiting, mut bytes) = (VecDeque::new(), 0);
     let mut take = |item: Option<Item<Prepared>>, seen: &mut Seen| {
         let is_idle = item.is_none();
-        if let Some(Item {
-            place, size, state, ..
-        }) = item
-        {
-            let State::Read(prepared) = state else {
+        if let Some(item) = item {
+            let State::Read(prepared) = item.state else {
                 return Ok(false);
             };
             let (about, candidate, input) = *prepared;
-            bytes += size;
+            bytes += item.size;
             waiting.push_back(InFlight {
-                place,
-                size,
+                place: item.place,
+                size: item.size,
                 about,
                 candidate,
                 reply: scoring.begin(input),
@@ -159,14 +156,30 @@ pub(crate) fn score(
         }
         let mut is_settled = false;
         while is_idle && !is_settled || waiting.len() >= most_traces || bytes > MOST_BYTES {
-            let Some(first) = waiting.pop_front() else {
+            let Some(InFlight {
+                place,
+                size,
+                about,
+                mut candidate,
+                reply,
+            }) = waiting.pop_front()
+            else {
                 on_scored(None)?;
                 break;
             };
-            bytes -= first.size;
-            match scoring.finish(first, on_scored, messages)? {
-                Ok(scored) => on_scored(Some(scored))?,
-                Err((place, reason)) => seen.add_bad(&place, &reason, messages),
+            bytes -= size;
+            match scoring.wait(&reply, on_scored, messages)? {
+                Ok((breakdown, compared)) => {
+                    candidate.compared = compared;
+                    let scored = Scored {
+                        place,
+                        about,
+                        breakdown,
+                        text: 0,
+                    };
+                    on_scored(Some((scored, candidate)))?;
+                }
+                Err(reason) => seen.add_bad(&place, &wrong(reason, candidate.foreign.as_ref()), messages),
             }
             is_settled = true;
         }
@@ -191,20 +204,13 @@ impl Scoring<'_> {
         receiver
     }
 
-    /// Waits for the score of a trace; returns where it is and why it has none.
-    fn finish(
+    /// Waits for the score of a trace, or the reason why it has none.
+    fn wait(
         &self,
-        flight: InFlight,
+        reply: &Reply,
         on_scored: &mut OnScored,
         messages: &Messages,
-    ) -> crate::error::Result<Result<(Scored, Candidate), (Place, Text)>> {
-        let InFlight {
-            place,
-            about,
-            mut candidate,
-            reply,
-            ..
-        } = flight;
+    ) -> crate::error::Result<Result<(Breakdown, Option<Comparable>), String>> {
         let received = match reply.try_recv() {
             Err(TryRecvError::Empty) => {
                 on_scored(None)?;
@@ -218,21 +224,8 @@ impl Scoring<'_> {
                 "the embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
             ));
         }
-        let reason = match received {
-            Some(Ok((breakdown, compared))) => {
-                candidate.compared = compared;
-                let scored = Scored {
-                    place,
-                    about,
-                    breakdown,
-                    text: 0,
-                };
-                return Ok(Ok((scored, candidate)));
-            }
-            Some(Err(error)) => error.to_string(),
-            None => "the score was lost: this is a bug, please report it".into(),
-        };
-        Ok(Err((place, wrong(reason, candidate.foreign.as_ref()))))
+        let lost = || Err("the score was lost: this is a bug, please report it".into());
+        Ok(received.map_or_else(lost, |scored| scored.map_err(|error| error.to_string())))
     }
 }
 
@@ -244,13 +237,7 @@ fn prepared(
     (needs_text, explains): (bool, bool),
     began: &str,
 ) -> Result<Prepared, Text> {
-    let ReadTrace {
-        format,
-        known,
-        value,
-        text,
-        foreign,
-    } = read;
+    let ReadTrace { value, foreign, .. } = read;
     let mut sufficiency = Sufficiency::default();
     let mut needed = |units: &[u16]| sufficiency.read(units);
     let texts = match scorer.memory.as_ref().map(Memory::method) {
@@ -259,13 +246,13 @@ fn prepared(
         Some(_) => Texts::Whole,
     };
     let trace = json::read(&value, texts).map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
-    let mut about = TraceInfo::of(&value, format, known);
+    let mut about = TraceInfo::of(&value, read.format, read.known);
     about.when = about.when.filter(|when| when.as_str() < began);
     about.domain = trace.metadata.task_domain.as_deref().unwrap_or("default").into();
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
     let unfit = Unfit::of(&trace);
-    let text = needs_text.then(|| text.map_or_else(|| value.to_json(), str::to_owned));
+    let text = needs_text.then(|| read.text.map_or_else(|| value.to_json(), str::to_owned));
     let input = scorer.input_of(trace).with_words(explains);
     let candidate = Candidate {
         outcome,
