@@ -282,10 +282,9 @@ fn unread<P>(source: &str, reason: String) -> Item<P> {
 }
 
 fn go_on(is_wanted: bool) -> ControlFlow<()> {
-    if is_wanted {
-        ControlFlow::Continue(())
-    } else {
-        ControlFlow::Break(())
+    match is_wanted {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(()),
     }
 }
 
@@ -376,23 +375,20 @@ impl<P: Send + 'static> Reader<P> {
             given: Arc::new(self.inputs.given.clone()),
             file: (source != STDIN).then(|| source.into()),
         };
+        let (mut records, mut reader) = (Records::default(), TraceReader::new(settings));
         let mut batches = Batches {
             source: name_of(source),
-            records: Records::default(),
             reading: self,
             copies,
-            reader: TraceReader::new(settings),
             take,
-            flow: ControlFlow::Continue(()),
         };
-        let mut foreign = None;
+        let (mut foreign, mut flow) = (None, ControlFlow::Continue(()));
         let mut consume = |text: &[u8]| {
-            foreign = batches.records.push(text).err();
-            if foreign.is_none() {
-                batches.send()
-            } else {
-                ControlFlow::Break(())
+            foreign = records.push(text).err();
+            if foreign.is_none() && flow.is_continue() {
+                flow = batches.send(&mut records, &mut reader);
             }
+            go_on(foreign.is_none() && flow.is_continue())
         };
         let read = run.iter().enumerate().try_for_each(|(at, file)| {
             // A file may end without the end of its line.
@@ -401,14 +397,14 @@ impl<P: Send + 'static> Reader<P> {
             }
             self.read_chunks(file, &mut consume)
         });
-        batches.flow?;
+        flow?;
         if foreign.is_none() {
             // If reading fails, the text before may end with a whole trace.
-            foreign = batches.records.finish().err();
+            foreign = records.finish().err();
         }
         if foreign.is_none() {
-            batches.send()?;
-            batches.end()?;
+            batches.send(&mut records, &mut reader)?;
+            batches.hand_on(reader.end())?;
         }
         let reason = match (read, foreign) {
             (Err(error), _) => reason_of(&error),
@@ -444,24 +440,19 @@ impl<P: Send + 'static> Reader<P> {
 /// The records of an input, on their way to the run.
 struct Batches<'t, 'f, P> {
     source: &'t str,
-    records: Records,
     reading: &'t Reader<P>,
     /// The runs that a later one of the input's group may contain.
     copies: Option<&'t mut Copies>,
-    reader: TraceReader,
     take: &'t mut OnBatch<'f, P>,
-    /// Whether the run wants more.
-    flow: ControlFlow<()>,
 }
 
 impl<P: Send + 'static> Batches<'_, '_, P> {
     /// Passes on the results of the available records.
-    fn send(&mut self) -> ControlFlow<()> {
-        let mut items = Vec::new();
-        let mut size = 0;
-        while let Some(record) = self.records.next() {
+    fn send(&mut self, records: &mut Records, reader: &mut TraceReader) -> ControlFlow<()> {
+        let (mut items, mut size) = (Vec::new(), 0);
+        for record in records {
             size += record.place.size;
-            items.extend(self.reader.read(record));
+            items.extend(reader.read(record));
             if size >= BATCH_SIZE {
                 size = 0;
                 self.hand_on(mem::take(&mut items))?;
@@ -470,27 +461,17 @@ impl<P: Send + 'static> Batches<'_, '_, P> {
         self.hand_on(items)
     }
 
-    /// Passes on the traces that end with the input.
-    fn end(&mut self) -> ControlFlow<()> {
-        let items = self.reader.end();
-        self.hand_on(items)
-    }
-
     /// Prepares records on all cores, and passes them on.
     fn hand_on(&mut self, items: Vec<Run>) -> ControlFlow<()> {
+        let items = items.into_iter().filter_map(|item| match &mut self.copies {
+            Some(copies) => copies.take(item, self.source.to_owned()),
+            None => Some((item, self.source.to_owned())),
+        });
+        let items: Vec<_> = items.collect();
         if items.is_empty() {
-            return self.flow;
+            return ControlFlow::Continue(());
         }
-        let source = self.source;
-        let with = items.into_iter().map(|item| (item, source.to_owned()));
-        let items = match &mut self.copies {
-            Some(copies) => with
-                .filter_map(|(item, source)| copies.take(item, source))
-                .collect(),
-            None => with.collect(),
-        };
-        self.flow = (self.take)(self.reading.prepared(items));
-        self.flow
+        (self.take)(self.reading.prepared(items))
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use knowledgepulse_share::told_apart;
 
-use crate::{Scored, Sorted, TraceInfo, allows_colours, fitted, fixed, grouped, label_of, pad_end, width_of};
+use crate::{Scored, Sorted, allows_colours, fitted, fixed, grouped, label_of, pad_end, width_of};
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;
@@ -50,11 +50,79 @@ struct TableRow {
 /// A column before the objective.
 struct Column {
     heading: &'static str,
-    cells: Vec<String>,
     is_number: bool,
     /// Whether it is shown even if it says the same of each row.
     stays: bool,
+    cell: fn(&Scored, &Sorted) -> String,
 }
+
+impl Column {
+    const fn text(heading: &'static str, cell: fn(&Scored, &Sorted) -> String) -> Self {
+        Self {
+            heading,
+            is_number: false,
+            stays: false,
+            cell,
+        }
+    }
+
+    const fn number(heading: &'static str, cell: fn(&Scored, &Sorted) -> String) -> Self {
+        Self {
+            is_number: true,
+            ..Self::text(heading, cell)
+        }
+    }
+
+    const fn that_stays(self) -> Self {
+        Self { stays: true, ..self }
+    }
+}
+
+const AGENT: Column = Column::text("agent", |scored, _| label_of(&scored.about.agent, "", MOST_UNITS));
+const DATE: Column = Column::text("date", |scored, _| {
+    let date = scored.about.when.as_deref().and_then(|when| when.get(..10));
+    date.unwrap_or_default().to_owned()
+});
+const OF_SCORES: [Column; 6] = [
+    Column::number("score", |scored, _| fixed(scored.breakdown.score, 3)).that_stays(),
+    Column::number("beats", |scored, scores| {
+        format!(
+            "{} %",
+            fixed(100.0 * scores.share_below(scored.breakdown.score), 0)
+        )
+    })
+    .that_stays(),
+    AGENT,
+    DATE,
+    Column::number("steps", |scored, _| grouped(scored.about.steps)).that_stays(),
+    Column::text("done", |scored, _| {
+        let done = scored
+            .about
+            .success
+            .map(|success| if success { "yes" } else { "no" });
+        done.unwrap_or("?").into()
+    })
+    .that_stays(),
+];
+const OF_SESSIONS: [Column; 5] = [
+    Column::text("project", |scored, _| {
+        label_of(&scored.about.project.clone().unwrap_or_default(), "", MOST_UNITS)
+    }),
+    AGENT,
+    DATE,
+    Column::number("turns", |scored, _| grouped(scored.about.turns)),
+    Column::text("facts", |scored, _| {
+        let done = scored
+            .about
+            .success
+            .map(|success| if success { "succeeded" } else { "failed" });
+        let facts = done
+            .map(str::to_owned)
+            .into_iter()
+            .chain(scored.about.facts_in_words());
+        facts.collect::<Vec<_>>().join(" · ")
+    }),
+];
 
 /// The columns that a narrow terminal goes without, the first to go first.
 const FIRST_TO_GO: [&str; 3] = ["date", "agent", "turns"];
@@ -105,89 +173,32 @@ impl Table {
     /// Returns the table, with the rank of each score among `scores`.
     pub(crate) fn render(mut self, scores: &Sorted) -> String {
         self.leave_out();
+        if self.rows.is_empty() {
+            return String::new();
+        }
         let columns = if self.has_scores {
-            self.columns_of_scores(scores)
+            &OF_SCORES[..]
         } else {
-            self.columns_of_sessions()
+            &OF_SESSIONS
         };
-        let mut text = self.with_objectives(&columns);
+        let cells = |column: &Column| {
+            self.rows
+                .iter()
+                .map(|row| (column.cell)(&row.scored, scores))
+                .collect()
+        };
+        let columns = columns.iter().map(|column| (column, cells(column)));
+        let mut text = self.with_objectives(columns.filter(is_shown).collect());
         if self.count > self.rows.len() {
-            text.push_str(&format!(
-                "the {} best of {}; --all shows all\n",
-                grouped(self.rows.len() as u64),
-                grouped(self.count as u64)
-            ));
+            let [shown, all] = [self.rows.len(), self.count].map(|count| grouped(count as u64));
+            text.push_str(&format!("the {shown} best of {all}; --all shows all\n"));
         }
         text
     }
 
-    fn column(&self, heading: &'static str, is_number: bool, cell: impl Fn(&Scored) -> String) -> Column {
-        Column {
-            heading,
-            cells: self.rows.iter().map(|row| cell(&row.scored)).collect(),
-            is_number,
-            stays: false,
-        }
-    }
-
-    fn columns_of_scores(&self, scores: &Sorted) -> Vec<Column> {
-        let share = |scored: &Scored| scores.share_below(scored.breakdown.score);
-        let stays = |column| Column {
-            stays: true,
-            ..column
-        };
-        vec![
-            stays(self.column("score", true, |scored| fixed(scored.breakdown.score, 3))),
-            stays(self.column("beats", true, |scored| {
-                format!("{} %", fixed(100.0 * share(scored), 0))
-            })),
-            self.column("agent", false, |scored| {
-                label_of(&scored.about.agent, "", MOST_UNITS)
-            }),
-            self.column("date", false, |scored| date_of(&scored.about)),
-            stays(self.column("steps", true, |scored| grouped(scored.about.steps))),
-            stays(self.column("done", false, |scored| {
-                let done = scored
-                    .about
-                    .success
-                    .map(|success| if success { "yes" } else { "no" });
-                done.unwrap_or("?").into()
-            })),
-        ]
-    }
-
-    fn columns_of_sessions(&self) -> Vec<Column> {
-        let project = |scored: &Scored| scored.about.project.clone().unwrap_or_default();
-        vec![
-            self.column("project", false, |scored| {
-                label_of(&project(scored), "", MOST_UNITS)
-            }),
-            self.column("agent", false, |scored| {
-                label_of(&scored.about.agent, "", MOST_UNITS)
-            }),
-            self.column("date", false, |scored| date_of(&scored.about)),
-            self.column("turns", true, |scored| grouped(scored.about.turns)),
-            self.column("facts", false, |scored| {
-                let done = scored
-                    .about
-                    .success
-                    .map(|success| if success { "succeeded" } else { "failed" });
-                let facts = scored.about.facts_in_words().into_iter();
-                done.map(str::to_owned)
-                    .into_iter()
-                    .chain(facts)
-                    .collect::<Vec<_>>()
-                    .join(" · ")
-            }),
-        ]
-    }
-
     /// Returns the columns with the number of each row before them and its objective behind them. The table is as wide as the terminal, or
     /// as `COLUMNS` says.
-    fn with_objectives(&self, columns: &[Column]) -> String {
-        if self.rows.is_empty() {
-            return String::new();
-        }
+    fn with_objectives(&self, mut columns: Vec<Cells>) -> String {
         let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let width: usize = width.or_else(terminal_width).unwrap_or(USUAL_WIDTH);
         let has_colours = io::stdout().is_terminal() && allows_colours();
@@ -198,37 +209,27 @@ impl Table {
         let number_width = self.rows.len().to_string().len().max(2);
         let mut lines = vec![format!("{:>number_width$}", "#")];
         lines.extend((1..=self.rows.len()).map(|number| format!("{number:>number_width$}")));
-        let mut columns: Vec<_> = columns.iter().filter(|column| column.is_shown()).collect();
-        let used = |columns: &[&Column], widest: usize| {
-            let widths = columns.iter().map(|column| column.width(widest) + 2);
+        let used = |columns: &[Cells], widest: usize| {
+            let widths = columns.iter().map(|cells| width_in(cells, widest) + 2);
             number_width + 2 + widths.sum::<usize>()
         };
         for heading in FIRST_TO_GO {
             if used(&columns, WIDEST_OF_NARROW) + LEAST_OBJECTIVE / 2 > width {
-                columns.retain(|column| column.heading != heading);
+                columns.retain(|(column, _)| column.heading != heading);
             }
         }
         let fits = |widest: &usize| used(&columns, *widest) + LEAST_OBJECTIVE <= width;
-        let widest = (WIDEST_OF_NARROW..=WIDEST)
-            .rev()
-            .find(fits)
-            .unwrap_or(WIDEST_OF_NARROW);
-        let room = width
-            .saturating_sub(used(&columns, widest))
-            .max(LEAST_OBJECTIVE / 2);
-        for column in columns {
-            let Column {
-                heading,
-                cells,
-                is_number,
-                ..
-            } = column;
-            let width = column.width(widest);
-            let padded = |text: &str| match is_number {
+        let widest = (WIDEST_OF_NARROW..=WIDEST).rev().find(fits);
+        let widest = widest.unwrap_or(WIDEST_OF_NARROW);
+        let room = width.saturating_sub(used(&columns, widest));
+        let room = room.max(LEAST_OBJECTIVE / 2);
+        for cells in &columns {
+            let (width, (column, cells)) = (width_in(cells, widest), cells);
+            let padded = |text: &str| match column.is_number {
                 true => format!("  {text:>width$}"),
                 false => format!("  {}", pad_end(&fitted(text, width), width)),
             };
-            lines[0].push_str(&padded(heading));
+            lines[0].push_str(&padded(column.heading));
             for (line, cell) in lines[1..].iter_mut().zip(cells) {
                 let style = match cell.as_str() {
                     "yes" => Some(GOOD),
@@ -243,43 +244,35 @@ impl Table {
         lines[0] = painted(HEADING, format!("{}  objective", lines[0]));
         let objectives: Vec<_> = self.rows.iter().map(|row| &*row.scored.about.objective).collect();
         let objectives = told_apart(&objectives);
-        for ((line, TableRow { end, below, .. }), objective) in
-            lines[1..].iter_mut().zip(&self.rows).zip(&objectives)
-        {
-            let end = if end.is_empty() {
-                String::new()
-            } else {
-                format!("  {end}")
+        for ((line, row), objective) in lines[1..].iter_mut().zip(&self.rows).zip(&objectives) {
+            let end = match row.end.as_str() {
+                "" => String::new(),
+                end => format!("  {end}"),
             };
             let objective = label_of(objective, "", MOST_UNITS);
             let left = room.saturating_sub(width_of(&end)).max(1);
             let objective = fitted(objective.trim(), left);
-            *line = format!("{line}  {objective}{}", painted(FAINT, end))
-                .trim_end()
-                .to_owned();
-            line.push_str(format!("\n{below}").trim_end_matches('\n'));
+            let whole = format!("{line}  {objective}{}", painted(FAINT, end));
+            *line = format!("{}\n{}", whole.trim_end(), row.below);
+            line.truncate(line.trim_end_matches('\n').len());
         }
         lines.join("\n") + "\n"
     }
 }
 
-impl Column {
-    /// Returns its width, where a cell is at most so wide.
-    fn width(&self, widest: usize) -> usize {
-        let widths = self.cells.iter().map(|cell| width_of(cell).min(widest));
-        widths.max().unwrap_or_default().max(self.heading.len())
-    }
+/// A column, and its cells.
+type Cells<'c> = (&'c Column, Vec<String>);
 
-    /// Returns whether it says something, and not the same of each of several rows.
-    fn is_shown(&self) -> bool {
-        let is_same = self.cells.iter().all(|cell| *cell == self.cells[0]);
-        self.stays || !is_same || self.cells.len() == 1 && !self.cells[0].is_empty()
-    }
+/// Returns the width of a column in which a cell is at most so wide.
+fn width_in((column, cells): &Cells, widest: usize) -> usize {
+    let widths = cells.iter().map(|cell| width_of(cell).min(widest));
+    widths.max().unwrap_or_default().max(column.heading.len())
 }
 
-fn date_of(about: &TraceInfo) -> String {
-    let date = about.when.as_deref().and_then(|when| when.get(..10));
-    date.unwrap_or_default().to_owned()
+/// Returns whether a column says something, and not the same of each of several rows.
+fn is_shown((column, cells): &Cells) -> bool {
+    let is_same = cells.iter().all(|cell| *cell == cells[0]);
+    column.stays || !is_same || cells.len() == 1 && !cells[0].is_empty()
 }
 
 #[cfg(not(target_family = "wasm"))]
