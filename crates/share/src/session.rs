@@ -233,17 +233,17 @@ impl Cleaning {
     /// Returns what the manifest says of a log.
     fn about(&mut self, read: &ReadLog) -> Result<Object, Refusal> {
         let field = |path: &[&str]| read.trace.at(path).cloned().unwrap_or_default();
-        let mut about = Object::new();
-        about.insert("id", field(&["id"]));
-        about.insert("agent", read.log.format.name());
-        about.insert("created_at", field(&["metadata", "created_at"]));
-        about.insert("ended_at", read.shape.ended_at());
-        about.insert("objective", field(&["task", "objective"]));
-        about.extend(facts_of(&read.trace));
+        let about = [
+            ("id", field(&["id"])),
+            ("agent", read.log.format.name().into()),
+            ("created_at", field(&["metadata", "created_at"])),
+            ("ended_at", read.shape.ended_at()),
+            ("objective", field(&["task", "objective"])),
+        ];
+        let about = about.into_iter().map(|(name, value)| (name.into(), value));
+        let about: Object = about.chain(facts_of(&read.trace)).collect();
         let (about, _) = self.clean(&about.into())?;
-        let Value::Object(mut about) = about else {
-            return Ok(Object::new());
-        };
+        let mut about = about.as_object().cloned().unwrap_or_default();
         let objective = about.get("objective").and_then(Value::as_str).unwrap_or_default();
         let short: String = objective.chars().take(MOST_OBJECTIVE).collect();
         about.insert("objective", short);

@@ -1,11 +1,8 @@
 //! Outcomes from outside: results of verifiers that ran elsewhere.
 
-use std::{
-    collections::{HashMap, HashSet},
-    fs,
-};
+use std::{collections::HashMap, fs};
 
-use knowledgepulse_formats::records::Records;
+use knowledgepulse_formats::records::{Record, Records};
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_share::TOLD_CONFIDENCE;
 
@@ -50,8 +47,8 @@ fn with_success(text: &str, success: bool) -> String {
 #[derive(Debug, Default)]
 pub struct Labels {
     file: String,
-    labels: HashMap<Text, Label>,
-    used: HashSet<Text>,
+    /// Each with whether a session had it.
+    labels: HashMap<Text, (Label, bool)>,
 }
 
 impl Labels {
@@ -68,7 +65,7 @@ impl Labels {
         for (line, record) in read_records(file)? {
             let label = record.and_then(|record| label_of(&record));
             let (id, label) = label.map_err(|reason| Failure::file(format!("{file}:{line}: {reason}")))?;
-            labels.labels.insert(id, label);
+            labels.labels.insert(id, (label, false));
         }
         Ok(labels)
     }
@@ -77,8 +74,8 @@ impl Labels {
     pub fn of<'i>(&mut self, ids: impl Iterator<Item = &'i Text>) -> Option<Label> {
         let mut found = None;
         for id in ids {
-            if let Some(label) = self.labels.get(id) {
-                self.used.insert(id.clone());
+            if let Some((label, is_used)) = self.labels.get_mut(id) {
+                *is_used = true;
                 found = found.or(Some(*label));
             }
         }
@@ -90,8 +87,8 @@ impl Labels {
     /// # Errors
     /// If no label belongs to a trace.
     pub fn unused(&self) -> Result<Option<String>> {
-        let unused = self.labels.keys().filter(|id| !self.used.contains(*id));
-        let Some(first) = unused.clone().min() else {
+        let unused = self.labels.iter().filter(|(_, (_, is_used))| !is_used);
+        let Some(first) = unused.clone().map(|(id, _)| id).min() else {
             return Ok(None);
         };
         let (count, all, file) = (unused.count(), self.labels.len(), &self.file);
@@ -106,11 +103,8 @@ impl Labels {
 
 /// Returns the ids that the format of a trace gave it, as readers keep them in `metadata.imported`.
 pub(crate) fn ids_of(trace: &Value) -> Vec<Text> {
-    let imported = trace
-        .get("metadata")
-        .and_then(|metadata| metadata.get("imported"));
-    let fields = imported.and_then(Value::as_object).into_iter().flatten();
-    let ids = fields.filter(|(name, _)| is_id(name));
+    let imported = trace.at(&["metadata", "imported"]).and_then(Value::as_object);
+    let ids = imported.into_iter().flatten().filter(|(name, _)| is_id(name));
     ids.filter_map(|(_, value)| text_of_id(value)).collect()
 }
 
@@ -167,12 +161,8 @@ fn json_records(bytes: &[u8]) -> FileRecords {
     if let Err(foreign) = records.push(bytes).and_then(|()| records.finish()) {
         return vec![(1, Err(foreign.to_string()))];
     }
-    let records = records.map(|record| {
-        (
-            record.place.line.unwrap_or(1),
-            record.content.map(|(value, _)| value),
-        )
-    });
+    let value = |record: Record| record.content.map(|(value, _)| value);
+    let records = records.map(|record| (record.place.line.unwrap_or(1), value(record)));
     records.collect()
 }
 
@@ -183,17 +173,14 @@ fn csv_records(bytes: &[u8]) -> FileRecords {
         Err(error) => return vec![(1, Err(error.to_string()))],
     };
     let records = reader.records().map(|record| {
+        let line = |at: Option<&csv::Position>| at.map_or(1, csv::Position::line);
         let record = match record {
             Ok(record) => record,
-            Err(error) => {
-                let line = error.position().map_or(1, csv::Position::line);
-                return (line, Err(error.to_string()));
-            }
+            Err(error) => return (line(error.position()), Err(error.to_string())),
         };
-        let line = record.position().map_or(1, csv::Position::line);
         let fields = header.iter().zip(&record).filter(|(_, cell)| !cell.is_empty());
         let fields = fields.map(|(name, cell)| (name.into(), value_of(name, cell)));
-        (line, Ok(Value::Object(fields.collect())))
+        (line(record.position()), Ok(Value::Object(fields.collect())))
     });
     records.collect()
 }

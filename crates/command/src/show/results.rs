@@ -124,12 +124,10 @@ impl<'r> Results<'r> {
         } else if is_nothing && seen.bad == 0 {
             self.messages.warning(seen.why_nothing());
         }
-        Ok(match lack {
+        Ok(match is_nothing && has_file {
             _ if self.stop.is_interrupted() => Exit::Interrupted,
-            Some(_) => Exit::File,
-            None if is_nothing && has_file => Exit::File,
-            None if seen.bad > 0 => Exit::BadLines,
-            None => Exit::Ok,
+            true => Exit::File,
+            false => seen.exit(),
         })
     }
 }

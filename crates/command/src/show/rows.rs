@@ -3,7 +3,7 @@
 use std::mem;
 
 use clap::ValueEnum;
-use knowledgepulse_index::memory::{Basis, Nearest, Reading};
+use knowledgepulse_index::memory::{Basis, Novelty};
 use knowledgepulse_json::{Value, number as javascript_number, object};
 use knowledgepulse_score::{
     Breakdown,
@@ -125,14 +125,8 @@ impl Rows {
 }
 
 /// Returns the values of [`FIELDS`].
-fn values_of(
-    Scored {
-        place,
-        about,
-        breakdown,
-        ..
-    }: &Scored,
-) -> [Value; FIELDS.len()] {
+fn values_of(scored: &Scored) -> [Value; FIELDS.len()] {
+    let (place, about) = (&scored.place, &scored.about);
     [
         place.source.as_str().into(),
         place.line.into(),
@@ -147,7 +141,7 @@ fn values_of(
         about.facts.iter().map(|fact| fact.to_value()).collect(),
         about.success.into(),
         about.domain.clone().into(),
-        breakdown.score.into(),
+        scored.breakdown.score.into(),
         about.format.name().into(),
     ]
 }
@@ -171,39 +165,26 @@ pub(crate) fn explanation(breakdown: &Breakdown) -> String {
         };
         lines.push_str(&format!("    {words}: {}\n", decimal(*after)));
     }
-    let tokens = match breakdown.novelty.reading {
-        Some(Reading {
-            tokens: Some(tokens),
-            truncated,
-        }) => {
-            let rest = if truncated { ", the rest left out" } else { "" };
-            format!(", {tokens} tokens{rest}")
-        }
-        _ => String::new(),
+    let reading = breakdown.novelty.reading;
+    let rest = match reading.is_some_and(|reading| reading.truncated) {
+        true => ", the rest left out",
+        false => "",
     };
-    lines + &format!("    {}{tokens}\n", novelty_words(breakdown))
+    let tokens = reading.and_then(|reading| reading.tokens);
+    let tokens = tokens.map_or(String::new(), |tokens| format!(", {tokens} tokens{rest}"));
+    lines + &format!("    {}{tokens}\n", novelty_words(&breakdown.novelty))
 }
 
-fn novelty_words(breakdown: &Breakdown) -> String {
-    let nearest = breakdown.novelty.nearest.as_ref();
-    match (breakdown.novelty.basis, nearest) {
-        (Basis::NoEmbedder, _) => "novelty 0.5: there is no embedder".into(),
-        (_, None) => "novelty 0.5: nothing to compare with yet".into(),
-        (_, Some(Nearest { similarity, .. })) => {
-            format!(
-                "most similar: {} ({})",
-                name_of_nearest(nearest),
-                decimal(*similarity)
-            )
+fn novelty_words(Novelty { basis, nearest, .. }: &Novelty) -> String {
+    match nearest {
+        _ if *basis == Basis::NoEmbedder => "novelty 0.5: there is no embedder".into(),
+        None => "novelty 0.5: nothing to compare with yet".into(),
+        Some(nearest) => {
+            let label = nearest.label.as_deref().unwrap_or_default().into();
+            let name = label_of(&label, "a trace without an id", MOST_UNITS);
+            format!("most similar: {name} ({})", decimal(nearest.similarity))
         }
     }
-}
-
-fn name_of_nearest(nearest: Option<&Nearest>) -> String {
-    let label = nearest
-        .and_then(|nearest| nearest.label.as_deref())
-        .unwrap_or_default();
-    label_of(&label.into(), "a trace without an id", MOST_UNITS)
 }
 
 /// Returns whether a terminal may obey a character, or show other text because of it: controls, and marks of direction.
@@ -253,7 +234,7 @@ mod tests {
     use std::sync::Arc;
 
     use knowledgepulse_formats::FormatName;
-    use knowledgepulse_index::memory::Novelty;
+    use knowledgepulse_index::memory::{Nearest, Reading};
     use knowledgepulse_json::parse_str;
     use knowledgepulse_score::{
         dimensions::ByDimension,
