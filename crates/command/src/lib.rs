@@ -42,7 +42,8 @@ pub(crate) use {
     show::{
         messages::{Messages, allows_colours},
         printable::{
-            MOST_UNITS, counted, decimal, fitted, fixed, grouped, label_of, pad_end, printable, width_of,
+            MOST_UNITS, counted, decimal, escaped, fitted, fixed, grouped, label_of, pad_end, printable,
+            width_of,
         },
         results::Results,
         review::{tell_places, told},

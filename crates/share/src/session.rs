@@ -1,9 +1,6 @@
 //! One session: read, cleaned, and in the format that it is shared in.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashSet},
-};
+use std::collections::{BTreeMap, HashSet};
 
 use knowledgepulse_clean::{Cleaner, Finding, Identities, places_in_json};
 use knowledgepulse_formats::{
@@ -71,11 +68,14 @@ type Refusal = String;
 struct ReadLog<'l> {
     log: &'l Log<'l>,
     trace: Value,
-    /// The text of its file, if it may be shared as it is.
-    text: Option<String>,
+    /// The records of its file, if it may be shared as it is.
+    records: Option<Vec<FileRecord>>,
     shape: Shape,
     outcome: Option<(bool, f64)>,
 }
+
+/// A line of a file and its value; `None` of what is no object.
+type FileRecord = Option<(String, Value)>;
 
 struct Cleaning {
     cleaner: Cleaner,
@@ -115,7 +115,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     for (at, read) in logs.into_iter().enumerate() {
         let (name, format) = (&read.log.name, read.log.format);
         // A file that is shared whole has all its logs.
-        if read.text.is_none() && whole_files.contains(name) {
+        if read.records.is_none() && whole_files.contains(name) {
             continue;
         }
         let places = cleaning.review.len();
@@ -192,19 +192,25 @@ impl<'l> ReadLog<'l> {
                 identities.learn_json(&trace);
             }
         }
-        let records = text
+        let mut records = text.as_ref().filter(|_| form == Form::Native).map(|_| Vec::new());
+        for record in text
             .iter()
-            .flat_map(|text| records_of(text, log.format, log.line));
-        for (_, value) in records.flatten() {
-            shape.see(&value);
-            if identifiers {
-                identities.learn_json(&value);
+            .flat_map(|text| records_of(text, log.format, log.line))
+        {
+            if let Some((_, value)) = &record {
+                shape.see(value);
+                if identifiers {
+                    identities.learn_json(value);
+                }
+            }
+            if let Some(records) = &mut records {
+                records.push(record.map(|(line, value)| (line.to_owned(), value)));
             }
         }
         Ok(Self {
             log,
             trace,
-            text: text.filter(|_| form == Form::Native),
+            records,
             shape,
             outcome,
         })
@@ -266,10 +272,10 @@ impl Cleaning {
     /// Returns a log as it is shared, and what the manifest says of it.
     fn document(&mut self, read: ReadLog, form: Form, row: usize) -> Result<(Document, Object), Refusal> {
         let about = self.about(&read)?;
-        let native = read.text.filter(|_| read.shape.is_loadable());
+        let native = read.records.filter(|_| read.shape.is_loadable());
         let is_whole_file = native.is_some();
-        let (text, session_id) = if let Some(text) = native {
-            let text = self.native(read.log, &text, row)?;
+        let (text, session_id) = if let Some(records) = native {
+            let text = self.native(records, row)?;
             let session_id = session_id_of(&text).unwrap_or_default();
             (text, session_id)
         } else {
@@ -288,18 +294,17 @@ impl Cleaning {
     ///
     /// # Errors
     /// If a record is nested too deeply to be cleaned.
-    fn native(&mut self, log: &Log, text: &str, row: usize) -> Result<String, Refusal> {
-        let mut document = String::with_capacity(text.len());
+    fn native(&mut self, records: Vec<FileRecord>, row: usize) -> Result<String, Refusal> {
+        let mut document = String::new();
         let mut line = 0;
-        for record in records_of(text, log.format, log.line) {
-            let Some((text, mut value)) = record.filter(|(_, value)| !is_piece(value)) else {
+        for record in records {
+            let Some((mut text, mut value)) = record.filter(|(_, value)| !is_piece(value)) else {
                 self.lines_left_out += 1;
                 continue;
             };
-            let mut text = Cow::Borrowed(text);
             let count = leave_out_documents(&mut value, false);
             if count > 0 {
-                text = Cow::Owned(value.to_json() + "\n");
+                text = value.to_json() + "\n";
                 *self.redactions.entry(DOCUMENT.into()).or_default() += count;
             }
             let clean =

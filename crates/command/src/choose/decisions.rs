@@ -87,7 +87,7 @@ impl Decisions {
         words.sort_by_key(|words| std::cmp::Reverse(words.len()));
         for words in words {
             // An escaped text is a valid expression.
-            let _ = cleaner.add_rule(STRUCK, &escaped(words));
+            let _ = cleaner.add_rule(STRUCK, &regex::escape(words));
         }
     }
 
@@ -125,19 +125,6 @@ impl Decisions {
         set.selection.chosen = chosen.collect();
         set.selection.left.clear();
     }
-}
-
-/// Returns an expression that matches a text.
-fn escaped(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || letter.is_whitespace() || !letter.is_ascii();
-    let mut expression = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if !is_plain(letter) && letter != '_' {
-            expression.push('\\');
-        }
-        expression.push(letter);
-    }
-    expression
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_score::select::{Neighbour, Selection, Standing, Unfit};
 use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown, told_apart};
 
-use crate::{Failure, Messages, Output, Result, Set, Stop, VERSION, counted};
+use crate::{Failure, Messages, Output, Result, Set, Stop, VERSION, counted, escaped};
 
 /// Where the page takes its data and the conversations.
 const DATA: &str = "__KNOWLEDGEPULSE_REPORT__";
@@ -156,7 +156,7 @@ pub(crate) fn write(
     };
     let [before, between, after] = &page;
     out.write(before.as_bytes())?;
-    out.write(escaped(&data.to_json()).as_bytes())?;
+    out.write(escaped(&data.to_json(), is_markup).as_bytes())?;
     out.write(between.as_bytes())?;
     for (at, text) in conversations
         .iter()
@@ -248,16 +248,9 @@ fn apart(page: &str) -> Option<[String; 3]> {
     is_once.then(|| [before, between, after].map(str::to_owned))
 }
 
-/// Returns JSON in which nothing can begin or end an element, where HTML takes it as text.
-fn escaped(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out += &format!("\\u{:04x}", u32::from(character)),
-            _ => out.push(character),
-        }
-    }
-    out
+/// Returns whether HTML could take a character of JSON for the beginning or the end of an element.
+fn is_markup(character: char) -> bool {
+    matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
 }
 
 /// Returns a text as the page holds it: compressed by gzip, in Base64.

@@ -133,6 +133,6 @@ fn apart_takes_a_page_with_one_place_each() {
 
 #[test]
 fn escaped_json_neither_ends_nor_begins_an_element() {
-    let json = escaped("\"</script><!--&\u{2028}\"");
+    let json = escaped("\"</script><!--&\u{2028}\"", is_markup);
     assert_eq!(json, r#""\u003c/script\u003e\u003c!--\u0026\u2028""#);
 }

@@ -49,6 +49,18 @@ pub fn label_of(text: &Text, instead: &str, units: usize) -> String {
     }
 }
 
+/// Returns JSON with escapes for some characters.
+pub fn escaped(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match is_escaped(character) {
+            true => out += &format!("\\u{:04x}", u32::from(character)),
+            false => out.push(character),
+        }
+    }
+    out
+}
+
 /// Returns a text with spaces behind it, to a width in columns of a terminal.
 pub fn pad_end(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(width_of(text));

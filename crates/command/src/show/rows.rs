@@ -11,7 +11,8 @@ use knowledgepulse_score::{
 };
 
 use crate::{
-    MOST_UNITS, Scored, decimal, fixed, label_of, show::breakdown::value_of, show::printable::rounded,
+    MOST_UNITS, Scored, decimal, escaped, fixed, label_of, show::breakdown::value_of,
+    show::printable::rounded,
 };
 
 /// The format of the results on standard output.
@@ -110,7 +111,7 @@ impl Rows {
         let mut fields: Vec<_> = FIELDS.into_iter().zip(values_of(scored)).collect();
         fields.extend(selection.map(|selection| ("selection", selection.clone())));
         fields.extend(self.explains.then(|| ("breakdown", value_of(&scored.breakdown))));
-        escaped(&object(fields).to_json())
+        escaped(&object(fields).to_json(), is_obeyed)
     }
 
     fn csv_cells(&self, scored: &Scored) -> Vec<Value> {
@@ -191,19 +192,6 @@ fn novelty_words(Novelty { basis, nearest, .. }: &Novelty) -> String {
 fn is_obeyed(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Returns JSON with escapes for the characters that a terminal may obey; JSON itself escapes those below U+0020.
-fn escaped(json: &str) -> String {
-    let mut safe = String::with_capacity(json.len());
-    for character in json.chars() {
-        if is_obeyed(character) {
-            safe.push_str(&format!("\\u{:04x}", u32::from(character)));
-        } else {
-            safe.push(character);
-        }
-    }
-    safe
 }
 
 fn csv_line(cells: &[Value]) -> String {
