@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{langchain, prelude::*};
+use crate::{copies::hash_of, langchain, prelude::*};
 
 /// Where conversations have their messages.
 #[rustfmt::skip]
@@ -146,11 +146,18 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let is_logged = record.contains("response_body");
     let response = fields_of(record, if is_logged { "response_body" } else { "response" });
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
+    // The reply of a step of the AI SDK has the messages of all before it too.
+    let step = list_at(record, "steps")
+        .last()
+        .and_then(|step| step.get("response"));
+    let step = step
+        .or(record.get("response"))
+        .filter(|step| has_list(*step, "messages"));
     let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
     // Sessions of Microsoft's Agent Framework have them by their provider.
     let state = fields_of(record, "state").values().map(Some);
     let of_session = state.filter(|_| record.contains("session_id"));
-    let asked = asked.into_iter().chain([body_of_log]).chain(of_session);
+    let asked = asked.into_iter().chain([body_of_log, step]).chain(of_session);
     let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
     let mut lists = MESSAGES.iter().filter_map(|name| list_in(record, name));
     if let Some(asked) = lists.next().or_else(|| asked.next()) {
@@ -241,7 +248,8 @@ fn plain_list(row: &Value) -> &[Value] {
     } else {
         object_of(Some(row))
     };
-    let mut lists = MESSAGES.iter().map(|name| list_at(inner, name));
+    let inner = [inner, fields_of(inner, "response")].into_iter();
+    let mut lists = inner.flat_map(|inner| MESSAGES.iter().map(|name| list_at(inner, name)));
     lists.find(|list| !list.is_empty()).unwrap_or_default()
 }
 
@@ -269,9 +277,18 @@ fn without_marks(message: &Object) -> impl Iterator<Item = (&Text, &Value)> {
     message.iter().filter(|(name, _)| !MARKS.contains(&name.as_str()))
 }
 
-/// Returns whether a row may be a snapshot of a run.
-pub fn may_be_snapshot(row: &Value) -> bool {
-    is_state(row) || !plain_list(row).is_empty()
+/// Returns what the snapshots of a run have in common, which others may have too: the thread, and the first message.
+pub fn marks_of(row: &Value) -> [Option<u64>; 2] {
+    let row = without_event(row);
+    let thread = thread_of(row).filter(|_| is_state(row));
+    let first = plain_list(row).first().map(|first| match first {
+        Value::Object(first) => {
+            let fields = without_marks(first).map(|(name, value)| (name, value.to_json()));
+            hash_of(&fields.collect::<Vec<_>>())
+        }
+        first => hash_of(&first.to_json()),
+    });
+    [thread.map(|thread| hash_of(&thread.to_json())), first]
 }
 
 pub fn borrowed(list: &[Value]) -> Messages<'_> {

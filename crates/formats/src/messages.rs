@@ -126,12 +126,20 @@ fn add_of_role(say: &mut Events, message: &Object, role: &str) {
 
 /// Adds a content, and what a record has beside it, as a message of a role. Fields that no message has are not counted.
 pub fn add_as(say: &mut Events, record: &Object, role: &str, content: Option<&Value>) {
+    let role = usual(role);
     add_parts(say, record, role, tagged::parts_by(role, content))
+}
+
+/// Returns the usual name of a role that models' templates name otherwise, such as `ipython`.
+fn usual(role: &str) -> &str {
+    sharegpt::role_of(role)
+        .filter(|role| *role != sharegpt::CALLS)
+        .unwrap_or(role)
 }
 
 /// Adds the parts of a content, and what a record has beside them, as a message of a role.
 pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<Part>) {
-    match role {
+    match usual(role) {
         "system" | "developer" => say.system(),
         "user" | "human" => say.say_parts(TextKind::User, parts),
         "tool" | "function" | tagged::RESULT_ROLE => {

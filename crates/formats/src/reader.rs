@@ -12,7 +12,7 @@ pub use crate::{
 use crate::{
     DEFAULT_LIMIT, FormatName, Place,
     agent::Kind,
-    conversations::{is_begun_by, may_be_snapshot, updates_of},
+    conversations::{is_begun_by, marks_of, updates_of},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
@@ -73,6 +73,9 @@ impl fmt::Display for OfNoFormat {
     }
 }
 
+/// What tells rows that may be snapshots of one run.
+type Marks = [Option<u64>; 2];
+
 /// So many rows wait for others that go on with them.
 const MOST_HELD: usize = 64;
 
@@ -85,7 +88,7 @@ pub struct TraceReader {
     file: FileKind,
     readers: Vec<Runs>,
     /// The last rows, which later ones may go on with.
-    held: VecDeque<Row>,
+    held: VecDeque<(Marks, Row)>,
 }
 
 /// What a file is.
@@ -192,13 +195,7 @@ impl TraceReader {
                     None => return runs.push(row.plain(None)),
                 }
             }
-            FileKind::Rows => {
-                if may_be_snapshot(&row.value) {
-                    return self.hold(row, runs);
-                }
-                self.end_readers(runs);
-                return runs.push(Run::Row(row, Arc::clone(&self.settings)));
-            }
+            FileKind::Rows => return self.hold(row, runs),
             FileKind::Refused | FileKind::Undecided(_) => return,
         };
         let at = self.readers.iter().position(|reader| reader.format == format);
@@ -248,11 +245,11 @@ impl TraceReader {
     fn hold(&mut self, mut row: Row, runs: &mut Vec<Run>) {
         self.end_messages(runs);
         let begins = |one: &Row, other: &Row| is_begun_by(&other.value, &one.value);
-        let same = self
-            .held
-            .iter_mut()
-            .find(|held| begins(held, &row) || begins(&row, held));
-        if let Some(held) = same {
+        let marks = marks_of(&row.value);
+        let is_one = |(mark, other): (&Option<u64>, &Option<u64>)| mark.is_some() && mark == other;
+        let is_like = |others: &Marks| marks.iter().zip(others).any(is_one);
+        let mut others = self.held.iter_mut().filter(|(others, _)| is_like(others));
+        if let Some((_, held)) = others.find(|(_, held)| begins(held, &row) || begins(&row, held)) {
             if begins(held, &row) {
                 mem::swap(held, &mut row);
             }
@@ -260,18 +257,20 @@ impl TraceReader {
             held.place.size += row.place.size;
             return;
         }
-        self.held.push_back(row);
-        let size = |held: &VecDeque<Row>| held.iter().map(|row| row.place.size).sum::<u64>();
-        while self.held.len() > MOST_HELD || (self.held.len() > 1 && size(&self.held) > DEFAULT_LIMIT) {
+        self.held.push_back((marks, row));
+        let size = |held: &VecDeque<(_, Row)>| held.iter().map(|(_, row)| row.place.size).sum::<u64>();
+        while let Some((marks, _)) = self.held.front()
+            && (*marks == [None; 2] || self.held.len() > MOST_HELD || size(&self.held) > DEFAULT_LIMIT)
+        {
             let first = self.held.pop_front();
-            runs.extend(first.map(|row| Run::Row(row, Arc::clone(&self.settings))));
+            runs.extend(first.map(|(_, row)| Run::Row(row, Arc::clone(&self.settings))));
         }
     }
 
     /// Appends the rows that wait for others.
     fn release(&mut self, runs: &mut Vec<Run>) {
         let held = mem::take(&mut self.held).into_iter();
-        runs.extend(held.map(|row| Run::Row(row, Arc::clone(&self.settings))));
+        runs.extend(held.map(|(_, row)| Run::Row(row, Arc::clone(&self.settings))));
     }
 
     fn end_readers(&mut self, runs: &mut Vec<Run>) {

@@ -12,15 +12,16 @@ pub fn is_turn(value: &Value) -> bool {
 }
 
 /// The role of turns of the agent that have calls in JSON.
-const CALLS: &str = "calls";
+pub const CALLS: &str = "calls";
 
-fn role_of(from: &str) -> Option<&'static str> {
+/// Returns the role that a name of a speaker stands for; `None` for an unknown one.
+pub fn role_of(from: &str) -> Option<&'static str> {
     Some(match from {
         "human" | "user" => "user",
         "gpt" | "chatgpt" | "assistant" | "model" | "bot" | "bing" | "bard" | "claude" => "assistant",
         "system" => "system",
-        "tool" | "observation" | "function" | "function_response" | "tool_response" | "ipython"
-        | "environment" => "tool",
+        "tool" | "observation" | "function" | "function_response" | "tool_response" | "tool_result"
+        | "ipython" | "environment" => "tool",
         "function_call" | "function-call" | "tool_call" | "tool_calls" => CALLS,
         _ => return None,
     })

@@ -3,7 +3,7 @@
 use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
-    parts::{Part, parts_of},
+    parts::{Part, parts_in, parts_of},
     values::{first_of, has_text, list_of, text_in},
     written::{
         OBSERVATION, bare_calls_in, between, calls_in, commands_in, is_like_call, may_have_calls, react_in,
@@ -12,14 +12,15 @@ use crate::{
 };
 
 /// The beginnings and ends of reasoning.
-const THOUGHTS: [[&str; 2]; 3] = [
+const THOUGHTS: [[&str; 2]; 4] = [
     ["<think>", "</think>"],
     ["<seed:think>", "</seed:think>"],
     ["[THINK]", "[/THINK]"],
+    ["<|START_THINKING|>", "<|END_THINKING|>"],
 ];
 
 /// The beginnings and ends of results; the first three in turns of a user too.
-const RESULTS: [[&str; 2]; 7] = [
+const RESULTS: [[&str; 2]; 12] = [
     ["<tool_response>", "</tool_response>"],
     ["<function_response>", "</function_response>"],
     ["<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"],
@@ -27,12 +28,19 @@ const RESULTS: [[&str; 2]; 7] = [
     ["<response>", "</response>"],
     ["<|tool_response_start|>", "<|tool_response_end|>"],
     ["[TOOL_RESULTS]", "[/TOOL_RESULTS]"],
+    ["<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"],
+    ["<TOOL_RESPONSE>", "</TOOL_RESPONSE>"],
+    ["<tool_output>", "</tool_output>"],
+    ["<information>", "</information>"],
+    ["```tool_output", "```"],
 ];
 
 /// What is around several results.
-const AROUND: [&str; 4] = [
+const AROUND: [&str; 6] = [
     "<function_results>",
     "</function_results>",
+    "<tool_responses>",
+    "</tool_responses>",
     "<｜tool▁outputs▁begin｜>",
     "<｜tool▁outputs▁end｜>",
 ];
@@ -50,8 +58,8 @@ pub const RESULT_ROLE: &str = "tool-response";
 
 /// What models write last, which templates leave in their texts.
 #[rustfmt::skip]
-const ENDS_OF_TURN: [&str; 8] = [
-    "</s>", "<|eot|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|endoftext|>", "<｜end▁of▁sentence｜>",
+const ENDS_OF_TURN: [&str; 9] = [
+    "</s>", "<|eot|>", "<|eot_id|>", "<|eom_id|>", "<|eom|>", "<|im_end|>", "<|endoftext|>", "<｜end▁of▁sentence｜>",
     "[e~[",
 ];
 
@@ -101,7 +109,9 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
         "user" | "human" => text.and_then(|text| parts_of_results(text, &RESULTS[..3])),
         "tool" => text.and_then(|text| {
             let observed = || Some(vec![Part::Text(text.strip_prefix(OBSERVATION)?.trim().into())]);
+            let channels = || text.contains(MESSAGE).then(|| parts_of_channels(text))?;
             parts_of_results(text, &RESULTS)
+                .or_else(channels)
                 .or_else(|| listed_results(text))
                 .or_else(observed)
         }),
@@ -228,13 +238,20 @@ fn parts_of_results(text: &str, tags: &[[&str; 2]]) -> Option<Vec<Part>> {
         )]);
     }
     while let Some((body, after)) = tags.iter().find_map(|tags| between(rest, *tags)) {
-        parts
-            .list
-            .push(Part::result(None, Some(&body.trim().into()), None));
+        parts.list.push(result_in(body.trim()));
         rest = without_around(after);
     }
     parts.plain.push_str(rest);
     parts.finish()
+}
+
+/// Returns the result that a text is, or that it has in JSON with the id of its call.
+fn result_in(text: &str) -> Part {
+    let json = (text.starts_with('{') && text.contains("call_id")).then(|| parse_str(text).ok());
+    match json.flatten().map(|value| parts_in(&value)).as_deref() {
+        Some([result @ Part::Result { .. }]) => result.clone(),
+        _ => Part::result(None, Some(&text.into()), None),
+    }
 }
 
 /// Returns a text without what is around several results, where it begins with that.

@@ -61,7 +61,7 @@ const ID_MARK: &str = "[CALL_ID]";
 /// How the beginning of a line looks in a text with a call, in whatever style.
 static LIKE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?m)^[ \t]*(?:<[|｜/]?(?:[a-zA-Z_｜]+[:｜])?(?:tool|function)[a-z_▁]*call[a-z_▁]*[|｜]?>|<(?:function=|invoke name=|use_mcp_tool>)|\[TOOL_CALLS\]|<\|(?:channel|python_tag)\|>|Action: *[^ \n].*\n+Action Input:)",
+        r"(?m)^[ \t]*(?:<[|｜/]?(?:[a-zA-Z_｜]+[:｜])?(?:tool|function)[a-z_▁]*call[a-z_▁]*[|｜]?>|<(?:function=|invoke name=|use_mcp_tool>)|\[TOOL_CALLS\]|<\|(?:channel|python_tag|tools_prefix)\|>|<start_function_call>|<execute_(?:ipython|bash)>|Action: *[^ \n].*\n+Action Input:)",
     )
 });
 
@@ -107,11 +107,13 @@ pub fn may_have_calls(text: &str) -> bool {
 pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
     let [begin, end] = OPENINGS.iter().find(|[begin, _]| text.starts_with(begin))?;
     let inner = &text[begin.len()..];
-    let split = if end.is_empty() {
-        Some((inner, ""))
-    } else {
-        inner.split_once(end)
-    };
+    // Some templates end a turn without the end of its call.
+    let split = Some(
+        inner
+            .split_once(end)
+            .filter(|_| !end.is_empty())
+            .unwrap_or((inner, "")),
+    );
     let is_element = [FUNCTION, INVOKE].contains(&[begin, end]);
     let calls = split.and_then(|(body, after)| {
         let whole = if is_element {
@@ -130,7 +132,7 @@ pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
 
 /// Returns the calls that a text is made of, in any shape; `None` if it is anything else.
 pub fn calls_in(text: &str) -> Option<Vec<Part>> {
-    let mut text = text.trim().to_owned();
+    let mut text = text.trim().replace("<tool_sep>", "\n");
     for namespace in NAMESPACES {
         for begin in ["<", "</"] {
             text = text.replace(&format!("{begin}{namespace}"), begin);
@@ -246,6 +248,9 @@ pub fn react_in(text: &str) -> Option<Vec<Part>> {
 fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
     if let Some((body, after)) = between(text, FUNCTION).or_else(|| between(text, INVOKE)) {
         return Some((vec![element(body)?], after));
+    }
+    if let Some((body, after)) = between(text, OPENINGS[0]) {
+        return Some((calls_in(body)?, after));
     }
     if text.starts_with("<server_name>") {
         return Some((vec![of_server(text)?], ""));

@@ -47,7 +47,7 @@ pub static LANGCHAIN: Format = Format::new(
     },
     decode,
 )
-.also("messages, states of LangGraph");
+.also("messages, states and streams of LangGraph");
 
 /// Conversations of data sets for fine-tuning.
 pub static SHAREGPT: Format = Format::new(

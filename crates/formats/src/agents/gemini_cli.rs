@@ -8,7 +8,7 @@ pub static FORMAT: Format = Format::sessions("gemini-cli", "Gemini CLI", recogni
         Root::Moved(&["GEMINI_CLI_HOME"], ""),
         ".gemini/tmp/*/chats",
     )])
-    .also("checkpoints of `/chat save`")
+    .also("checkpoints of `/chat save`, output of `stream-json`")
     .without("turns that were taken back")
     .named(named);
 
@@ -66,7 +66,44 @@ fn checkpoint_of(record: &Value) -> Option<&[Value]> {
 
 fn recognises(record: &Value, _path: Option<&Path>) -> bool {
     let is_reply = str_of(record.get("type")) == Some("gemini") && record.get("content").is_some();
-    is_header(record) || checkpoint_of(record).is_some() || is_set_up(record) || is_reply
+    let is_begin = || {
+        str_of(record.get("type")) == Some("init") && has_all(record, &["session_id", "model", "timestamp"])
+    };
+    is_header(record) || checkpoint_of(record).is_some() || is_set_up(record) || is_reply || is_begin()
+}
+
+/// Adds a record that `gemini --output-format stream-json` prints; `None` for another record.
+fn add_printed(say: &mut Events, record: &Value) -> Option<Decoded> {
+    let kind = str_of(record.get("type"))
+        .filter(|_| record.get("timestamp").is_some() && record.get("id").is_none())?;
+    say.begin_record(None, record.get("timestamp"));
+    let id = record.get("tool_id");
+    match (kind, str_of(record.get("role"))) {
+        ("init", _) => {
+            say.session(record.get("session_id"));
+            say.first_fact("model", record.get("model"));
+            return Some(Decoded::Begins);
+        }
+        ("message", Some("assistant")) => {
+            let text = say.text_of(record.get("content"));
+            say.add(What::Piece(TextKind::Message, text));
+        }
+        ("message", Some(role)) => add_said(say, role, record.get("content")),
+        ("tool_use", _) => say.call(Call::new(id, record.get("tool_name"), record.get("parameters"))),
+        ("tool_result", _) => {
+            let error = fields_of(record, "error").get("message");
+            let failed = str_of(record.get("status")).map(|status| status == "error");
+            say.answer(id_of(id), or(error, record.get("output")), failed);
+        }
+        ("result", _) => {
+            if str_of(record.get("status")) == Some("error") {
+                say.add(What::Success(false));
+            }
+            say.leave_out("event result");
+        }
+        _ => return None,
+    }
+    Some(Decoded::GoesOn)
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -77,6 +114,9 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if is_header(record) {
         add_session(say, record)?;
         return Ok(Decoded::Begins);
+    }
+    if let Some(decoded) = add_printed(say, record) {
+        return Ok(decoded);
     }
     let kind = str_of(record.get("type"));
     let is_kind = matches!(kind, Some("user" | "gemini" | "info" | "warning" | "error"));

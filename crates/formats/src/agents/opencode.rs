@@ -13,17 +13,34 @@ pub static FORMAT: Format =
             Folder(Root::Share, "mimocode/*.db"),
             Folder(Root::Home, ".zcode/cli/db/*.db"),
         ])
-        .also("`opencode export`")
+        .also("`opencode export`, output of `opencode run --format json`")
         .without("a file for each part, as before 2026");
 
 fn recognises(session: &Value, _path: Option<&Path>) -> bool {
     let messages = list_at(session, "messages");
     let is_message = |message: &Value| has_all(message, &["info", "parts"]) || has_text(message, "type");
     let is_named = fields_of(session, "info").contains("id");
-    is_named && !messages.is_empty() && messages.iter().all(is_message)
+    is_printed(session) || is_named && !messages.is_empty() && messages.iter().all(is_message)
+}
+
+/// Returns whether a record is one that `opencode run --format json` prints.
+fn is_printed(record: &Value) -> bool {
+    has_text(record, "sessionID") && has_text(record, "type") && record.get("timestamp").is_some()
 }
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_printed(session) {
+        say.begin(Origin {
+            run: text_at(session, "sessionID"),
+            time: session.get("timestamp").cloned(),
+            ..Origin::default()
+        });
+        session
+            .get("part")
+            .into_iter()
+            .for_each(|part| add_part(say, part));
+        return Ok(Decoded::GoesOn);
+    }
     let info = fields_of(session, "info");
     say.begin_run(info.get("id"), fields_of(info, "time").get("created"));
     for (name, field) in [("version", "version"), ("cwd", "directory"), ("summary", "title")] {
