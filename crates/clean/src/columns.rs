@@ -14,7 +14,7 @@ use crate::{
     names::{begins_marker, is_label, is_marked, is_secret_name},
     random::{is_hexadecimal, is_id, is_uuid},
     ranges::{Ranges, expression, keyword_automaton, merged, skip, skip_back},
-    text::is_word,
+    text::{OTHER, is_word},
     values::{is_expression, is_keyword, is_mixed, is_path, is_placeholder, is_small_number},
 };
 
@@ -76,7 +76,13 @@ pub(super) fn line_at(letters: &[u8], at: usize) -> Range<usize> {
 
 /// Returns whether a line is one between a heading and its rows.
 fn is_rule(line: &[u8]) -> bool {
-    line.contains(&b'-') && line.iter().all(|letter| b"-+|:= \t\r".contains(letter))
+    let is_drawn = |sign: u8| {
+        line.contains(&sign)
+            && line
+                .iter()
+                .all(|letter| *letter == sign || b"-+|:= \t\r".contains(letter))
+    };
+    is_drawn(b'-') || is_drawn(OTHER)
 }
 
 /// What stands between the cells of a row.
@@ -88,6 +94,11 @@ enum Cells {
 
 impl Cells {
     fn of(line: &[u8]) -> Option<Self> {
+        // The lines of a box.
+        let text = line.trim_ascii();
+        if text.len() > 2 && text.starts_with(&[OTHER]) && text.ends_with(&[OTHER]) {
+            return Some(Self::Sign(OTHER));
+        }
         let signs = [b'|', b'\t', b',', b';'];
         let sign = signs.into_iter().find(|sign| line.contains(sign));
         sign.map(Self::Sign).or_else(|| {
@@ -101,9 +112,13 @@ impl Cells {
     /// Splits a line into cells, without the blanks and the marks around them. Cells at the edge of a frame are left out.
     fn split(self, letters: &[u8], line: Range<usize>) -> Vec<Range<usize>> {
         let mut cells = Vec::new();
-        let mut start = line.start;
+        let first = match self {
+            Self::Blanks => skip(&letters[..line.end], line.start, |letter| letter == b' '),
+            Self::Sign(_) => line.start,
+        };
+        let mut start = first;
         let mut is_in_string = false;
-        for at in line.start..=line.end {
+        for at in first..=line.end {
             let letter = if at < line.end { letters[at] } else { b'\n' };
             is_in_string ^= letter == b'"' && self == Self::Sign(b',');
             let is_end = at == line.end
@@ -121,8 +136,9 @@ impl Cells {
                 };
             }
         }
-        let is_framed = self == Self::Sign(b'|') && letters[line.clone()].trim_ascii().starts_with(b"|");
-        if is_framed {
+        let is_framed =
+            |sign: u8| self == Self::Sign(sign) && letters[line.clone()].trim_ascii().starts_with(&[sign]);
+        if is_framed(b'|') || is_framed(OTHER) {
             cells.remove(0);
         }
         if cells.last().is_some_and(Range::is_empty) {
@@ -194,7 +210,7 @@ impl Table {
         let is_heading = !wanted.is_empty()
             && cells.len() > 1
             && cells.iter().all(|cell| is_heading(&letters[cell.clone()]))
-            && (sort != Cells::Sign(b'|') || is_ruled());
+            && (!matches!(sort, Cells::Sign(b'|' | OTHER)) || is_ruled());
         is_heading.then(|| {
             let (rows, end) = rows_below(letters, line, cells, sort, &wanted);
             let headings = wanted.iter().map(|at| cells[*at].clone()).collect();
@@ -264,7 +280,7 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
         _ => second,
     };
     let (name, value) = (&letters[first.clone()], &letters[second.clone()]);
-    let is_table = matches!(sort, Cells::Sign(b'|' | b'\t') | Cells::Blanks);
+    let is_table = matches!(sort, Cells::Sign(b'|' | b'\t' | OTHER) | Cells::Blanks);
     (is_table && is_name(name) && is_value(value) && is_mixed(value) && value.len() >= LEAST_LETTERS)
         .then(|| second.clone())
 }

@@ -55,6 +55,11 @@ static HOSTS: Words = Words::new("hostname host_name host.name computername mach
 static ANSWERS: Words = Words::new("content text output stdout result observation response message");
 /// Owners of repositories that many people work with: they say nothing about who does.
 static ORGANISATIONS: Words = Words::new(include_str!("../rules/organisations.txt"));
+/// Domains in which everybody can have an address.
+static PROVIDERS: Words = Words::new(
+    "aol example fastmail gmail gmx googlemail hey hotmail icloud live mac mailbox msn naver outlook pm posteo proton protonmail qq \
+     users web yahoo yandex 126 163",
+);
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     include_str!("../rules/common-words.txt")
         .split_whitespace()
@@ -65,6 +70,8 @@ static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 const LEAST_LETTERS: usize = 3;
 /// The fewest letters of a name that is replaced within `camelCase`.
 const LEAST_IN_CAMEL_CASE: usize = 4;
+/// The fewest letters of a last name that is replaced at the beginning of a longer word.
+const LEAST_LAST_NAME: usize = 6;
 const MOST_LETTERS: usize = 64;
 /// How much of a text around a keyword its rule sees, in bytes.
 const BEFORE: usize = 160;
@@ -149,6 +156,8 @@ pub struct Identities {
     /// Commands whose output was not seen yet, and how many texts have come since.
     asked: Vec<(Vec<String>, usize)>,
     known: HashSet<(Vec<u16>, usize)>,
+    /// Last names, in small letters, which also begin names of companies: `lindqvistbygg`.
+    last_names: HashSet<Vec<u16>>,
     /// The hashes of texts that were learned from.
     texts: (RandomState, HashSet<u64>),
     finder: OnceLock<Option<AhoCorasick>>,
@@ -194,7 +203,7 @@ impl Rule {
 const PARTS: [(&str, &str); 14] = [
     (
         "<HOMES>",
-        r"(?:^|[^A-Za-z0-9_.})$-])(?:(?:<DRIVE>|file://|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data))?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS))<TO>",
+        r"(?:^|[^A-Za-z0-9_.})$-])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data))?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS))<TO>",
     ),
     ("<DRIVE>", r"[A-Za-z](?::|%3[Aa])"),
     ("<TO>", r"(?:[\\/]{1,4}|%2[Ff]|%5[Cc])"),
@@ -452,6 +461,10 @@ impl Identities {
         self.add_directory(&home, true);
         self.add_directory(&dir, false);
         self.add_author(name.trim(), &mail);
+        if is_full_name(group("full").trim()) {
+            self.add_author(group("full").trim(), "");
+        }
+        self.add_domain(&group("domain"));
         self.add_remote(&remote);
         self.add_branch(&branch);
     }
@@ -506,6 +519,21 @@ impl Identities {
     fn add_branch(&mut self, branch: &str) {
         if let ["users" | "user", name, _, ..] | [name, _, ..] = branch.split('/').collect::<Vec<_>>()[..] {
             self.add_user(name, "", "");
+        }
+    }
+
+    /// Learns the name of the company whose domain it is.
+    fn add_domain(&mut self, domain: &str) {
+        const SECOND: [&str; 8] = ["ac", "co", "com", "edu", "gov", "net", "onmicrosoft", "org"];
+        let mut labels = domain.trim_matches(['.', ' ']).rsplit('.').skip(1);
+        let second = labels.next().unwrap_or_default();
+        let label = if SECOND.contains(&second) {
+            labels.next().unwrap_or_default()
+        } else {
+            second
+        };
+        if is_name(label) && !PROVIDERS.has(label.as_bytes()) {
+            self.add(Who::Host, &[label], "", "", false);
         }
     }
 
@@ -581,7 +609,12 @@ impl Identities {
             let mails = line.contains('@').then(|| MAIL.find_iter(line.as_bytes()));
             for found in mails.into_iter().flatten().take(MOST_MAILS) {
                 let mail = &line[found.range()];
-                let local = mail.split('@').next().unwrap_or_default();
+                let (local, domain) = mail.split_once('@').unwrap_or_default();
+                // Of a URL, what stands before the host is no address.
+                let is_of_url = line[..found.start()].ends_with(['/', ':']) && !line.contains("mailto:");
+                if !is_nobody(local) && !is_of_url {
+                    self.add_domain(domain);
+                }
                 let is_sign = |c: char| ",|\t;".contains(c);
                 let is_around = |c: char| " \t\"'`<([{>)]}|,;*".contains(c);
                 let before = line[..found.start()].trim_end_matches(is_around);
@@ -727,6 +760,11 @@ impl Identities {
         }
         let name = name.trim_matches(['\'', '"', ' ']);
         let mut forms = forms_of(name);
+        if let Some(last) = forms.last().filter(|last| last.len() >= LEAST_LAST_NAME) {
+            let units = |name: String| name.to_lowercase().encode_utf16().collect::<Vec<u16>>();
+            self.last_names
+                .extend(spellings(last.clone()).into_iter().map(units));
+        }
         forms.extend(
             [name, local]
                 .into_iter()
@@ -809,7 +847,11 @@ impl Identities {
             let whole = each.start()..each.end();
             let range = whole.start + pattern.name.start..whole.start + pattern.name.end;
             if same_letters(&text.units()[whole.clone()], &pattern.units)
-                && stands_alone(text, &range)
+                && stands_alone(
+                    text,
+                    &range,
+                    self.last_names.contains(&pattern.units[pattern.name.clone()]),
+                )
                 && !is_in_marker(text.letters(), range.start)
             {
                 found.push((range, pattern.owner));
@@ -1093,9 +1135,9 @@ fn same_letters(units: &[u16], pattern: &[u16]) -> bool {
     units.iter().zip(pattern).all(is_same)
 }
 
-/// Returns whether a name stands between what is no part of it: anything but letters and digits, escape sequences, and a change
-/// of case in `camelCase`.
-fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
+/// Returns whether a name stands between what is no part of it: anything but letters and digits, escape sequences, a change of case in
+/// `camelCase`, the ending of a genitive, and if it `may_go_on` any letter.
+fn stands_alone(text: &Text, range: &Range<usize>, may_go_on: bool) -> bool {
     const MOST_ESCAPE: usize = 16;
     // The escape of a line break, a colour, and an encoded sign.
     static ESCAPE: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:\\[nrt]|\[[\d;]*m|%.[0-9A-Fa-f])$"));
@@ -1118,7 +1160,18 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
         !is_part(at, *first) || changes || ESCAPE.is_match(escape)
     });
     let after = letters.get(range.end).is_none_or(|next| {
-        !is_part(range.end, *last) || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
+        // `Gertrudes-MBP`
+        let is_genitive = || {
+            name.len() >= LEAST_LAST_NAME
+                && matches!(next, b's' | b'S')
+                && letters
+                    .get(range.end + 1)
+                    .is_none_or(|next| !next.is_ascii_alphanumeric())
+        };
+        !is_part(range.end, *last)
+            || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
+            || may_go_on && next.is_ascii_alphabetic()
+            || is_genitive()
     });
     before && after
 }
@@ -1261,6 +1314,22 @@ mod tests {
             "Nov 28 09:12:01 ws7 CRON[812]: (jdoe) CMD (x)",
             "$ git log --format=\"%h %an\"\n1a2b3c4 Jane Jdoe\n",
             "[sudo] password for jdoe: ",
+            "User Name        SID\n================ ====\nws-1\\jdoe S-1-5-21-123456789-123456789-1001\n",
+            "Author:        WS7-PC\\jdoe\n",
+            "/home/CORP/jdoe/x",
+            "file://localhost/Users/jdoe/x",
+            "Macs-MBP:proj jdoe$ ls",
+            "*.ts @jdoe @corp/core\n",
+            "https://x-my.sharepoint.com/personal/jdoe/Documents",
+            "https://www.linkedin.com/in/jdoe/",
+            "https://people.example.edu/~jdoe/",
+            "https://social.example/@jdoe",
+            "<id>jdoe</id><name>x</name>",
+            "debug1: Authenticating to build9:22 as 'jdoe'",
+            "debug1: Offering public key: jdoe@build9 ED25519",
+            "curl -v -u jdoe https://x.example",
+            "{\"user\":\"jdoe\"}",
+            "{\"name\": \"@jdoe/shop\"}",
             "sudo chown -R jdoe:staff /srv",
             "docker login -u jdoe --password-stdin",
             "GITHUB_ACTOR=jdoe\n",
@@ -1324,10 +1393,47 @@ mod tests {
             "author = 'Malin Bergqvist',",
             "Copyright (c) 2025 Malin Bergqvist.",
             "/Volumes/Malin Bergqvist/a.zip",
+            "Reported by Malin Bergqvist on Monday",
+            "Thanks to Malin Bergqvist for x",
+            "$ git log --pretty=format:\"%h %an %ar\"\n1a2b3c4 Malin Bergqvist 2 days ago",
             "mb:x:1001:1001:Malin Bergqvist,,,:/srv/x:/bin/zsh",
         ] {
             let found = cleaned_text(place, "ask Malin or Bergqvist");
             assert_eq!(found, "ask user-1 or user-1", "{place}");
+        }
+    }
+
+    #[test]
+    fn learn_text_finds_a_company_by_its_domain_and_by_the_last_name_it_begins_with() {
+        for (learned, text, expected) in [
+            (
+                "to malin@bergbygg.se",
+                "intra.bergbygg.se/wiki",
+                "intra.host-1.se/wiki",
+            ),
+            (
+                "Author: Malin Bergqvist <m@x.example>",
+                "@bergqvistbygg, Malin",
+                "@user-1bygg, user-1",
+            ),
+            (
+                "   Primary Dns Suffix  . . . : corp.bergbygg.se",
+                "bergbygg",
+                "host-1",
+            ),
+            (
+                "\"tenantDefaultDomain\": \"bergbygg.onmicrosoft.com\"",
+                "bergbygg",
+                "host-1",
+            ),
+            (
+                "\"tenantDisplayName\": \"Bergq Bygg AB\"",
+                "Bergq Bygg AB",
+                "user-1",
+            ),
+            ("x@gmail.com bob@lists.python.org", "gmail python", "gmail python"),
+        ] {
+            assert_eq!(cleaned_text(learned, text), expected, "{learned}");
         }
     }
 

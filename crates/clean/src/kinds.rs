@@ -116,6 +116,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("private_keys", Own(pem::private_keys)),
     ("provider_keys", Own(providers::keys)),
     ("seed_phrases", Own(phrases::seed_phrases)),
+    ("shaped", Own(languages::shaped)),
     ("short_bearer_token", Match(keys::short_bearer_token)),
     ("set_variable", Match(commands::set_variable)),
     ("siblings", Own(siblings::values)),

@@ -37,6 +37,8 @@ pub(super) enum Sort {
     Credentials,
     /// It is a secret if it looks generated.
     Generated,
+    /// It is a secret if it looks generated, and is no digest.
+    Header,
     /// It is an HTTP scheme and a secret.
     Authorization,
     /// It is a list of cookies.
@@ -73,7 +75,7 @@ const SORTS: &[(Sort, &str)] = &[
     (Sort::Cookie, "<cookie>s?"),
     (
         Sort::Generated,
-        "salt|<totp>|<dsn>|<jwt>|<refresh>|<access>|(?:primary|secondary)-?<key>",
+        "salt|<totp>|<dsn>|<jwt>|<refresh>|<access>|<seed>|<pk>|(?:primary|secondary)-?<key>",
     ),
     // Only of variables of the environment.
     (Sort::Generated, "(?-i:[A-Z0-9][^A-Za-z0-9]+KEY)"),
@@ -118,7 +120,7 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
     // Groups take memory, also where there is no match.
     if !may_be_secret(name) || !EXPRESSION.is_match(name) {
-        return None;
+        return is_own_header(name).then_some(Sort::Header);
     }
     let found = EXPRESSION.captures(name)?;
     let at = found.iter().skip(1).position(|group| group.is_some())?;
@@ -138,7 +140,7 @@ fn is_environment(name: &[u8]) -> bool {
 /// Returns whether a text has a part of the name of a secret, or of a field that tells that the one beside it is one.
 pub(super) fn tells_secret(letters: &[u8]) -> bool {
     static PARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-        const OTHERS: &str = "pass|pw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
+        const OTHERS: &str = "x-|pk|seed|pass|pw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
             encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api";
         let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
         keyword_automaton(MatchKind::Standard, others.chain(languages::words()))
@@ -149,7 +151,7 @@ pub(super) fn tells_secret(letters: &[u8]) -> bool {
 /// Returns whether a name ends as those of secrets do, by its last letters. Most names do not, and are told at once.
 fn may_be_secret(name: &[u8]) -> bool {
     static ENDS: Words = Words::new(
-        "al as de en es et ev ew ey ic id ie in ld lt ng nt od on pw tp rd rm se sh sk sn th ue ve wd wt",
+        "al as de ed en es et ev ew ey ic id ie in ld lt ng nt od on pk pw tp rd rm se sh sk sn th ue ve wd wt",
     );
     let name = name
         .strip_suffix(b"s")
@@ -196,8 +198,23 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
             Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
             Sort::Generated => is_generated(value) || is_drawn(value),
+            Sort::Header => is_generated(value) && is_of_cases(value),
             Sort::Authorization | Sort::Cookie => false,
         }
+}
+
+/// Returns whether a value has small letters and capitals.
+fn is_of_cases(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase)
+}
+
+/// Returns whether a name is that of a header of somebody's own, which says of no id, digest or place.
+fn is_own_header(name: &[u8]) -> bool {
+    static OTHERS: Words = Words::new(
+        "amz cache cf checksum commit correlation crc crc32c csum date digest etag fastly file goog hash hit host id ids integrity ms name \
+         path ray rate request revision served sha1 sha256 span time timing trace transaction uid url uuid version vercel",
+    );
+    starts_with(name, "x-") && !name.split(|letter| *letter == b'-').any(|part| OTHERS.has(part))
 }
 
 /// Returns whether a value has the look of one drawn from all signs, as WordPress's salts are.
@@ -227,7 +244,8 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     }
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
-        !word.iter().any(u8::is_ascii_digit) && sort_of(word).is_some_and(|sort| sort != Sort::Generated)
+        !word.iter().any(u8::is_ascii_digit)
+            && sort_of(word).is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::Header))
     };
     if value.iter().all(of_name) {
         return names_secret(value) && {
@@ -319,6 +337,8 @@ impl<'l> Assignment<'l> {
             }
             b':' => match letters.get(start) {
                 // `name := value` and `${NAME:=value}` are found at `=`.
+                // Base64 in LDIF: `userPassword:: …`
+                Some(b':') if matches!(letters.get(start + 1), Some(b' ')) => start += 1,
                 Some(b':' | b'/' | b'=') => return None,
                 // `${NAME:-value}`
                 Some(b'-') if before(end).is_some_and(is_word) => start += 1,
@@ -364,7 +384,11 @@ impl<'l> Assignment<'l> {
         let text = &letters[name.clone()];
         let sort = sort_of(text).or_else(|| spaced_key(letters, &name))?;
         // A description can follow as well as a value.
-        let sort = if is_of_document { Sort::Pass } else { sort };
+        let sort = match sort {
+            Sort::Generated | Sort::Header => sort,
+            _ if is_of_document => Sort::Pass,
+            _ => sort,
+        };
         match sign {
             b',' if !is_argument(letters, name.start) => return None,
             b'>' if !is_element(letters, &name, is_quoted) => return None,
@@ -473,7 +497,27 @@ impl<'l> Assignment<'l> {
             inner.end
         };
         ranges.push(opening.start..end);
-        end
+        self.find_rest(end, ranges)
+    }
+
+    /// Finds the strings that a program joins to one, and returns where they end: `"…" +\n "…"`.
+    fn find_rest(&self, mut end: usize, ranges: &mut Ranges) -> usize {
+        let letters = self.letters;
+        loop {
+            let sign = skip_at_most(letters, end, MOST_BLANKS, is_white_space);
+            let next = sign + usize::from(matches!(letters.get(sign), Some(b'+' | b'.')));
+            let next = skip_at_most(letters, next, MOST_BLANKS, is_white_space);
+            let Some(opening) = opening_at(letters, next).filter(|_| next > sign) else {
+                return end;
+            };
+            let inner = opening.end..closing_quote(letters, opening.clone());
+            let value = &letters[inner.clone()];
+            if !is_mixed(value) || is_marked(value) || is_path(value) || value.contains(&b' ') {
+                return end;
+            }
+            end = letters.len().min(inner.end + opening.len());
+            ranges.push(inner);
+        }
     }
 
     /// Strings and numbers of a list, and of an object whose values are strings: `"secret": {"value": "…"}`.
@@ -545,7 +589,8 @@ impl<'l> Assignment<'l> {
         let end = bare_end(letters, start);
         let value = &letters[start..end];
         if value.len() > MOST_VALUE_LETTERS {
-            let is_secret = !matches!(self.sort, Sort::Generated | Sort::Credentials) || is_generated(value);
+            let is_secret = !matches!(self.sort, Sort::Generated | Sort::Header | Sort::Credentials)
+                || is_generated(value);
             if is_secret && !is_marked(value) {
                 ranges.push(start..end);
             }

@@ -142,9 +142,18 @@ const IBAN_LENGTHS: &str = "NO15 BE16 DK18 FI18 FK18 FO18 GL18 NL18 SD18 MK19 SI
 /// Returns an international bank account number, in one piece or in groups, with valid check digits. `found` is its
 /// beginning.
 pub(super) fn iban(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    const MOST_BEFORE: usize = 12;
+    let before = &letters[found.start.saturating_sub(MOST_BEFORE)..found.start];
     let country = str::from_utf8(&letters[found.start..found.start + 2]).ok()?;
+    // In small letters, digests look like one.
+    if country.starts_with(|c: char| c.is_ascii_lowercase())
+        && !before.windows(4).any(|word| word.eq_ignore_ascii_case(b"iban"))
+    {
+        return None;
+    }
+    let country = country.to_ascii_uppercase();
     let mut lengths = IBAN_LENGTHS.split(' ');
-    let length: usize = lengths.find_map(|each| each.strip_prefix(country)?.parse().ok())?;
+    let length: usize = lengths.find_map(|each| each.strip_prefix(&*country)?.parse().ok())?;
     let mut number = Vec::with_capacity(length);
     let mut index = found.start;
     while number.len() < length {

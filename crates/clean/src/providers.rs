@@ -15,10 +15,10 @@ use regex::bytes::{Match, Regex};
 
 use crate::{
     lines::of_base64,
-    random::is_hexadecimal,
+    random::{is_hexadecimal, of_key, whole},
     ranges::{Ranges, expression, keyword_automaton, merged, skip},
     text::is_word,
-    values::{is_generated, is_mixed, is_placeholder},
+    values::{is_generated, is_placeholder},
 };
 
 const RULES: [&str; 2] = [
@@ -239,10 +239,6 @@ fn alternates(tail: &[u8]) -> bool {
     sorts.len() >= LEAST_LETTERS && changes * 5 >= sorts.len() * 2
 }
 
-fn of_key(letter: u8) -> bool {
-    is_word(letter) || matches!(letter, b'-' | b'~')
-}
-
 /// Returns whether a letter can stand in a key, or between a provider's name and its key.
 fn is_within_line(letter: u8) -> bool {
     letter.is_ascii_graphic()
@@ -250,20 +246,6 @@ fn is_within_line(letter: u8) -> bool {
             letter,
             b'"' | b'\'' | b',' | b';' | b'&' | b'<' | b'(' | b'[' | b'{'
         )
-}
-
-/// Returns the end of a key whose first part ends at `end`, and which may have more parts: `.…`, `:…`.
-fn whole(letters: &[u8], mut end: usize) -> usize {
-    const LEAST_PART_LETTERS: usize = 6;
-    let mut next = end;
-    while matches!(letters.get(next), Some(b'.' | b':')) {
-        let part = next + 1;
-        next = skip(letters, part, of_key);
-        if next - part >= LEAST_PART_LETTERS && is_mixed(&letters[part..next]) {
-            end = next;
-        }
-    }
-    end
 }
 
 /// Returns how many different letters a text has.

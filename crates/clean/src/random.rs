@@ -105,6 +105,25 @@ pub(super) fn is_uuid(word: &[u8]) -> bool {
             .all(|letter| letter.is_ascii_hexdigit() || *letter == b'-')
 }
 
+/// Returns whether a letter can stand in a key.
+pub(super) fn of_key(letter: u8) -> bool {
+    is_word(letter) || matches!(letter, b'-' | b'~')
+}
+
+/// Returns the end of a key whose first part ends at `end`, and which may have more parts: `.…`, `:…`.
+pub(super) fn whole(letters: &[u8], mut end: usize) -> usize {
+    const LEAST_PART_LETTERS: usize = 6;
+    let mut next = end;
+    while matches!(letters.get(next), Some(b'.' | b':')) {
+        let part = next + 1;
+        next = skip(letters, part, of_key);
+        if next - part >= LEAST_PART_LETTERS && is_mixed(&letters[part..next]) {
+            end = next;
+        }
+    }
+    end
+}
+
 /// Finds tokens of services: letters that are no id of a known kind, a hyphen or `_`, and letters and digits at random.
 pub(super) fn prefixed_tokens(letters: &[u8]) -> Ranges {
     let of_token = |letter: u8| is_word(letter) || letter == b'-';
@@ -115,9 +134,11 @@ pub(super) fn prefixed_tokens(letters: &[u8]) -> Ranges {
         let before = letters[..start].last().copied().unwrap_or(b' ');
         let behind = letters.get(end).copied().unwrap_or(b' ');
         let is_part = is_word(before) || b"/.+\\@#%$-~".contains(&before) || b"/+(".contains(&behind);
-        let is_file = || behind == b'.' && letters.get(end + 1).is_some_and(u8::is_ascii_alphabetic);
+        let whole = whole(letters, end);
+        let is_file =
+            || behind == b'.' && whole == end && letters.get(end + 1).is_some_and(u8::is_ascii_alphabetic);
         if !is_part && !is_file() && is_prefixed(&letters[start..end]) {
-            ranges.push(start..end);
+            ranges.push(start..whole);
         }
     }
     ranges
@@ -142,7 +163,8 @@ fn is_prefixed(word: &[u8]) -> bool {
         if !is_prefix {
             break;
         }
-        if IDS.has(text) {
+        // `tr_prod_…` is of an environment, `prod_…` a product.
+        if IDS.has(text) && !(text == b"prod" && rest.start > 0) {
             return false;
         }
         prefixes += text.len();
@@ -230,15 +252,16 @@ pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     let is_of_node = text[..path]
         .windows(4)
         .any(|part| matches!(part, b"infu" | b"alch" | b"quik" | b"ankr"));
-    let path = &text[path..];
-    let path = path
+    let address = &text[path..];
+    let path = address
         .split(|letter| matches!(letter, b'?' | b'#'))
         .next()
-        .unwrap_or(path);
+        .unwrap_or(address);
     let is_picture = [&b".png"[..], b".svg", b".jpg", b".gif", b".webp"]
         .iter()
         .any(|end| path.ends_with(end));
-    let segments = path.split(|letter| !is_word(*letter) && *letter != b'-');
+    let segments = if is_of_link { address } else { path };
+    let segments = segments.split(|letter| !is_word(*letter) && *letter != b'-');
     let is_secret = |segment: &[u8]| {
         is_uuid(segment)
             || is_random(segment) && (!is_hexadecimal(segment) || is_of_node || is_of_link)
@@ -273,13 +296,13 @@ pub(super) fn numbers_of_key(letters: &[u8], found: Range<usize>) -> Option<Rang
     (bytes.len() >= LEAST_DIFFERENT && !is_in_order).then_some(found)
 }
 
-/// Finds keys of wallets in Base58 or Base32.
+/// Finds keys of wallets in Base58, Base32 or Bech32.
 pub(super) fn base58_keys(letters: &[u8]) -> Ranges {
     const LEAST_KEY_LETTERS: usize = 51;
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
             r"^(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KLc][1-9A-HJ-NP-Za-km-z]{51}|[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}",
-            r"|S[A-Z2-7]{55})$"
+            r"|S[A-Z2-7]{55}|[a-z_]*(?:sec|priv|privkey|sk)1[02-9ac-hj-np-z]{38,})$"
         ))
     });
     let is_key = |range: &Range<usize>| {

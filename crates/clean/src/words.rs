@@ -47,7 +47,7 @@ fn number(word: &[u8]) -> u128 {
 
 /// Accounts, folders and machines that are the same everywhere, and words that stand for a name in examples.
 pub(crate) static NOBODY: Words = Words::new(
-    "root app ubuntu debian node admin administrator user users username home homes runner runneradmin vscode codespace \
+    "root corp app ubuntu debian node admin administrator user users username home homes runner runneradmin vscode codespace \
      gitpod vagrant docker circleci travis vsts jenkins jovyan coder ec2-user azureuser opc ansible deploy git github \
      gitlab www-data nobody daemon postgres mysql redis nginx guest public default agent sandbox openhands linuxbrew \
      work workspace workspaces testbed project projects repo repos src code build builder test tests tester testuser name \

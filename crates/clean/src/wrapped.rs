@@ -50,6 +50,13 @@ fn is_of_words(part: &[u8]) -> bool {
             < 2
 }
 
+/// Returns whether a line begins with a name of so many letters and its value: `AWS_SECRET_ACCESS_KEY=…`.
+fn is_name(line: &[u8], length: usize) -> bool {
+    let name = &line[..length];
+    let is_constant = || name.contains(&b'_') && !name.iter().any(u8::is_ascii_lowercase);
+    matches!(line.get(length), Some(b'=' | b':')) && (!is_mixed(name) || is_constant())
+}
+
 /// Finds tokens of several parts. `find` finds tokens in a text.
 pub(super) fn tokens(letters: &[u8], find: impl Fn(&[u8]) -> Ranges) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
@@ -63,7 +70,10 @@ pub(super) fn tokens(letters: &[u8], find: impl Fn(&[u8]) -> Ranges) -> Ranges {
     let mut last = 0..0;
     for gap in EXPRESSION.find_iter(letters) {
         let behind = gap.end()..skip(letters, gap.end(), of_token);
-        if behind.len() < LEAST_BEHIND || is_of_words(&letters[behind.clone()]) {
+        if behind.len() < LEAST_BEHIND
+            || is_of_words(&letters[behind.clone()])
+            || is_name(&letters[behind.start..], behind.len())
+        {
             continue;
         }
         let least = last.start.max(gap.start().saturating_sub(MOST_LETTERS));
