@@ -25,30 +25,19 @@ use crate::{
 };
 
 /// Folders that stand for a disk, not for somebody.
-static DISKS: Words = Words::new(
-    "efs nfs gpfs lustre beegfs ceph fsx ebs data disk disks disk1 ssd hdd nvme nvme0 storage volume volumes vol scratch shared \
-     share home homes users user c d e media mnt net export fs fast large local",
-);
+static DISKS: Words = Words::of("identity.disks");
 /// The first folders of paths whose next folder is often somebody's own.
-static ROOTS: Words =
-    Words::new("data scratch mnt media net nfs efs gpfs lustre storage vol volumes export shared u");
+static ROOTS: Words = Words::of("identity.roots");
 /// Names of fields that hold a directory, a branch, or a machine.
-static DIRECTORIES: Words = Words::new(
-    "cwd workdir working_dir workingdir homedir home_dir home projectpath project_path project_root workspace_root \
-     projectroot rootpath directory worktree pwd",
-);
+static DIRECTORIES: Words = Words::of("identity.directories");
 /// Names of fields of objects that describe a person or an account.
-static PERSONAL: Words = Words::new(
-    "login username user_name displayname display_name fullname full_name realname real_name givenname given_name firstname \
-     first_name lastname last_name surname familyname family_name email mail emailaddress email_address author owner \
-     screen_name assignee reporter user arn phone telephone mobile",
-);
+static PERSONAL: Words = Words::of("identity.personal");
 /// What stands before `name` in the names of columns that hold people.
 static OF_PEOPLE: Words = Words::new("full first last given family sur display real vor nach");
 /// Names of columns beside one with people.
-static BESIDE_PEOPLE: Words = Words::new(
-    "email mail phone mobile role title position department team age birthday city address salary",
-);
+static BESIDE_PEOPLE: Words = Words::of("identity.beside_people");
+/// Names of columns that hold accounts.
+static LOGINS: Words = Words::new("owner username login");
 static BRANCHES: Words = Words::new("gitbranch git_branch branch head_branch headbranch");
 static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
 /// Names of fields that hold what a command printed.
@@ -56,10 +45,7 @@ static ANSWERS: Words = Words::new("content text output stdout result observatio
 /// Owners of repositories that many people work with: they say nothing about who does.
 static ORGANISATIONS: Words = Words::new(include_str!("../rules/organisations.txt"));
 /// Domains in which everybody can have an address.
-static PROVIDERS: Words = Words::new(
-    "aol example fastmail gmail gmx googlemail hey hotmail icloud live mac mailbox msn naver outlook pm posteo proton protonmail qq \
-     users web yahoo yandex 126 163",
-);
+static PROVIDERS: Words = Words::of("identity.providers");
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     include_str!("../rules/common-words.txt")
         .split_whitespace()
@@ -88,32 +74,9 @@ const MOST_OWNERS: usize = 100_000;
 const CONTEXT_BEFORE: usize = 6;
 const CONTEXT_AFTER: usize = 3;
 /// Commands that print a name on a line, which a rule finds.
-const ASKING: [&str; 24] = [
-    "whoami",
-    "id -un",
-    "id -F",
-    "logname",
-    "hostname",
-    "uname -n",
-    "pwd",
-    "git config",
-    "git branch --show-current",
-    "--get LocalHostName",
-    "--get ComputerName",
-    "echo $",
-    "echo %",
-    "printenv ",
-    "env:",
-    "get-value account",
-    "user.name",
-    "get-url",
-    "origin.url",
-    "--show-toplevel",
-    ".login",
-    "%an",
-    "%cn",
-    "/etc/hostname",
-];
+const ASKING: &str = "whoami|id -un|id -F|logname|hostname|uname -n|pwd|git config|git branch --show-current|--get LocalHostName|\
+    --get ComputerName|echo $|echo %|printenv |env:|get-value account|user.name|get-url|origin.url|--show-toplevel|.login|\
+    %an|%cn|/etc/hostname";
 /// Ends of names of machines that have no address of their own.
 const PRIVATE: [&str; 5] = [".local", ".lan", ".home", ".internal", ".corp"];
 pub(crate) const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
@@ -203,7 +166,7 @@ impl Rule {
 const PARTS: [(&str, &str); 14] = [
     (
         "<HOMES>",
-        r"(?:^|[^A-Za-z0-9_.})$-])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data))?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS))<TO>",
+        r"(?:^|[^A-Za-z0-9_.})$-])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data)|<TO>Device<TO>HarddiskVolume\d{1,3})?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS|Documents and Settings))<TO>",
     ),
     ("<DRIVE>", r"[A-Za-z](?::|%3[Aa])"),
     ("<TO>", r"(?:[\\/]{1,4}|%2[Ff]|%5[Cc])"),
@@ -669,7 +632,7 @@ impl Identities {
     /// Learns the names behind labels that are named like people, and in columns of tables.
     fn learn_labelled(&mut self, text: &str) {
         static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-            let words: Vec<_> = PEOPLE.iter().collect();
+            let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|");
             expression(&format!(
                 r#"(?i)(?:^|[|,;\t\n"]|  )[ "*-]*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|[ "]*(?:[|,;\t\r\n"]|  |$))"#
@@ -736,6 +699,9 @@ impl Identities {
         let is_told = table.rows.len() >= LEAST_PEOPLE || column(&BESIDE_PEOPLE).is_some();
         for (at, heading) in headings.iter().enumerate() {
             let cells: Vec<&str> = table.rows.iter().map(|row| text_of(&row[at])).collect();
+            if LOGINS.has(heading) {
+                cells.iter().for_each(|cell| self.add_user(cell, "", ""));
+            }
             let are_full = || cells.iter().all(|cell| cell.is_empty() || is_full_name(cell));
             let has_people = !BESIDE_PEOPLE.has(heading) && (heading != b"name" || is_told && are_full());
             for name in cells.into_iter().filter(|cell| has_people && is_person(cell)) {
@@ -971,7 +937,7 @@ fn own_name(name: &[u8]) -> Option<Vec<u8>> {
 /// Returns whether a column has people, or tells that the one beside it has.
 fn is_of_people(heading: &[u8]) -> bool {
     let of_people = |own: Vec<u8>| PEOPLE.has(&own) || OF_PEOPLE.has(&own) || BESIDE_PEOPLE.has(&own);
-    own_name(heading).is_none_or(of_people)
+    LOGINS.has(&plain(heading)) || own_name(heading).is_none_or(of_people)
 }
 
 /// Returns whether a text is the name of a person whatever stands beside it: two or three words, none of which is common.
@@ -1078,7 +1044,7 @@ fn is_telling(name: &str) -> bool {
 
 /// Returns whether a command, or one of several, prints a name on a line.
 fn asks(commands: &str) -> bool {
-    static ASKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(ASKING).ok());
+    static ASKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(ASKING.split('|')).ok());
     ASKS.as_ref().is_some_and(|asks| asks.is_match(commands))
 }
 
@@ -1330,6 +1296,12 @@ mod tests {
             "curl -v -u jdoe https://x.example",
             "{\"user\":\"jdoe\"}",
             "{\"name\": \"@jdoe/shop\"}",
+            "https://gist.github.com/jdoe/1a2b",
+            "C:\\Documents and Settings\\jdoe\\x",
+            "\\Device\\HarddiskVolume3\\Users\\jdoe\\x",
+            "//nas1/home/jdoe/x",
+            " Schema | Name |  Owner\n--------+------+-------\n public | t    | jdoe",
+            "$ vercel whoami\nVercel CLI 39.0\njdoe\n",
             "sudo chown -R jdoe:staff /srv",
             "docker login -u jdoe --password-stdin",
             "GITHUB_ACTOR=jdoe\n",
@@ -1394,6 +1366,7 @@ mod tests {
             "Copyright (c) 2025 Malin Bergqvist.",
             "/Volumes/Malin Bergqvist/a.zip",
             "Reported by Malin Bergqvist on Monday",
+            "authors = [\n  {name = \"Malin Bergqvist\"},\n]",
             "Thanks to Malin Bergqvist for x",
             "$ git log --pretty=format:\"%h %an %ar\"\n1a2b3c4 Malin Bergqvist 2 days ago",
             "mb:x:1001:1001:Malin Bergqvist,,,:/srv/x:/bin/zsh",
@@ -1431,6 +1404,7 @@ mod tests {
                 "Bergq Bygg AB",
                 "user-1",
             ),
+            (r"C:\Users\x\Dropbox (Bergq Bygg)\a", "Bergq Bygg", "user-1"),
             ("x@gmail.com bob@lists.python.org", "gmail python", "gmail python"),
         ] {
             assert_eq!(cleaned_text(learned, text), expected, "{learned}");
@@ -1454,6 +1428,7 @@ mod tests {
             "Nov 28 10:01:22 krypton7 kernel[1]: x",
             "$ cat /etc/hostname\nkrypton7\n",
             "Last login: Sat Nov 28 10:01:22 from krypton7",
+            "client-hostname \"krypton7\";",
         ] {
             assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
         }

@@ -288,8 +288,7 @@ fn bearer_tokens(letters: &[u8]) -> Ranges {
 /// no value begins with `[`, and with less white space before it the value would begin with white space, which no value does
 /// either.
 fn passwords(letters: &[u8]) -> Ranges {
-    static NAMES: Words =
-        Words::new("password passwd secret token api_key apikey api_secret access_token auth_token");
+    static NAMES: Words = Words::of("kinds.names");
     const MOST_NAME_LETTERS: usize = 16;
     let mut ranges = Ranges::new();
     let mut from = 0;

@@ -280,7 +280,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     let ending = skip(&letters[..limit], end, of_ending);
     let is_short = ending - end <= MOST_ENDING || letters[end..ending].iter().all(|letter| *letter >= LATIN);
     // Of the word in English, only the plural.
-    if !is_short || verbs.is_some() && !matches!(&letters[end..ending], [] | [b's']) {
+    if !is_short || verbs.is_some() && !is_other && !matches!(&letters[end..ending], [] | [b's']) {
         return None;
     }
     let may_be_number = verbs.is_some_and(|verbs| verbs.contains(&":"));
@@ -300,7 +300,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let next = skip(&letters[..limit], at, |letter| {
             letter == OTHER || b" \"'*-".contains(&letter)
         });
-        next > at
+        (next > at || is_other)
             && letters[next..limit]
                 .first()
                 .is_some_and(u8::is_ascii_alphanumeric)

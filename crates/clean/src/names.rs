@@ -150,9 +150,7 @@ pub(super) fn tells_secret(letters: &[u8]) -> bool {
 
 /// Returns whether a name ends as those of secrets do, by its last letters. Most names do not, and are told at once.
 fn may_be_secret(name: &[u8]) -> bool {
-    static ENDS: Words = Words::new(
-        "al as de ed en es et ev ew ey ic id ie in ld lt ng nt od on pk pw tp rd rm se sh sk sn th ue ve wd wt",
-    );
+    static ENDS: Words = Words::of("names.ends");
     let name = name
         .strip_suffix(b"s")
         .or(name.strip_suffix(b"S"))
@@ -198,7 +196,7 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
             Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
             Sort::Generated => is_generated(value) || is_drawn(value),
-            Sort::Header => is_generated(value) && is_of_cases(value),
+            Sort::Header => is_generated(value) && (is_of_cases(value) || value.contains(&b'.')),
             Sort::Authorization | Sort::Cookie => false,
         }
 }
@@ -210,10 +208,7 @@ fn is_of_cases(value: &[u8]) -> bool {
 
 /// Returns whether a name is that of a header of somebody's own, which says of no id, digest or place.
 fn is_own_header(name: &[u8]) -> bool {
-    static OTHERS: Words = Words::new(
-        "amz cache cf checksum commit correlation crc crc32c csum date digest etag fastly file goog hash hit host id ids integrity ms name \
-         path ray rate request revision served sha1 sha256 span time timing trace transaction uid url uuid version vercel",
-    );
+    static OTHERS: Words = Words::of("names.others");
     starts_with(name, "x-") && !name.split(|letter| *letter == b'-').any(|part| OTHERS.has(part))
 }
 
@@ -230,11 +225,7 @@ const MOST_TOKEN_LETTERS: usize = 10;
 const LEAST_TOKEN_DIGITS: usize = 6;
 
 /// Names of secrets that programs and documents write as values.
-static LABELS: Words = Words::new(
-    "accesskey accesstoken apikey authtoken bearertoken clientsecret csrftoken idtoken newpassword \
-     passphrase passwd password privatekey refreshtoken secret secretkey sessiontoken token userpassword \
-     xapikey",
-);
+static LABELS: Words = Words::of("names.labels");
 
 /// Returns whether a text names a secret instead of being one: `Enter your password`, `DB_PASSWORD`, `accessToken`.
 pub(super) fn is_label(value: &[u8]) -> bool {
@@ -760,11 +751,7 @@ impl<'l> Assignment<'l> {
     /// `Authorization: Token …`: all but the scheme. `header_end` is the end of the last header without quotes. A header that begins before
     /// it ends there too, so a line of many headers is read once.
     fn find_authorization(&self, header_end: &mut usize, ranges: &mut Ranges) -> usize {
-        static SCHEMES: Words = Words::new(
-            "apikey api-key aws4-hmac-sha256 basic bearer bot deepl-auth-key digest dpop genie geniekey \
-             genericapikey googlelogin hawk hmac jwt key mac negotiate ntlm oauth sharedkey signature \
-             splunk ssws token client-id",
-        );
+        static SCHEMES: Words = Words::of("names.schemes");
         let letters = self.letters;
         let start = self.blanks_from(self.start);
         let opening = opening_at(letters, start);
@@ -876,7 +863,14 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     }
     let word = name_before(letters, name.start - 1);
     static WORDS: Words = Words::new("api secret access private signing license");
-    WORDS.has(&letters[word]).then_some(Sort::Secret)
+    // Keys of things, which are no secrets.
+    static OTHERS: Words = Words::of("names.other_keys");
+    let word = &letters[word];
+    let is_other = word.is_empty() || OTHERS.has(word) || !word.iter().all(u8::is_ascii_alphanumeric);
+    match WORDS.has(word) {
+        true => Some(Sort::Secret),
+        false => (!is_other).then_some(Sort::Header),
+    }
 }
 
 /// Returns whether a name in quotes is the first argument of a function that sets, or that returns a default.

@@ -178,15 +178,18 @@ fn is_prefixed(word: &[u8]) -> bool {
     let is_of_kinds = has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
     let is_long = longest.is_some_and(|longest| longest >= LEAST_LETTERS)
         || is_of_kinds && with_digits > 1 && tail.len() >= LEAST_LETTERS_OF_PARTS;
-    // A UUID is the name of a thing, unless a word before it says otherwise.
-    if is_uuid(tail) {
-        let before = word[..word.len() - tail.len()].to_ascii_lowercase();
-        return [&b"sk-"[..], b"key-", b"api-", b"pat-", b"token-", b"secret-"]
+    // A UUID is the name of a thing, and a digest behind a hyphen that of a file or an image, unless a word before it says otherwise.
+    let before = word[..word.len() - tail.len()].to_ascii_lowercase();
+    let mut words = before.split(|letter| matches!(letter, b'-' | b'_'));
+    let is_named = words.any(|word| {
+        [&b"sk"[..], b"key", b"pat", b"token", b"secret"]
             .iter()
-            .any(|end| before.ends_with(end));
+            .any(|end| word.ends_with(end))
+    });
+    if is_uuid(tail) {
+        return is_named || before.ends_with(b"api-");
     }
-    // A digest behind a hyphen is the name of a file or of an image.
-    let is_digest = || is_hexadecimal(tail) && word.contains(&b'-');
+    let is_digest = || is_hexadecimal(tail) && word.contains(&b'-') && !is_named;
     let is_of_github = tail.starts_with(b"kw") && word.first().is_some_and(u8::is_ascii_uppercase);
     prefixes > 1 && is_long && !is_of_github && has(u8::is_ascii_digit) && !is_digest() && is_random(tail)
 }
@@ -302,7 +305,7 @@ pub(super) fn base58_keys(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
             r"^(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KLc][1-9A-HJ-NP-Za-km-z]{51}|[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}",
-            r"|S[A-Z2-7]{55}|[a-z_]*(?:sec|priv|privkey|sk)1[02-9ac-hj-np-z]{38,})$"
+            r"|S[A-Z2-7]{55}(?:[A-Z2-7]{2})?|6P[1-9A-HJ-NP-Za-km-z]{56}|[a-z_]*(?:sec|priv|privkey|sk)1[02-9ac-hj-np-z]{38,})$"
         ))
     });
     let is_key = |range: &Range<usize>| {

@@ -12,19 +12,11 @@ use crate::{
 };
 
 /// Names of fields that hold a person or a company, without signs and without `name` at their end.
-pub(crate) static PEOPLE: Words = Words::new(
-    "contact contacts customer customers client clients company employer recipient patient tenant guest passenger firma unternehmen kunde \
-     kundin ansprechpartner cliente empresa nombre apellido contacto nom prenom societe entreprise nome cognome azienda klant bedrijf kund \
-     namn imie nazwisko klient firmen employee kontakt attendees participants",
-);
+pub(crate) static PEOPLE: Words = Words::of("review.people");
 /// Names of fields that hold where somebody is, as [`PEOPLE`].
-static ADDRESSES: Words = Words::new(
-    "address street streetaddress postaladdress billingaddress shippingaddress adresse anschrift strasse direccion indirizzo morada adres \
-     adress",
-);
+static ADDRESSES: Words = Words::of("review.addresses");
 /// Names of fields that hold a name, if an address stands beside them.
-static NAMES: Words =
-    Words::new("name title nickname fullname displayname realname firstname lastname label person");
+static NAMES: Words = Words::of("review.names");
 /// Longer texts of fields are no names.
 const MOST_NAME: usize = 200;
 

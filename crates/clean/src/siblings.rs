@@ -16,21 +16,17 @@ use crate::{
 };
 
 /// Fields that name the value beside them.
-static NAMES: Words = Words::new(
-    "name key header field label variable var env param parameter prompt question title k keyname",
-);
+static NAMES: Words = Words::of("siblings.names");
 /// Fields that have a value.
-static VALUES: Words =
-    Words::new("value val values v default answer response content result new old current");
+static VALUES: Words = Words::of("siblings.values");
 /// Fields that say of what kind a value is, or whether it is secret.
-static KINDS: Words =
-    Words::new("type kind sensitive secret issecret is_secret secure encrypted masked concealed");
+static KINDS: Words = Words::of("siblings.kinds");
 /// What they say of a secret.
-static SECRET_KINDS: Words = Words::new(
-    "true securestring secret secrets password concealed sensitive random_password credential encrypted",
-);
+static SECRET_KINDS: Words = Words::of("siblings.secret_kinds");
 /// Fields of a cookie.
 static COOKIES: Words = Words::new("domain httponly samesite secure expirationdate hostonly");
+
+static COOKIE_HEADERS: Words = Words::new("cookie set-cookie");
 
 /// Returns which fields of an object are secret, because of the other fields.
 pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
@@ -46,6 +42,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
         .find(|value| is_secret_label(value));
     let is_secret_kind = with(&KINDS).any(|(_, value)| SECRET_KINDS.has(value));
     let is_cookie = with(&COOKIES).count() > 0 && text(b"name").is_some();
+    let is_header = with(&NAMES).any(|(_, value)| COOKIE_HEADERS.has(value));
     let is_key = text(b"kty").is_some();
     let is_of_api = text(b"type").is_some_and(|kind| matches!(kind, b"api" | b"api_key"));
     let is_vault =
@@ -58,6 +55,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
                 && name.is_some_and(|name| is_secret(label_of(name), value) && !is_expression(value))
                 || is_value && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
                 || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
+                || is_value && is_header && value.contains(&b'=')
                 || is_key && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
                 || is_of_api && *field == b"key")
     };

@@ -99,14 +99,6 @@ pub(super) fn of_structures(letters: &[u8]) -> Ranges {
 /// Returns whether a field is a model's thought that only its provider can read: Base64 under a name that the formats of agents have.
 pub(super) fn is_opaque(object: &Object, name: &Text, value: &Value) -> bool {
     const LEAST_LETTERS: usize = 64;
-    const NAMES: &[&[u8]] = &[
-        b"encryptedcontent",
-        b"reasoningopaque",
-        b"signature",
-        b"textsignature",
-        b"thinkingsignature",
-        b"thoughtsignature",
-    ];
     let mut name = name.as_bytes().to_ascii_lowercase();
     name.retain(|letter| *letter != b'_');
     let of_base64 = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/-_=".contains(letter);
@@ -114,7 +106,10 @@ pub(super) fn is_opaque(object: &Object, name: &Text, value: &Value) -> bool {
         |text: &Text| text.as_bytes().len() >= LEAST_LETTERS && text.as_bytes().iter().all(of_base64);
     let kind = object.get("type").and_then(Value::as_str);
     let is_redacted = name == b"data" && matches!(kind, Some("redacted_thinking" | "reasoning.encrypted"));
-    (is_redacted || NAMES.contains(&name.as_slice())) && value.as_text().is_some_and(is_base64)
+    (is_redacted
+        || name.ends_with(b"signature")
+        || matches!(name.as_slice(), b"encryptedcontent" | b"reasoningopaque"))
+        && value.as_text().is_some_and(is_base64)
 }
 
 /// Finds Azure's keys of storage accounts: 64 bytes in Base64 near a word that names them.

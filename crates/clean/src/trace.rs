@@ -51,10 +51,7 @@ const KEPT: &[&[&str]] = &[
 ];
 
 /// Names of fields by which formats link their records. An id under them stays.
-static LINKS: Words = Words::new(
-    "id uuid parentuuid leafuuid sessionid session_id messageid message_id parentid parent_id tooluseid tool_use_id \
-     toolcallid tool_call_id call_id callid requestid request_id promptid turn_id thread_id agentid conversation_id itemid item_id",
-);
+static LINKS: Words = Words::of("trace.links");
 
 impl Cleaner {
     /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name of a secret.

@@ -7,30 +7,13 @@ use regex::bytes::Regex;
 use crate::{base64::Decoder, ranges::expression, text::OTHER, words::Words};
 
 /// Words in the place of a secret that mean that there is no secret, or that name its type.
-static KEYWORDS: Words = Words::new(
-    "any array arraybuffer async auto await basic bearer bigint bool boolean buffer bytes char class default \
-     dict digest disabled double empty enabled env expired f32 f64 false file float float32array float64array \
-     function hidden i8 i16 i32 i64 i128 include inherit int int8array int16array int32 int32array int64 \
-     integer interactive invalid isize lambda list masked missing never new nil no none not null number oauth \
-     object off omit on optional prompt read record redacted required same-origin self set stdin str string \
-     symbol test text this true tuple type typeof u8 u16 u32 u64 u128 uint uint8array uint16array uint32 \
-     uint32array uint64 undefined union unknown unsafe unset usize valid varchar vault vec void write yes",
-);
+static KEYWORDS: Words = Words::of("values.keywords");
 
 /// Words that follow the name of a secret in a sentence.
-pub(super) static STOP_WORDS: Words = Words::new(
-    "a above after all an and are as at authentication authorization be before below by can does each \
-     expires field flag flags for from had has have here if in instead into is it its may more must my of \
-     only option options or our over please rather required see should so that the their then these this \
-     through to until use used using value via was we were what when where which while who will with \
-     without you your",
-);
+pub(super) static STOP_WORDS: Words = Words::of("values.stop_words");
 
 /// Words that lines of programs begin with.
-pub(super) static DECLARATIONS: Words = Words::new(
-    "and async await class const def final fn for func function if interface let or param private \
-     protected pub public readonly return self static this type val var where while",
-);
+pub(super) static DECLARATIONS: Words = Words::of("values.declarations");
 
 /// The objects whose properties programs read.
 const ROOTS: &str = "app|args|argv|body|bun|cfg|client|conf|config|context|crypto|ctx|data|deno|env|event|import|input|key|module|options|opts|os|\

@@ -12,7 +12,36 @@ pub(super) struct Words {
     numbers: OnceLock<Vec<u128>>,
 }
 
+/// Lists of words, one a line: its name, and the words.
+const LISTS: &str = include_str!("../rules/words.tsv");
+
+/// Returns the words of a list. The name of none does not compile.
+const fn list(name: &str) -> &'static str {
+    let (lists, name) = (LISTS.as_bytes(), name.as_bytes());
+    let (mut start, mut at) = (0, 0);
+    while at < name.len() || lists[start + at] != b'\t' {
+        if at < name.len() && lists[start + at] == name[at] {
+            at += 1;
+            continue;
+        }
+        while lists[start] != b'\n' {
+            start += 1;
+        }
+        (start, at) = (start + 1, 0);
+    }
+    let mut end = start;
+    while lists[end] != b'\n' {
+        end += 1;
+    }
+    LISTS.split_at(end).0.split_at(start + at + 1).1
+}
+
 impl Words {
+    /// Creates the list of this name of `rules/words.tsv`.
+    pub(super) const fn of(name: &str) -> Self {
+        Self::new(list(name))
+    }
+
     /// Creates the list of the words of a text.
     pub(super) const fn new(text: &'static str) -> Self {
         let numbers = OnceLock::new();
@@ -46,18 +75,7 @@ fn number(word: &[u8]) -> u128 {
 }
 
 /// Accounts, folders and machines that are the same everywhere, and words that stand for a name in examples.
-pub(crate) static NOBODY: Words = Words::new(
-    "root corp app ubuntu debian node admin administrator user users username home homes runner runneradmin vscode codespace \
-     gitpod vagrant docker circleci travis vsts jenkins jovyan coder ec2-user azureuser opc ansible deploy git github \
-     gitlab www-data nobody daemon postgres mysql redis nginx guest public default agent sandbox openhands linuxbrew \
-     work workspace workspaces testbed project projects repo repos src code build builder test tests tester testuser name \
-     yourname your you me myuser someone somebody anonymous localhost localdomain local host hostname server container \
-     desktop laptop machine dev prod staging actions bot noreply no-reply info support contact hello mail team service \
-     services system staff wheel sudo bin lib opt tmp var usr etc srv mnt claude codex cursor copilot gemini anthropic \
-     openai datasets dataset models checkpoints cache shared share downloads documents example sample demo appuser \
-     swe-agent sweagent kasm-user adm apache developer everyone games httpd man nogroup none sys redacted reviewer pull request nonroot daytona all personal jwt oauth2 kubernetes minikube param params returns \
-     throws anybody nixbld dependabot renovate",
-);
+pub(crate) static NOBODY: Words = Words::of("words.nobody");
 
 #[cfg(test)]
 mod tests {
