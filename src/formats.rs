@@ -14,7 +14,7 @@ use napi_derive::napi;
 
 use knowledgepulse_command::{
     filter::{Excluded, Filter},
-    traces::{self, State, TraceRead, Traces, TracesRequest},
+    traces::{self, Inputs, State, TraceRead, Traces},
 };
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_formats::{
@@ -298,12 +298,10 @@ impl NativeTraces {
     #[napi(constructor, catch_unwind)]
     pub fn new(env: &Env, paths: Vec<String>, settings: NativeReadSettings) -> Result<Self> {
         let opened = settings.format().and_then(|format| {
-            Self::open(TracesRequest {
-                paths,
-                format,
-                given: settings.given(),
-                filter: Filter::default(),
-            })
+            let mut inputs = Inputs::new(paths, Filter::default());
+            inputs.format = format;
+            inputs.given = settings.given();
+            Self::open(inputs)
         });
         opened.map_err(|error| throw(env, &error))
     }
@@ -319,16 +317,14 @@ impl NativeTraces {
             .ignored
             .iter()
             .map(|name| Excluded::new(name, Path::new("")));
-        let opened = Self::open(TracesRequest {
-            filter: Filter {
-                since: wanted.since,
-                agents: agents.collect(),
-                project: wanted.project,
-                excluded: excluded.collect(),
-                ..Filter::default()
-            },
-            ..TracesRequest::default()
-        });
+        let filter = Filter {
+            since: wanted.since,
+            agents: agents.collect(),
+            project: wanted.project,
+            excluded: excluded.collect(),
+            ..Filter::default()
+        };
+        let opened = Self::open(Inputs::new(Vec::new(), filter));
         opened.map_err(|error| throw(env, &error))
     }
 
@@ -352,8 +348,8 @@ impl NativeTraces {
 }
 
 impl NativeTraces {
-    fn open(request: TracesRequest) -> error::Result<Self> {
-        let traces = Traces::open(request).map_err(|failure| Error::Internal(failure.message))?;
+    fn open(inputs: Inputs) -> error::Result<Self> {
+        let traces = Traces::open(inputs).map_err(|failure| Error::Internal(failure.message))?;
         Ok(Self(Some(Arc::new(traces))))
     }
 }
@@ -367,19 +363,14 @@ fn native_at(traces::Item { place, state, .. }: traces::Item<TraceRead>) -> Opti
         ..NativeItem::default()
     };
     match state {
-        State::Read(TraceRead {
-            format,
-            known,
-            about,
-            json,
-        }) => {
+        State::Read(TraceRead { known, about, json }) => {
+            item.format = Some(about.format.name());
             item.about = Some(NativeSessionInfo {
                 agent: about.agent.to_string(),
                 project: about.project.map(|name| name.to_string()),
                 created_at: about.when,
                 facts: about.facts.into_iter().map(Into::into).collect(),
             });
-            item.format = Some(format.name());
             item.known = Some(known.into());
             item.json = Some(json);
         }

@@ -61,15 +61,9 @@ impl InputArgs {
             return Err(Failure::usage("standard input can be read only once"));
         }
         let filter = self.filter.clone().with_ignored()?;
-        let mut inputs = if self.paths.is_empty() {
-            sessions(filter, messages)
-        } else {
-            let sources = self.paths.clone();
-            Inputs {
-                sources,
-                filter,
-                ..Inputs::default()
-            }
+        let mut inputs = match self.paths.is_empty() {
+            true => sessions(filter, messages),
+            false => Inputs::new(self.paths.clone(), filter),
         };
         inputs.format = self.from;
         inputs.given = Given {

@@ -54,6 +54,22 @@ pub(crate) fn expand(mut inputs: Inputs, outputs: &[Target], messages: &Messages
     Ok(inputs)
 }
 
+impl Inputs {
+    /// Finds the files: those that are named and those in folders, or the sessions on this machine that the user's file `ignore` does not
+    /// name.
+    pub(crate) fn found(self, messages: &Messages) -> Result<Self> {
+        if !self.sources.is_empty() {
+            return expand(self, &[], messages);
+        }
+        let (format, given) = (self.format, self.given);
+        Ok(Self {
+            format,
+            given,
+            ..sessions(self.filter.with_ignored()?, messages)
+        })
+    }
+}
+
 /// Files that were looked at.
 #[derive(Default)]
 pub(crate) struct Found {
@@ -120,11 +136,7 @@ pub(crate) fn sessions(filter: Filter, messages: &Messages) -> Inputs {
         }
     }
     all.tell_skipped("", NOT_READ, messages);
-    let mut inputs = Inputs {
-        sources: all.files,
-        filter,
-        ..Inputs::default()
-    };
+    let mut inputs = Inputs::new(all.files, filter);
     inputs.leave_out_files(true);
     inputs
 }

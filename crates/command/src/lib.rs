@@ -52,7 +52,7 @@ pub(crate) use {
         summary::Summary,
         table::Table,
     },
-    traces::{TraceRead, TracesRequest},
+    traces::TraceRead,
 };
 
 /// The version of the package.

@@ -10,10 +10,7 @@ use knowledgepulse_share::{
 };
 use knowledgepulse_trace::json::{self, Texts};
 
-use crate::{
-    Failure, Filter, Inputs, Item, Kept, Messages, RunInfo, State, TraceRead, TracesRequest, expand,
-    sessions, traces::each,
-};
+use crate::{Failure, Filter, Inputs, Item, Kept, Messages, RunInfo, State, TraceRead, traces::each};
 
 /// What a program shares.
 pub enum Named {
@@ -59,17 +56,13 @@ pub fn sessions_of(
     // By a file, the position of what names it.
     let mut positions: HashMap<String, usize> = HashMap::new();
     if named.is_none() {
-        inputs = sessions(Filter::default().with_ignored()?, &messages);
+        inputs = inputs.found(&messages)?;
     }
     for (at, named) in named.iter().flatten().enumerate() {
         let Named::Path(path) = named else { continue };
         fs::metadata(path).map_err(|error| NamedError::Read(path.clone(), error))?;
-        let sources = vec![path.clone()];
-        let below = Inputs {
-            sources,
-            ..Inputs::default()
-        };
-        let below = expand(below, &[], &messages)?;
+        let below = Inputs::new(vec![path.clone()], Filter::default());
+        let below = below.found(&messages)?;
         for file in below.sources {
             positions.entry(file.clone()).or_insert_with(|| {
                 inputs.sources.push(file);
@@ -84,7 +77,7 @@ pub fn sessions_of(
         match state {
             State::Read(read) => {
                 let run = read.about.run;
-                runs.push((place, read.format, run, kept.add(&read.json)?));
+                runs.push((place, read.about.format, run, kept.add(&read.json)?));
             }
             State::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
             State::Unread(reason) => {
@@ -96,12 +89,7 @@ pub fn sessions_of(
         Ok(())
     };
     if !inputs.sources.is_empty() {
-        let request = TracesRequest {
-            paths: inputs.sources,
-            filter: inputs.filter,
-            ..TracesRequest::default()
-        };
-        each(request, &mut take)?;
+        each(inputs, &mut take)?;
     }
     let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
     for (place, format, run, text) in runs {

@@ -9,13 +9,11 @@ use std::{
     time::Duration,
 };
 
-use knowledgepulse_formats::{FormatName, Given, Known, reader::OfNoFormat, trace::known_of};
+use knowledgepulse_formats::{Known, reader::OfNoFormat, trace::known_of};
 use knowledgepulse_json::Text;
 
-pub use crate::read::{Item, State};
-use crate::{
-    Failure, Filter, Inputs, Messages, ReadTrace, Result, Seen, Stop, TraceInfo, expand, read::read, sessions,
-};
+pub use crate::read::{Inputs, Item, State};
+use crate::{Failure, Messages, ReadTrace, Result, Seen, Stop, TraceInfo, read::read};
 
 /// How many results may wait for the program.
 const MOST_WAITING: usize = 64;
@@ -23,24 +21,9 @@ const MOST_WAITING: usize = 64;
 /// How long a program waits for the next results at most.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a program reads.
-#[derive(Debug, Clone, Default)]
-pub struct TracesRequest {
-    /// Files and folders; none for the sessions of agents on this machine.
-    pub paths: Vec<String>,
-    /// Their format; `None` where each record is recognised.
-    pub format: Option<FormatName>,
-    /// The outcome and domain of traces whose record tells none.
-    pub given: Given,
-    /// Which of them are read. Without paths, the user's file `ignore` is followed too.
-    pub filter: Filter,
-}
-
 /// A trace that was read.
 #[derive(Debug, Clone)]
 pub struct TraceRead {
-    /// The format that it was converted from, or [`FormatName::Trace`].
-    pub format: FormatName,
     /// Which parts of its outcome are known.
     pub known: Known,
     /// What is told of it.
@@ -60,16 +43,16 @@ impl Traces {
     ///
     /// # Errors
     /// If there is no thread to read on.
-    pub fn open(request: TracesRequest) -> Result<Self> {
+    pub fn open(inputs: Inputs) -> Result<Self> {
         if cfg!(target_family = "wasm") {
             let (sender, results) = channel();
-            send_all(request, |next| sender.send(next).is_ok());
+            send_all(inputs, |next| sender.send(next).is_ok());
             return Ok(Self(results.into()));
         }
         let (sender, results) = sync_channel(MOST_WAITING);
         let thread = thread::Builder::new().name("kp-score-traces".into());
         thread
-            .spawn(move || send_all(request, |next| sender.send(next).is_ok()))
+            .spawn(move || send_all(inputs, |next| sender.send(next).is_ok()))
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
         Ok(Self(results.into()))
     }
@@ -94,9 +77,9 @@ impl Traces {
 }
 
 /// Reads for a program, until `send` returns that nothing more is wanted.
-fn send_all(request: TracesRequest, send: impl Fn(Next) -> bool) {
+fn send_all(inputs: Inputs, send: impl Fn(Next) -> bool) {
     let nobody = || Failure::interrupted("nobody reads on");
-    let read = each(request, &mut |item| {
+    let read = each(inputs, &mut |item| {
         send(Ok(item)).then_some(()).ok_or_else(nobody)
     });
     // Where nobody wants more, nobody hears of it.
@@ -109,23 +92,9 @@ fn send_all(request: TracesRequest, send: impl Fn(Next) -> bool) {
 ///
 /// # Errors
 /// Those of `take`, or if there is nothing to read.
-pub(crate) fn each(
-    request: TracesRequest,
-    take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>,
-) -> Result<()> {
+pub(crate) fn each(inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>) -> Result<()> {
     let messages = Messages::silent();
-    let mut inputs = if request.paths.is_empty() {
-        sessions(request.filter.with_ignored()?, &messages)
-    } else {
-        let named = Inputs {
-            sources: request.paths,
-            filter: request.filter,
-            ..Inputs::default()
-        };
-        expand(named, &[], &messages)?
-    };
-    inputs.format = request.format;
-    inputs.given = request.given;
+    let inputs = inputs.found(&messages)?;
     let mut take = |item: Option<Item<_>>, _: &mut Seen| item.map_or(Ok(()), &mut *take).map(|()| false);
     let prepare = Arc::new(prepared);
     read(&inputs, prepare, &mut take, &messages, &Stop::default()).map(drop)
@@ -143,7 +112,6 @@ fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
     let known = known_of(&read.value);
     Ok(TraceRead {
         about: TraceInfo::of(&read.value, read.format, known),
-        format: read.format,
         known,
         json: read.text.map_or_else(|| read.value.to_json(), ToOwned::to_owned),
     })

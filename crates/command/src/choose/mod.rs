@@ -24,11 +24,13 @@ use knowledgepulse_score::{
 };
 use knowledgepulse_share::{self as share, Log, Published, logs::WholeFiles};
 
+use self::{
+    known::{files_of, is_memory, known_sources, load},
+    labels::{Labels, names_of},
+};
 use crate::{
-    Candidate, Failure, Host, Inputs, Kept, Messages, Result, RunInfo, Scored, Scoring, Seen, Stop, Summary,
-    args::count, choose::known::files_of, choose::known::is_memory, choose::known::known_sources,
-    choose::known::load, choose::labels::Labels, choose::labels::names_of, load_embedder, new_memory, one_of,
-    score::score,
+    Candidate, Failure, Filter, Host, Inputs, Kept, Messages, Result, RunInfo, Scored, Scoring, Seen, Stop,
+    Summary, args::count, load_embedder, new_memory, one_of, score::score,
 };
 
 /// How many of the traces that a chosen one stands for are listed.
@@ -174,10 +176,7 @@ pub(crate) fn choose(
         let Some(first) = sources.first().cloned() else {
             continue;
         };
-        let inputs = Inputs {
-            sources,
-            ..Inputs::default()
-        };
+        let inputs = Inputs::new(sources, Filter::default());
         let before = known.len(Instant::now());
         let mut add = |trace: Option<(Scored, Candidate)>| match trace {
             Some((_, candidate)) => known.add(candidate.entry()?, Instant::now()).map_err(failed),

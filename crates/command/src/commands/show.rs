@@ -16,8 +16,8 @@ use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use super::clean::CleaningArgs;
 use crate::{
-    Exit, Failure, Item, Messages, Output, Result, State, TraceRead, TracesRequest, agent_of, allows_colours,
-    counted, listed::listed, printable, tell_places, told, traces::each,
+    Exit, Failure, Filter, Inputs, Item, Messages, Output, Result, State, TraceRead, agent_of,
+    allows_colours, counted, listed::listed, printable, tell_places, told, traces::each,
 };
 
 /// What patterns have replaced begins and ends so.
@@ -71,18 +71,14 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
             return Ok(());
         }
         let trace = Box::new(move || parse_str(&read.json).map_err(io::Error::other));
-        let log = files.log(&place.source, place.line, read.format, trace);
+        let log = files.log(&place.source, place.line, read.about.format, trace);
         let shown = shown(&log, Some(cleaner.clone()), args.cleaning.identifiers);
         let shown = shown.map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
         let between = if text.is_empty() { "" } else { "\n" };
         text += &format!("{between}{}", conversation(&shown, &now, has_colours));
         Ok(())
     };
-    let request = TracesRequest {
-        paths,
-        ..TracesRequest::default()
-    };
-    each(request, &mut take)?;
+    each(Inputs::new(paths, Filter::default()), &mut take)?;
     if text.is_empty() {
         let problem = format!("there is no session {}: kp-score lists them", args.session);
         return Err(Failure::file(problem));

@@ -46,8 +46,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The inputs, and how to read them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Inputs {
-    /// Files, or [`STDIN`].
+pub struct Inputs {
+    /// Files and folders, or `-` for standard input; none for the sessions of agents on this machine.
     pub sources: Vec<String>,
     /// Their format; `None` where each record is recognised.
     pub format: Option<FormatName>,
@@ -56,10 +56,19 @@ pub(crate) struct Inputs {
     /// Which sessions are read.
     pub filter: Filter,
     /// How many files were left out by it.
-    pub left_out: LeftOut,
+    pub(crate) left_out: LeftOut,
 }
 
 impl Inputs {
+    /// Returns these, of which the wanted sessions are read, each record in the format in which it is recognised.
+    pub fn new(sources: Vec<String>, filter: Filter) -> Self {
+        Self {
+            sources,
+            filter,
+            ..Self::default()
+        }
+    }
+
     /// Leaves out the files that have no wanted session, also by their times if agents keep those.
     pub(crate) fn leave_out_files(&mut self, are_kept: bool) {
         let (filter, left_out) = (&self.filter, &mut self.left_out);
@@ -134,7 +143,7 @@ pub(crate) struct Seen {
     /// Inputs that could not be read to their ends.
     pub unread: u64,
     /// What the filter left out.
-    pub left_out: LeftOut,
+    pub(crate) left_out: LeftOut,
     /// The words that count what the file `ignore` names.
     pub ignored: Option<String>,
     bad_lines: BadLines,

@@ -189,11 +189,8 @@ impl CleanArgs {
         };
         let mut sources = files_in(&found, self.out.as_deref(), messages);
         if self.filter.is_set() {
-            let inputs = Inputs {
-                sources: sources.iter().map(|source| source.path.clone()).collect(),
-                filter: self.filter.clone(),
-                ..Inputs::default()
-            };
+            let paths = sources.iter().map(|source| source.path.clone());
+            let inputs = Inputs::new(paths.collect(), self.filter.clone());
             let wanted = files_with_sessions(inputs, messages, stop)?;
             sources.retain(|source| wanted.contains(&source.path));
         }
