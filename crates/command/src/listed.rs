@@ -6,7 +6,7 @@ use std::{
 };
 
 use knowledgepulse_formats::run::runs;
-use knowledgepulse_json::{Value, json_object, parse_str};
+use serde::{Deserialize, Serialize};
 
 use crate::{Failure, Output, Result, STDIN, Set, filter::settings_file};
 
@@ -14,7 +14,7 @@ use crate::{Failure, Output, Result, STDIN, Set, filter::settings_file};
 const FILE: &str = "listed.json";
 
 /// A session that was listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Listed {
     pub id: String,
     /// The files of its run.
@@ -30,15 +30,15 @@ pub(crate) fn remember(set: &Set, listed: &[usize], sources: &[String]) -> bool 
     let runs: HashMap<String, Vec<String>> = runs.map(files_of).collect();
     let sessions = listed.iter().map(|&index| {
         let scored = &set.scored[index];
-        let files = runs.get(&scored.place.source)?.iter();
-        let files: Value = files.map(String::as_str).collect();
-        Some(json_object! { "id": scored.about.id.clone()?, "files": files })
+        let id = scored.about.id.as_ref()?.to_string();
+        let files = runs.get(&scored.place.source)?.clone();
+        Some(Listed { id, files })
     });
     let Some(file) = settings_file(FILE) else {
         return false;
     };
     let write = || -> Option<()> {
-        let text = Value::from(sessions.collect::<Option<Vec<_>>>()?).to_json();
+        let text = serde_json::to_string(&sessions.collect::<Option<Vec<_>>>()?).ok()?;
         fs::create_dir_all(file.parent()?).ok()?;
         let mut output = Output::open(file.to_str()?).ok()?;
         output.write(text.as_bytes()).ok()?;
@@ -64,24 +64,15 @@ pub(crate) fn files_of_all(sessions: &[Listed]) -> Vec<String> {
 /// If there is no list, or it has no such number.
 pub(crate) fn listed(numbers: &[usize]) -> Result<Vec<Listed>> {
     let text = settings_file(FILE).and_then(|file| fs::read_to_string(file).ok());
-    let sessions = text.and_then(|text| parse_str(&text).ok());
-    let sessions = sessions.as_ref().and_then(Value::as_array).unwrap_or_default();
+    let sessions = text.and_then(|text| serde_json::from_str(&text).ok());
+    let sessions: Vec<Listed> = sessions.unwrap_or_default();
     let at = |number: &usize| {
         let session = number.checked_sub(1).and_then(|at| sessions.get(at));
-        let found = session.and_then(|session| {
-            let files = session.get("files")?.as_array()?.iter();
-            Some(Listed {
-                id: session.get("id")?.as_str()?.to_owned(),
-                files: files
-                    .filter_map(|file| file.as_str().map(str::to_owned))
-                    .collect(),
-            })
-        });
         let problem = match sessions.len() {
             0 => "there is no list: kp-score makes one".to_owned(),
             count => format!("there is no session {number}: the last list has {count}"),
         };
-        found.ok_or_else(|| Failure::usage(problem))
+        session.cloned().ok_or_else(|| Failure::usage(problem))
     };
     numbers.iter().map(at).collect()
 }

@@ -49,17 +49,14 @@ pub(crate) fn load(file: &str, method: Method, status: &Status) -> Result<TraceM
 /// Returns the files of traces that `--known` names, and the set that they are, if it is one.
 pub(crate) fn known_sources(name: &str) -> Result<(Vec<String>, Option<share::Set>)> {
     let path = Path::new(name);
-    let is_manifest = path.file_name().is_some_and(|file| file == MANIFEST);
-    let folder = if is_manifest {
-        path.parent()
-    } else {
-        path.is_dir().then_some(path)
+    let folder = match path.file_name() {
+        Some(file) if file == MANIFEST => path.parent(),
+        _ => path.is_dir().then_some(path),
     };
     let Some(folder) = folder else {
         if name == STDIN || !path.is_file() {
-            return Err(Failure::file(format!(
-                "--known must be a folder, or a file: {name}"
-            )));
+            let problem = format!("--known must be a folder, or a file: {name}");
+            return Err(Failure::file(problem));
         }
         return Ok((vec![name.to_owned()], None));
     };
@@ -71,11 +68,10 @@ pub(crate) fn known_sources(name: &str) -> Result<(Vec<String>, Option<share::Se
 
 /// Returns the paths of the files that a set in a folder has.
 pub(crate) fn files_of(set: &share::Set, folder: &Path) -> Vec<String> {
-    let files = set
-        .files()
-        .into_iter()
-        .map(|file| folder.join(file).display().to_string());
-    let mut files: Vec<_> = files.collect();
+    let files = set.files().into_iter();
+    let mut files: Vec<_> = files
+        .map(|file| folder.join(file).display().to_string())
+        .collect();
     files.sort();
     files
 }

@@ -81,13 +81,49 @@ impl CleaningArgs {
             strict: true,
         });
         for file in &self.allow {
-            read_allowed(file, &mut cleaner)?;
+            each_line(file, |line| allow(&mut cleaner, line))?;
         }
         for file in &self.rules {
-            read_rules(file, &mut cleaner)?;
+            each_line(file, |line| add_rule(&mut cleaner, line))?;
         }
         Ok(cleaner)
     }
+}
+
+/// Takes the lines of a file that say something.
+fn each_line(file: &str, mut take: impl FnMut(&str) -> Added) -> Result<()> {
+    let text = fs::read_to_string(file).map_err(|error| Failure::read(file, &error))?;
+    for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+        if !line.is_empty() && !line.starts_with('#') {
+            let refused = |InvalidExpression(problem)| Failure::usage(format!("{file}:{number}: {problem}"));
+            take(line).map_err(refused)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a line was taken.
+type Added = std::result::Result<(), InvalidExpression>;
+
+/// Lets a value stay, or what an expression between slashes matches.
+fn allow(cleaner: &mut Cleaner, line: &str) -> Added {
+    match line.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+        Some(expression) => cleaner.allow_expression(expression)?,
+        None => cleaner.allow(line),
+    }
+    Ok(())
+}
+
+/// Adds a rule: `name: expression`.
+fn add_rule(cleaner: &mut Cleaner, line: &str) -> Added {
+    let (name, expression) = line.split_once(':').unwrap_or_default();
+    let (name, expression) = (name.trim_end(), expression.trim_start());
+    let is_of_name = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'_';
+    if name.is_empty() || expression.is_empty() || !name.bytes().all(is_of_name) {
+        let problem = "a line is NAME: EXPRESSION, and a name has letters, digits and _";
+        return Err(InvalidExpression(problem.into()));
+    }
+    cleaner.add_rule(name, expression)
 }
 
 fn wrong(message: String) -> Failure {
@@ -96,80 +132,24 @@ fn wrong(message: String) -> Failure {
 
 /// Returns the files that are named, and in place of each folder the files in it, but for those in the folder that is written to.
 fn files_in(paths: &[String], out: Option<&str>, messages: &Messages) -> Vec<Input> {
-    let mut files = Vec::new();
     let out = out.map(target_of);
+    let is_written = |file: &String| out.as_ref().is_some_and(|out| target_of(file).starts_with(out));
+    let mut inputs = Vec::new();
     for path in paths {
-        if path == STDIN || !Path::new(path).is_dir() {
-            files.push(Input {
-                path: path.clone(),
-                name: Path::new(path).file_name().unwrap_or_default().into(),
-            });
-            continue;
+        let (mut files, mut folder) = (vec![path.clone()], Path::new(path).parent());
+        if path != STDIN && Path::new(path).is_dir() {
+            (files, folder) = (files_below(path, messages), Some(Path::new(path)));
+            files.retain(|file| !is_written(file));
         }
-        for file in files_below(path, messages) {
-            if out.as_ref().is_none_or(|out| !target_of(&file).starts_with(out)) {
-                let name = Path::new(&file)
-                    .strip_prefix(path)
-                    .unwrap_or(Path::new(&file))
-                    .into();
-                files.push(Input { path: file, name });
+        inputs.extend(files.into_iter().map(|path| {
+            let name = folder.and_then(|folder| Path::new(&path).strip_prefix(folder).ok());
+            Input {
+                name: name.unwrap_or(Path::new(&path)).into(),
+                path,
             }
-        }
+        }));
     }
-    files
-}
-
-/// Returns the lines of a file that say something, with their numbers.
-fn lines_of(file: &str) -> Result<Vec<(usize, String)>> {
-    let text = fs::read_to_string(file).map_err(|error| Failure::read(file, &error))?;
-    let lines = text.lines().map(str::trim).enumerate();
-    let says = |(_, line): &(usize, &str)| !line.is_empty() && !line.starts_with('#');
-    Ok(lines
-        .filter(says)
-        .map(|(at, line)| (at + 1, line.to_owned()))
-        .collect())
-}
-
-/// Reads values that stay: one a line, or an expression between slashes.
-fn read_allowed(file: &str, cleaner: &mut Cleaner) -> Result<()> {
-    for (number, line) in lines_of(file)? {
-        match line.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
-            Some(expression) => cleaner
-                .allow_expression(expression)
-                .map_err(|error| invalid(file, number, &error))?,
-            None => cleaner.allow(&line),
-        }
-    }
-    Ok(())
-}
-
-/// Reads rules: `name: expression`, one a line.
-fn read_rules(file: &str, cleaner: &mut Cleaner) -> Result<()> {
-    for (number, line) in lines_of(file)? {
-        let rule = line
-            .split_once(':')
-            .map(|(name, expression)| (name.trim_end(), expression.trim_start()));
-        let is_name = |name: &str| {
-            !name.is_empty()
-                && name
-                    .bytes()
-                    .all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
-        };
-        let Some((name, expression)) =
-            rule.filter(|(name, expression)| is_name(name) && !expression.is_empty())
-        else {
-            let problem = "a line is NAME: EXPRESSION, and a name has letters, digits and _";
-            return Err(invalid(file, number, &InvalidExpression(problem.into())));
-        };
-        cleaner
-            .add_rule(name, expression)
-            .map_err(|error| invalid(file, number, &error))?;
-    }
-    Ok(())
-}
-
-fn invalid(file: &str, line: usize, InvalidExpression(problem): &InvalidExpression) -> Failure {
-    Failure::usage(format!("{file}:{line}: {problem}"))
+    inputs
 }
 
 fn is_folder(out: &str) -> bool {
