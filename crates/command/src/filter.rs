@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 use knowledgepulse_formats::{
-    FormatName, PARENT, Root, date,
+    FormatName, PARENT, date, settings_folder,
     trace::{SESSION, project_of},
 };
 use knowledgepulse_json::Value;
@@ -205,8 +205,7 @@ pub(crate) fn agent_of(trace: &Value) -> Option<&str> {
 
 /// Returns a file of this program in the user's settings folder.
 pub(crate) fn settings_file(name: &str) -> Option<PathBuf> {
-    let folder = Root::Settings.folders().into_iter().next()?;
-    Some(folder.join("kp-score").join(name))
+    Some(settings_folder()?.join("kp-score").join(name))
 }
 
 fn is_project(trace: &Value, name: &str) -> bool {

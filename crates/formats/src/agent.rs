@@ -8,7 +8,7 @@ use crate::{
     Wrong,
     event::Events,
     named::{Named, by_folders},
-    places::{self, Folder},
+    places,
 };
 
 /// The format of an agent, a platform or a kind of rows, and all that it is registered with. [`crate::agents`] lists them.
@@ -18,7 +18,7 @@ pub struct Format {
     /// The names of the programs that write it.
     pub of: &'static str,
     /// Where they keep their files, if that is in the user's folders.
-    pub folders: &'static [Folder],
+    pub folders: &'static [&'static str],
     /// What else is read, for docs/formats.md.
     pub also: &'static str,
     /// What is not read, for docs/formats.md.
@@ -74,7 +74,7 @@ impl Format {
         Self::new(name, of, Kind::Sessions, recognises, decode)
     }
 
-    pub(crate) const fn at(self, folders: &'static [Folder]) -> Self {
+    pub(crate) const fn at(self, folders: &'static [&'static str]) -> Self {
         Self { folders, ..self }
     }
 

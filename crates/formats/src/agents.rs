@@ -163,35 +163,14 @@ mod tests {
     use std::{env, fs, path::Path};
 
     use super::*;
-    use crate::places::{Folder, Root};
 
     const BEGIN: &str = "<!-- formats -->\n";
     const END: &str = "<!-- end of formats -->\n";
 
-    /// Returns the name of a folder in docs/formats.md.
-    fn name(root: Root) -> String {
-        match root {
-            Root::Home => "~/".into(),
-            Root::Share => "~/.local/share/".into(),
-            Root::Data => "DATA/".into(),
-            Root::Settings => "SETTINGS/".into(),
-            Root::Editor => "EDITOR/".into(),
-            Root::Named(variable) => format!("${variable}/"),
-            // As shells write it.
-            Root::Moved(variables, folder) => {
-                let default = format!("~/{folder}").trim_end_matches('/').to_owned();
-                let moved = |default, variable: &&str| format!("${{{variable}:-{default}}}");
-                variables.iter().rev().fold(default, moved) + "/"
-            }
-        }
-    }
-
     /// Returns the list of docs/formats.md.
     fn list() -> String {
         let entry = |format: &Format| {
-            let folders = format.folders.iter().map(|Folder(root, pattern)| {
-                format!("`{}`", format!("{}{pattern}", name(*root)).trim_end_matches('/'))
-            });
+            let folders = format.folders.iter().map(|place| format!("`{place}`"));
             let mut parts = vec![folders.collect::<Vec<_>>().join(", ")];
             match (format.folders, format.also) {
                 (_, "") => {}

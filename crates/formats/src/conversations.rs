@@ -205,7 +205,12 @@ pub fn updates_of(record: &Value) -> Vec<&Value> {
     let messages = nodes.values().flat_map(|node| elements_of(node.get("messages")));
     let messages: Vec<_> = messages.collect();
     let are_messages = messages.iter().all(|message| langchain::is_message(message));
-    if are_messages && nodes.iter().all(is_node) {
+    // What begins with the user's words and goes on is a whole conversation.
+    let first = messages
+        .first()
+        .and_then(|first| langchain::unwrapped(first.as_object()?));
+    let is_whole = messages.len() > 1 && first.is_some_and(|(role, _)| matches!(role, "user" | "system"));
+    if are_messages && !is_whole && nodes.iter().all(is_node) {
         messages
     } else {
         Vec::new()

@@ -1,5 +1,7 @@
 //! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
 
+use std::mem;
+
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
@@ -362,7 +364,7 @@ impl Events {
                 part,
                 Part::Text(_) | Part::Picture(_) | Part::Page(_) | Part::Other(_)
             ) {
-                self.say_texts(kind, &mut texts);
+                self.say_texts(kind, mem::take(&mut texts));
             }
             match part {
                 Part::Thought(Some(text)) => self.say(TextKind::Reasoning, text),
@@ -382,39 +384,17 @@ impl Events {
                 }
             }
         }
-        self.say_texts(kind, &mut texts);
+        self.say_texts(kind, mem::take(&mut texts));
     }
 
-    /// Takes texts that have come together.
-    fn say_texts(&mut self, kind: TextKind, texts: &mut Vec<Text>) {
-        match kind {
-            _ if texts.is_empty() => {}
-            TextKind::User => self.say_turn(texts.drain(..)),
-            kind => self.say(kind, joined_parts(texts.drain(..))),
+    /// Takes texts that have come together. Those of a user are taken without the words of programs in them.
+    fn say_texts(&mut self, kind: TextKind, texts: Vec<Text>) {
+        if texts.is_empty() {
+            return;
         }
-    }
-
-    /// Counts what a part has beside its words.
-    fn count(&mut self, part: &Part) {
-        match part {
-            Part::Picture(kind) | Part::Page(kind) => self.leave_out(with_end(kind, " part")),
-            Part::Thought(None) => self.leave_out("encrypted reasoning"),
-            Part::Result { content, .. } => content.iter().for_each(|part| self.count(part)),
-            Part::Text(_) | Part::Thought(_) | Part::Call(_) | Part::Other(_) => {}
+        if kind != TextKind::User {
+            return self.say(kind, joined_parts(texts));
         }
-    }
-
-    /// Takes a text, which may be a user's turn.
-    pub fn say_text(&mut self, kind: TextKind, text: Text) {
-        if kind == TextKind::User {
-            self.say_turn([text]);
-        } else {
-            self.say(kind, text);
-        }
-    }
-
-    /// Takes the texts of a user's turn, without the words of programs in it.
-    pub fn say_turn(&mut self, texts: impl IntoIterator<Item = Text>) {
         let mut own = Vec::new();
         let mut is_own = true;
         for words in texts.into_iter().flat_map(contexts::words_of) {
@@ -431,6 +411,21 @@ impl Events {
         // A turn that had other words too is none where nothing of the user's is left.
         if is_own || own.iter().any(|text| !is_blank(text)) {
             self.say(TextKind::User, joined_parts(own));
+        }
+    }
+
+    /// Takes a text, which may be a user's turn.
+    pub fn say_text(&mut self, kind: TextKind, text: Text) {
+        self.say_texts(kind, vec![text]);
+    }
+
+    /// Counts what a part has beside its words.
+    fn count(&mut self, part: &Part) {
+        match part {
+            Part::Picture(kind) | Part::Page(kind) => self.leave_out(with_end(kind, " part")),
+            Part::Thought(None) => self.leave_out("encrypted reasoning"),
+            Part::Result { content, .. } => content.iter().for_each(|part| self.count(part)),
+            Part::Text(_) | Part::Thought(_) | Part::Call(_) | Part::Other(_) => {}
         }
     }
 

@@ -59,5 +59,5 @@ pub use agent::Format;
 pub use agents::FormatName;
 pub use common::{DEFAULT_LIMIT, Given, Known, Place, Wrong};
 pub use event::PARENT;
-pub use places::Root;
+pub use places::settings_folder;
 pub use tools::TOOLS;

@@ -149,14 +149,8 @@ const BEGINNINGS: &[&str] = &[
 ];
 
 /// Where calls and results have the id of the call, the last one of a call alone; and where calls have their name and their arguments.
-const CALL_IDS: &[&str] = &[
-    "call_id",
-    "toolUseId",
-    "tool_call_id",
-    "tool_use_id",
-    "toolCallId",
-    "id",
-];
+#[rustfmt::skip]
+const CALL_IDS: &[&str] = &["call_id", "toolUseId", "tool_call_id", "tool_use_id", "toolCallId", "id"];
 const RESULT_IDS: &[&str] = &[
     "call_id",
     "toolUseId",
@@ -165,14 +159,8 @@ const RESULT_IDS: &[&str] = &[
     "toolCallId",
 ];
 pub const NAMES: &[&str] = &["name", "function", "function_name", "toolName", "tool_name"];
-pub const ARGUMENTS: &[&str] = &[
-    "input",
-    "arguments",
-    "args",
-    "raw_input",
-    "rawInput",
-    "parameters",
-];
+#[rustfmt::skip]
+pub const ARGUMENTS: &[&str] = &["input", "arguments", "args", "raw_input", "rawInput", "parameters"];
 
 /// Where results have what the tool returned.
 const RESULTS: &[&str] = &["content", "output", "response", "result"];

@@ -1,4 +1,8 @@
 //! Where agents keep their files on each operating system.
+//!
+//! A place is a root, and a pattern below it, where `*` stands for a part of a name. What it fits is read with all below it. A root is `~`, a
+//! variable as shells write it (nothing where it is not set and has no default), `~/.local/share`, `DATA` (where programs keep their data),
+//! `SETTINGS`, or `EDITOR` (the folder `User` of an editor like VS Code, in the settings or on the machine that it is connected with).
 
 use std::{
     collections::HashSet,
@@ -8,30 +12,8 @@ use std::{
 
 use glob::Pattern;
 
-/// A folder of the user, and a pattern below it: `*` stands for a part of a name. A folder that it fits is read with all below it.
-#[derive(Debug, Clone, Copy)]
-pub struct Folder(pub Root, pub &'static str);
-
-/// A folder of the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Root {
-    /// The home folder.
-    Home,
-    /// What the first of these variables names that is set; without one, this folder of the home folder.
-    Moved(&'static [&'static str], &'static str),
-    /// What this variable names. Nothing without it.
-    Named(&'static str),
-    /// `~/.local/share`, or the one that `XDG_DATA_HOME` names.
-    Share,
-    /// Where programs keep their data: `Application Support` on macOS, `AppData\Local` on Windows, otherwise `~/.local/share`.
-    Data,
-    /// Where programs keep settings: `Application Support` on macOS, `AppData\Roaming` on Windows, otherwise `~/.config`.
-    Settings,
-    /// The folder `User` of an editor like VS Code, in the settings or on the machine that it is connected with.
-    Editor,
-}
-
-use Root::{Data, Editor, Home, Moved, Named, Settings, Share};
+/// The one that `XDG_DATA_HOME` moves.
+const SHARE: &str = "~/.local/share";
 
 /// The editors that are made from VS Code.
 const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
@@ -42,49 +24,61 @@ const SERVERS: [&str; 5] = [
     ".vscode-server", ".vscode-server-insiders", ".vscodium-server", ".cursor-server", ".windsurf-server",
 ];
 
-impl Root {
-    /// Returns the folders on this machine; of a variable that names a database, the file.
-    #[must_use]
-    pub fn folders(self) -> Vec<PathBuf> {
-        let Some(home) = knowledgepulse_os::home_folder() else {
-            return Vec::new();
-        };
-        let path_in = |name: &&str| {
-            env::var_os(name)
-                .filter(|path| !path.is_empty())
-                .map(PathBuf::from)
-        };
-        let named = |name| path_in(&name).filter(|path| path.is_absolute());
-        let (mac, windows) = (cfg!(target_os = "macos"), cfg!(windows));
-        let support = || home.join("Library/Application Support");
-        let share = || named("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
-        let settings = || match (mac, windows) {
-            (true, _) => support(),
-            (_, true) => named("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming")),
-            _ => named("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
-        };
-        match self {
-            Home => vec![home],
-            Moved(names, folder) => {
-                let moved = names.iter().find_map(path_in);
-                vec![moved.map_or_else(|| home.join(folder), |path| with_home(&path, &home))]
-            }
-            Named(name) => path_in(&name)
-                .map(|path| with_home(&path, &home))
-                .into_iter()
-                .collect(),
-            Share => vec![share()],
-            Data if mac => vec![support()],
-            Data if windows => vec![named("LOCALAPPDATA").unwrap_or_else(|| home.join("AppData/Local"))],
-            Data => vec![share()],
-            Settings => vec![settings()],
-            Editor => {
-                let local = EDITORS.iter().map(|editor| settings().join(editor));
-                let servers = SERVERS.iter().map(|server| home.join(server).join("data"));
-                let portable = path_in(&"VSCODE_PORTABLE").map(|folder| folder.join("user-data"));
-                let all = local.chain(servers).chain(portable);
-                all.map(|folder| folder.join("User")).collect()
-            }
+/// Splits a place into its root and its pattern.
+fn split(place: &str) -> (&str, &str) {
+    let end = place.rfind('}').map(|at| at + 1);
+    let end = end
+        .or(place.starts_with(SHARE).then_some(SHARE.len()))
+        .or(place.find('/'));
+    let (root, pattern) = place.split_at(end.unwrap_or(place.len()));
+    (root, pattern.trim_start_matches('/'))
+}
+
+/// Returns the folder where programs of this user keep their settings.
+#[must_use]
+pub fn settings_folder() -> Option<PathBuf> {
+    folders_of("SETTINGS").pop()
+}
+
+/// Returns the folders on this machine that a root stands for; of a variable that names a database, the file.
+fn folders_of(root: &str) -> Vec<PathBuf> {
+    let Some(home) = knowledgepulse_os::home_folder() else {
+        return Vec::new();
+    };
+    let path_in = |name: &str| {
+        env::var_os(name)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
+    };
+    let named = |name| path_in(name).filter(|path| path.is_absolute());
+    let (mac, windows) = (cfg!(target_os = "macos"), cfg!(windows));
+    let support = || home.join("Library/Application Support");
+    let share = || named("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
+    let settings = || match (mac, windows) {
+        (true, _) => support(),
+        (_, true) => named("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming")),
+        _ => named("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")),
+    };
+    match root {
+        "DATA" if mac => vec![support()],
+        "DATA" if windows => vec![named("LOCALAPPDATA").unwrap_or_else(|| home.join("AppData/Local"))],
+        "DATA" | SHARE => vec![share()],
+        "SETTINGS" => vec![settings()],
+        "EDITOR" => {
+            let local = EDITORS.iter().map(|editor| settings().join(editor));
+            let servers = SERVERS.iter().map(|server| home.join(server).join("data"));
+            let portable = path_in("VSCODE_PORTABLE").map(|folder| folder.join("user-data"));
+            let all = local.chain(servers).chain(portable);
+            all.map(|folder| folder.join("User")).collect()
+        }
+        // Variables, of which the first that is set counts, and then perhaps a default.
+        _ => {
+            let mut parts = root.trim_end_matches('}').split(":-");
+            let path = parts.find_map(|part| match part.trim_start_matches(['$', '{']) {
+                path if path.starts_with('~') => Some(PathBuf::from(path)),
+                name => path_in(name),
+            });
+            path.map(|path| with_home(&path, &home)).into_iter().collect()
         }
     }
 }
@@ -92,13 +86,14 @@ impl Root {
 /// Returns a path whose first part may be `~`, as some programs take it from their variables.
 fn with_home(path: &Path, home: &Path) -> PathBuf {
     path.strip_prefix("~")
-        .map_or_else(|_| path.to_owned(), |rest| home.join(rest))
+        .map_or_else(|_| path.to_owned(), |rest| home.iter().chain(rest).collect())
 }
 
-/// Returns the folders and files on this machine, none within another, in the order of `folders`.
-pub(crate) fn here(folders: &[Folder]) -> Vec<PathBuf> {
-    let found = folders.iter().flat_map(|Folder(root, pattern)| {
-        let roots = root.folders().into_iter();
+/// Returns the folders and files on this machine, none within another, in the order of the places.
+pub(crate) fn here(places: &[&str]) -> Vec<PathBuf> {
+    let found = places.iter().flat_map(|place| {
+        let (root, pattern) = split(place);
+        let roots = folders_of(root).into_iter();
         roots.flat_map(|root| found(&root, pattern))
     });
     // Some systems take names in capitals for the same.
@@ -156,6 +151,36 @@ mod tests {
         assert_eq!(found("a/b/two.jsonl"), ["a/b/two.jsonl"]);
         assert_eq!(found(""), [""]);
         assert_eq!(found("none/*"), [""; 0]);
+    }
+
+    #[test]
+    fn split_parts_a_place_behind_its_root() {
+        for (place, root, pattern) in [
+            ("~/a/*.db", "~", "a/*.db"),
+            ("~/.local/share/a", SHARE, "a"),
+            ("$A", "$A", ""),
+            ("$A/b", "$A", "b"),
+            ("${A:-${B:-~/.c}}/d/*", "${A:-${B:-~/.c}}", "d/*"),
+            ("DATA/a/b", "DATA", "a/b"),
+        ] {
+            assert_eq!(split(place), (root, pattern));
+        }
+    }
+
+    #[test]
+    fn folders_of_takes_the_default_where_no_variable_is_set() {
+        let home = knowledgepulse_os::home_folder().unwrap();
+        for (root, folders) in [
+            (
+                "${KNOWLEDGEPULSE_NONE:-${KNOWLEDGEPULSE_NEITHER:-~/.c}}",
+                &[home.join(".c")][..],
+            ),
+            ("${KNOWLEDGEPULSE_NONE:-~}", std::slice::from_ref(&home)),
+            ("~", std::slice::from_ref(&home)),
+            ("$KNOWLEDGEPULSE_NONE", &[]),
+        ] {
+            assert_eq!(folders_of(root), folders, "{root}");
+        }
     }
 
     #[test]

@@ -13,7 +13,6 @@ pub use crate::{
     },
     named::{Named, around, by_folders},
     parts::{Call, Part, parts_in, parts_of},
-    places::{Folder, Root},
     tools::{TOOLS, tools_of},
     values::*,
 };

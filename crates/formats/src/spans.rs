@@ -21,9 +21,13 @@ pub mod said;
 use crate::{
     prelude::*,
     trace::{TraceBuilder, count},
+    verdicts::{is_verdict, truth_word},
 };
 use merged::{Conversation, Items, List, ToolSpan, items_of_all};
-use said::{Given, Said, argument_in, first_in, messages_in, parsed, said_in, text_within};
+use said::{Said, argument_in, first_in, messages_in, parsed, said_in, text_within};
+
+/// The event of an evaluation.
+const EVALUATION: &str = "gen_ai.evaluation.result";
 
 /// The end of a span that is around all others, or around others with its own end not known.
 const LATEST: i128 = 1 << 64;
@@ -38,13 +42,13 @@ struct Part {
 }
 
 impl Part {
-    fn of(span: Span, given: &mut Given) -> Self {
+    fn of(span: Span) -> Self {
         let tool = is_tool(&span.attributes).then(|| tool_of(&span));
         Self {
             said: if tool.is_some() {
                 Said::default()
             } else {
-                said_in(&span, given)
+                said_in(&span)
             },
             span,
             tool,
@@ -78,12 +82,12 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
         #[expect(clippy::cast_precision_loss)] // A double has all times of JavaScript.
         builder.at(Some(&((first.start / 1_000_000) as f64).into()));
     }
-    let mut given = Given::default();
-    let mut parts: Vec<Part> = spans.into_iter().map(|span| Part::of(span, &mut given)).collect();
+    let mut parts: Vec<Part> = spans.into_iter().map(Part::of).collect();
     keep_outermost(&mut parts, builder);
     if parts.iter().all(|part| part.said.is_empty()) {
         read_outer_values(&mut parts);
     }
+    let reward = reward.or_else(|| parts.iter().find_map(|part| verdict_of(&part.span)));
     let acts = acts_of(&mut parts, builder);
     let mut what = converse(&parts, acts).into_whats();
     what.extend(reward.map(|reward| What::Fact(Fact::Reward(reward))));
@@ -93,10 +97,22 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
     }]
 }
 
+/// Returns what an evaluation that a span has among its events says of the task.
+fn verdict_of(span: &Span) -> Option<Value> {
+    let score = |(name, event): &(Text, Object)| {
+        let is_one =
+            name == EVALUATION && str_of(event.get("gen_ai.evaluation.name")).is_some_and(is_verdict);
+        let names = ["gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"];
+        let score = first_of(event, &names).filter(|_| is_one)?;
+        Some(truth_word(score).map_or_else(|| score.clone(), Value::from))
+    };
+    span.events.iter().find_map(score)
+}
+
 /// Moves what records of logs say into the spans that they name, unless these say it themselves.
 fn move_logs(spans: &mut Vec<Span>) {
     let (logs, others): (Vec<_>, Vec<_>) = spans.drain(..).partition(|span| span.is_log);
-    let says = |span: &&Span| !logs.is_empty() && !said_in(span, &mut Given::default()).is_empty();
+    let says = |span: &&Span| !logs.is_empty() && !said_in(span).is_empty();
     let told = others.iter().filter(says);
     let told: HashSet<Text> = told.filter_map(|span| span.id.clone()).collect();
     let is_new = |log: &Span| log.id.as_ref().is_none_or(|id| !told.contains(id));

@@ -78,16 +78,9 @@ pub const OBSERVATION: &str = "Observation:";
 const LONGEST_NAME: usize = 128;
 
 /// Fields of a call in JSON.
+#[rustfmt::skip]
 const FIELDS: &[&str] = &[
-    "type",
-    "name",
-    "tool_name",
-    "input",
-    "arguments",
-    "args",
-    "parameters",
-    "id",
-    "tool_call_id",
+    "type", "name", "tool_name", "input", "arguments", "args", "parameters", "id", "tool_call_id",
 ];
 
 /// What replies of Terminus have beside their commands.

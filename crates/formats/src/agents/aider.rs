@@ -4,7 +4,7 @@
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("aider", "Aider", recognises, decode)
-    .at(&[Folder(Root::Home, ".aider.chat.history.md")])
+    .at(&["~/.aider.chat.history.md"])
     .also("`PROJECT/.aider.chat.history.md`")
     .without("arguments and results of edits (it keeps none)");
 

@@ -3,7 +3,7 @@
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("amp", "Amp", recognises, decode)
-    .at(&[Folder(Root::Share, "amp/threads")])
+    .at(&["~/.local/share/amp/threads"])
     .also("exported threads");
 
 fn recognises(thread: &Value, _path: Option<&Path>) -> bool {

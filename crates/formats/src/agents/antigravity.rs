@@ -3,10 +3,7 @@
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("antigravity", "Antigravity", recognises, decode)
-    .at(&[Folder(
-        Root::Moved(&["GEMINI_CLI_HOME"], ""),
-        ".gemini/antigravity*/brain/*/.system_generated/logs",
-    )])
+    .at(&["${GEMINI_CLI_HOME:-~}/.gemini/antigravity*/brain/*/.system_generated/logs"])
     .without("conversations in Protocol Buffers");
 
 /// How the lines begin with which a result opens.

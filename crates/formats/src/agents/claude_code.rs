@@ -5,9 +5,9 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("claude-code", "Claude Code, iFlow", recognises, decode)
     .at(&[
-        Folder(Root::Moved(&["CLAUDE_CONFIG_DIR"], ".claude"), "projects"),
-        Folder(Root::Settings, "claude/projects"),
-        Folder(Root::Home, ".iflow/projects"),
+        "${CLAUDE_CONFIG_DIR:-~/.claude}/projects",
+        "SETTINGS/claude/projects",
+        "~/.iflow/projects",
     ])
     .also("output of `stream-json`")
     .without("contexts of editors, abandoned branches");

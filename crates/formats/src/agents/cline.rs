@@ -8,10 +8,10 @@ use crate::{
 
 pub static FORMAT: Format = Format::sessions("cline", "Cline, Roo Code, Kilo Code", recognises, decode)
     .at(&[
-        Folder(Root::Editor, "globalStorage/*/tasks"),
-        Folder(Root::Moved(&["CLINE_DATA_DIR"], ".cline/data"), "sessions"),
-        Folder(Root::Moved(&["CLINE_DATA_DIR"], ".cline/data"), "tasks"),
-        Folder(Root::Home, ".kilocode/cli/global/tasks"),
+        "EDITOR/globalStorage/*/tasks",
+        "${CLINE_DATA_DIR:-~/.cline/data}/sessions",
+        "${CLINE_DATA_DIR:-~/.cline/data}/tasks",
+        "~/.kilocode/cli/global/tasks",
     ])
     .without("`ui_messages.json`, summaries");
 

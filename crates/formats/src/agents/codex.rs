@@ -5,8 +5,8 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("codex", "Codex", recognises, decode)
     .at(&[
-        Folder(Root::Moved(&["CODEX_HOME"], ".codex"), "sessions"),
-        Folder(Root::Moved(&["CODEX_HOME"], ".codex"), "archived_sessions"),
+        "${CODEX_HOME:-~/.codex}/sessions",
+        "${CODEX_HOME:-~/.codex}/archived_sessions",
     ])
     .also("output of `codex exec --json`")
     .without("encrypted reasoning");

@@ -3,10 +3,7 @@
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("continue", "Continue", recognises, decode)
-    .at(&[Folder(
-        Root::Moved(&["CONTINUE_GLOBAL_DIR"], ".continue"),
-        "sessions",
-    )])
+    .at(&["${CONTINUE_GLOBAL_DIR:-~/.continue}/sessions"])
     .without("context items");
 
 fn recognises(session: &Value, _path: Option<&Path>) -> bool {

@@ -13,8 +13,8 @@ pub static FORMAT: Format = Format::new(
 )
 .patch(patch)
 .at(&[
-    Folder(Root::Editor, "workspaceStorage/*/chatSessions"),
-    Folder(Root::Editor, "globalStorage/emptyWindowChatSessions"),
+    "EDITOR/workspaceStorage/*/chatSessions",
+    "EDITOR/globalStorage/emptyWindowChatSessions",
 ])
 .without("edits of files");
 

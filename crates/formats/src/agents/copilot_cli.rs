@@ -3,10 +3,7 @@
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("copilot-cli", "GitHub Copilot CLI", recognises, decode)
-    .at(&[Folder(
-        Root::Moved(&["COPILOT_HOME"], ".copilot"),
-        "session-state",
-    )])
+    .at(&["${COPILOT_HOME:-~/.copilot}/session-state"])
     .without("messages of skills");
 
 /// What the types of events begin with.

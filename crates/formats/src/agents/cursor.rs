@@ -5,12 +5,9 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("cursor", "Cursor", recognises, decode)
     .at(&[
-        Folder(
-            Root::Moved(&["CURSOR_DATA_DIR", "CURSOR_CONFIG_DIR"], ".cursor"),
-            "projects/*/agent-transcripts",
-        ),
-        Folder(Root::Settings, "Cursor/User/globalStorage/state.vscdb"),
-        Folder(Root::Settings, "Cursor/User/workspaceStorage/*/state.vscdb"),
+        "${CURSOR_DATA_DIR:-${CURSOR_CONFIG_DIR:-~/.cursor}}/projects/*/agent-transcripts",
+        "SETTINGS/Cursor/User/globalStorage/state.vscdb",
+        "SETTINGS/Cursor/User/workspaceStorage/*/state.vscdb",
     ])
     .without("results in transcripts (it keeps none), chats of before composers")
     .named(named);

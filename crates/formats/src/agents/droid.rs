@@ -4,10 +4,7 @@
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("droid", "Droid", recognises, decode)
-    .at(&[Folder(
-        Root::Moved(&["FACTORY_HOME_OVERRIDE"], ""),
-        ".factory/sessions",
-    )])
+    .at(&["${FACTORY_HOME_OVERRIDE:-~}/.factory/sessions"])
     .without("lists of tasks, summaries");
 
 /// Returns whether a record is one that `droid exec` prints. Claude Code and Cursor print a `system` record too.

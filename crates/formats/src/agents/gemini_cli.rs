@@ -4,10 +4,7 @@
 use crate::{contexts::is_of_program, prelude::*};
 
 pub static FORMAT: Format = Format::sessions("gemini-cli", "Gemini CLI", recognises, decode)
-    .at(&[Folder(
-        Root::Moved(&["GEMINI_CLI_HOME"], ""),
-        ".gemini/tmp/*/chats",
-    )])
+    .at(&["${GEMINI_CLI_HOME:-~}/.gemini/tmp/*/chats"])
     .also("checkpoints of `/chat save`, output of `stream-json`")
     .without("turns that were taken back")
     .named(named);

@@ -4,9 +4,9 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("goose", "Goose", recognises, decode)
     .at(&[
-        Folder(Root::Named("GOOSE_PATH_ROOT"), "data/sessions"),
-        Folder(Root::Share, "goose/sessions"),
-        Folder(Root::Settings, "Block/goose/data/sessions"),
+        "$GOOSE_PATH_ROOT/data/sessions",
+        "~/.local/share/goose/sessions",
+        "SETTINGS/Block/goose/data/sessions",
     ])
     .also("`goose session export`")
     .without("messages that the user does not see");

@@ -4,7 +4,7 @@
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("grok", "Grok Build", recognises, decode)
-    .at(&[Folder(Root::Moved(&["GROK_HOME"], ".grok"), "sessions")])
+    .at(&["${GROK_HOME:-~/.grok}/sessions"])
     .also("`updates.jsonl`: the Agent Client Protocol")
     .without("synthetic messages");
 

@@ -4,8 +4,8 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("hermes", "Hermes", recognises, decode)
     .at(&[
-        Folder(Root::Moved(&["HERMES_HOME"], ".hermes"), "state.db"),
-        Folder(Root::Moved(&["HERMES_HOME"], ".hermes"), "profiles/*/state.db"),
+        "${HERMES_HOME:-~/.hermes}/state.db",
+        "${HERMES_HOME:-~/.hermes}/profiles/*/state.db",
     ])
     .also("`hermes sessions export`")
     .without("rows that were taken back");

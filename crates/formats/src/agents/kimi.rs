@@ -5,8 +5,8 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("kimi", "Kimi Code, Kimi CLI", recognises, decode)
     .at(&[
-        Folder(Root::Moved(&["KIMI_CODE_HOME"], ".kimi-code"), "sessions"),
-        Folder(Root::Moved(&["KIMI_SHARE_DIR"], ".kimi"), "sessions"),
+        "${KIMI_CODE_HOME:-~/.kimi-code}/sessions",
+        "${KIMI_SHARE_DIR:-~/.kimi}/sessions",
     ])
     .without("`context.jsonl`")
     .named(named);

@@ -3,10 +3,7 @@
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("kiro", "Kiro CLI", recognises, decode)
-    .at(&[
-        Folder(Root::Moved(&["KIRO_HOME"], ".kiro"), "sessions"),
-        Folder(Root::Data, "kiro-cli/data.sqlite3"),
-    ])
+    .at(&["${KIRO_HOME:-~/.kiro}/sessions", "DATA/kiro-cli/data.sqlite3"])
     .without("sessions of the IDE, Amazon Q");
 
 /// Returns the role of a line.

@@ -5,13 +5,13 @@ use crate::prelude::*;
 pub static FORMAT: Format =
     Format::sessions("opencode", "opencode, Kilo, MiMoCode, ZCode", recognises, decode)
         .at(&[
-            Folder(Root::Share, "opencode/*.db"),
-            Folder(Root::Share, "opencode/storage/session"),
-            Folder(Root::Named("OPENCODE_DB"), ""),
-            Folder(Root::Share, "kilo/*.db"),
-            Folder(Root::Named("KILO_DB"), ""),
-            Folder(Root::Share, "mimocode/*.db"),
-            Folder(Root::Home, ".zcode/cli/db/*.db"),
+            "~/.local/share/opencode/*.db",
+            "~/.local/share/opencode/storage/session",
+            "$OPENCODE_DB",
+            "~/.local/share/kilo/*.db",
+            "$KILO_DB",
+            "~/.local/share/mimocode/*.db",
+            "~/.zcode/cli/db/*.db",
         ])
         .also("`opencode export`, output of `opencode run --format json`")
         .without("a file for each part, as before 2026");

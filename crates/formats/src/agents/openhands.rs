@@ -5,11 +5,8 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("openhands", "OpenHands", recognises, decode)
     .at(&[
-        Folder(
-            Root::Moved(&["OPENHANDS_CONVERSATIONS_DIR"], ".openhands/conversations"),
-            "",
-        ),
-        Folder(Root::Named("OPENHANDS_PERSISTENCE_DIR"), "conversations"),
+        "${OPENHANDS_CONVERSATIONS_DIR:-~/.openhands/conversations}",
+        "$OPENHANDS_PERSISTENCE_DIR/conversations",
     ])
     .also("events of its server and SDK, `output.jsonl` of its evaluations");
 

@@ -6,12 +6,9 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("pi", "Pi, OpenClaw", recognises, decode)
     .at(&[
-        Folder(Root::Moved(&["PI_CODING_AGENT_DIR"], ".pi/agent"), "sessions"),
-        Folder(Root::Named("PI_CODING_AGENT_SESSION_DIR"), ""),
-        Folder(
-            Root::Moved(&["OPENCLAW_STATE_DIR"], ".openclaw"),
-            "agents/*/sessions",
-        ),
+        "${PI_CODING_AGENT_DIR:-~/.pi/agent}/sessions",
+        "$PI_CODING_AGENT_SESSION_DIR",
+        "${OPENCLAW_STATE_DIR:-~/.openclaw}/agents/*/sessions",
     ])
     .also("Session Trace Simple Format")
     .without("abandoned branches");

@@ -5,10 +5,7 @@ use super::gemini_cli::add_turn;
 use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("qwen-code", "Qwen Code", recognises, decode)
-    .at(&[Folder(
-        Root::Moved(&["QWEN_RUNTIME_DIR", "QWEN_HOME"], ".qwen"),
-        "projects/*/chats",
-    )])
+    .at(&["${QWEN_RUNTIME_DIR:-${QWEN_HOME:-~/.qwen}}/projects/*/chats"])
     .without("abandoned branches, notifications");
 
 /// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.

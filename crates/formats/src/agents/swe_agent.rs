@@ -117,7 +117,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             told.say.fact("model_name", record.get("model_name"));
             told.say
                 .add_all(truth_of(record.get("target")).map(What::Success));
-            turns.iter().for_each(|turn| told.add_text(turn));
+            turns.iter().for_each(|turn| told.add_turn(turn));
         }
         Shape::Turns if !turns.is_empty() => {
             // The beginning of the history up to the task.
@@ -131,10 +131,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             };
             let asked: Vec<&Value> = history[..end].iter().filter(is_asked).collect();
             told.add_history(&asked, true);
-            turns
-                .iter()
-                .enumerate()
-                .try_for_each(|(at, turn)| told.add_turn(at, turn))?;
+            if let Some(at) = turns.iter().position(|turn| turn.as_object().is_none()) {
+                return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
+            }
+            turns.iter().for_each(|turn| told.add_turn(turn));
         }
         Shape::History | Shape::Turns => told.add_history(&history.iter().collect::<Vec<_>>(), false),
     }
@@ -149,33 +149,31 @@ struct Told<'s> {
 }
 
 impl Told<'_> {
-    /// Adds a turn of a row of Nebius: the last code block of the agent is its action.
-    fn add_text(&mut self, turn: &Value) {
-        let text = text_at(turn, "text").or_else(|| text_at(turn, "system_prompt"));
-        let text = text.unwrap_or_default();
-        if !matches!(str_of(turn.get("role")), Some("ai" | "assistant")) {
-            return self.add(str_of(turn.get("role")), Some(&text.into()));
-        }
-        let block = text.trim_end().strip_suffix(FENCE);
-        let block = block.and_then(|text| text.rsplit_once(FENCE));
-        let (thought, action) = block.unwrap_or((&text, ""));
-        self.add_action(Some(&thought.trim_end().into()), Some(&action.trim().into()));
-    }
-
-    /// Adds a turn of an action and an observation.
-    fn add_turn(&mut self, at: usize, turn: &Value) -> Result<(), Wrong> {
-        if turn.as_object().is_none() {
-            return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
+    /// Adds a turn: what the agent said and did, and what came of it, or what somebody else said. The last code block of a text that has
+    /// no action beside it is one.
+    fn add_turn(&mut self, turn: &Value) {
+        let content = first_of(turn, &["content", "text", "system_prompt"]);
+        match str_of(turn.get("role")) {
+            Some("ai" | "assistant") => {}
+            None if content.is_none() => {}
+            role => return self.add(role, content),
         }
         let thought = turn.get("thought").filter(|_| has_text(turn, "thought"));
-        self.add_action(thought.or(turn.get("response")), turn.get("action"));
+        let said = thought.or(turn.get("response")).or(content);
+        let block =
+            str_of(turn.get("text")).and_then(|text| text.trim_end().strip_suffix(FENCE)?.rsplit_once(FENCE));
+        let [before, code] = block.map_or([None, None], |(before, code)| {
+            [before.trim_end(), code.trim()].map(|text| Some(Value::from(text)))
+        });
+        self.say.say_content(TextKind::Message, before.as_ref().or(said));
+        let command = self.say.text_of(code.as_ref().or(turn.get("action")));
+        self.is_waiting = add_command(self.say, &command);
         if is_given(turn.get("observation")) {
             let took = number_of(turn.get("execution_time")).filter(|_| self.is_waiting);
             let took = took.map(|seconds| What::Took(Text::default(), seconds * 1000.0));
             self.say.add_all(took);
             self.add(Some("tool"), turn.get("observation"));
         }
-        Ok(())
     }
 
     /// Adds the messages of a run. Where all are a demonstration, and nothing follows, that is the run.
@@ -183,23 +181,12 @@ impl Told<'_> {
         let is_own = |message: &&Value| !has_word(*message, "role", "system") && !is_demonstration(message);
         let is_run = goes_on || messages.iter().any(is_own);
         for message in messages {
-            let content = message.get("content");
-            match str_of(message.get("role")) {
-                _ if is_run && is_demonstration(message) => self.say.leave_out("demonstration"),
-                Some("assistant") => {
-                    let thought = message.get("thought").filter(|_| has_text(*message, "thought"));
-                    self.add_action(thought.or(content), message.get("action"));
-                }
-                role => self.add(role, content),
+            if is_run && is_demonstration(message) {
+                self.say.leave_out("demonstration");
+            } else {
+                self.add_turn(message);
             }
         }
-    }
-
-    /// Adds what the agent said, and the command that it asked for.
-    fn add_action(&mut self, content: Option<&Value>, action: Option<&Value>) {
-        self.say.say_content(TextKind::Message, content);
-        let command = self.say.text_of(action);
-        self.is_waiting = add_command(self.say, &command);
     }
 
     /// Adds what somebody else said: the result of the command that waits for it, or a message.

@@ -4,9 +4,9 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("zed", "Zed", recognises, decode)
     .at(&[
-        Folder(Root::Data, "zed/threads/threads.db"),
-        Folder(Root::Data, "Zed/threads/threads.db"),
-        Folder(Root::Home, ".var/app/dev.zed.Zed/data/zed/threads/threads.db"),
+        "DATA/zed/threads/threads.db",
+        "DATA/Zed/threads/threads.db",
+        "~/.var/app/dev.zed.Zed/data/zed/threads/threads.db",
     ])
     .without("text threads, contents of mentions");
 

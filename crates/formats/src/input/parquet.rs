@@ -292,7 +292,8 @@ fn plain(error: ParquetError) -> ParquetError {
     let text = error.to_string();
     match text.split_once("Disabled feature at compile time: ") {
         Some((_, name)) => too_much(&format!(
-            "is compressed with {name}, which is not read: write it with snappy, as to_parquet of pandas does"
+            "is compressed with {}, which is not read: write it with snappy, as to_parquet of pandas does",
+            if name == "flate2" { "gzip" } else { name }
         )),
         None => error,
     }

@@ -26,42 +26,11 @@ impl Said {
     }
 }
 
-/// Messages that a model was given, and the JSON that they were read from.
-#[derive(Default)]
-pub struct Given {
-    json: Text,
-    items: Items,
-}
-
-impl Given {
-    /// Returns the items of a list that is written in JSON; `None` for other values. A model's input mostly repeats the one before and
-    /// adds to it: then only the addition is parsed. So a run of many calls takes no more time than its conversation.
-    fn read(&mut self, json: Option<&Value>) -> Option<Items> {
-        let json = json?.as_text()?;
-        let before = self.json.strip_suffix(']').filter(|_| !self.items.is_empty());
-        let more = before.and_then(|before| json.strip_prefix(before));
-        let added = more.and_then(|more| parse_str(&format!("[{}", more.strip_prefix(',')?)).ok());
-        match added {
-            _ if more == Some("]") => {}
-            Some(Value::Array(added)) if !added.is_empty() => self.items.extend(items_of_all(&added)),
-            _ => match parse_str(json) {
-                Ok(Value::Array(messages)) => self.items = items_of_all(&messages),
-                _ => return None,
-            },
-        }
-        self.json = json.clone();
-        Some(self.items.clone())
-    }
-}
-
 /// Returns the input and the output of a model: in attributes, or else in events.
-pub fn said_in(span: &Span, given: &mut Given) -> Said {
-    let written = INPUT.iter().filter(|(how, _)| matches!(how, How::List));
-    let mut written = written.filter_map(|(_, name)| given.read(span.attributes.get(name)));
-    let written = written.find(|items| !items.is_empty());
-    let mut input = written.unwrap_or_else(|| items_of_all(&found_in(&span.attributes, &INPUT, "user")));
+pub fn said_in(span: &Span) -> Said {
+    let mut asked = found_in(&span.attributes, &INPUT, "user");
     let mut replies = found_in(&span.attributes, &OUTPUT, "assistant");
-    let (has_input, has_output) = (!input.is_empty(), !replies.is_empty());
+    let (has_input, has_output) = (!asked.is_empty(), !replies.is_empty());
     // Pydantic AI had all of them in one attribute.
     let listed = parsed(span.attributes.get("events"));
     let listed = list_of(listed.as_deref()).iter().map(|event| {
@@ -72,16 +41,12 @@ pub fn said_in(span: &Span, given: &mut Given) -> Said {
         )
     });
     for (name, attributes) in span.events.iter().cloned().chain(listed) {
-        let (asked, replied) = messages_of_event(&name, &attributes);
-        if !has_input {
-            input.extend(items_of_all(&asked));
-        }
-        if !has_output {
-            replies.extend(replied);
-        }
+        let (input, output) = messages_of_event(&name, &attributes);
+        asked.extend(input.into_iter().filter(|_| !has_input));
+        replies.extend(output.into_iter().filter(|_| !has_output));
     }
     Said {
-        input,
+        input: items_of_all(&asked),
         output: items_of_all(&replies),
         replies: replies.len(),
     }
