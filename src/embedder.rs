@@ -1,5 +1,7 @@
 //! The embedder: its configuration, the result of loading it, and embedding a text by itself.
 
+use std::sync::Mutex;
+
 use napi::{
     Env,
     bindgen_prelude::{Object, Uint8ArraySlice},
@@ -7,8 +9,8 @@ use napi::{
 use napi_derive::napi;
 
 use knowledgepulse_embed::runtime;
-use knowledgepulse_error::Error;
-use knowledgepulse_score::engine::{self, EmbedResult, EngineChoice, Failure, ModelInMemory, Status};
+use knowledgepulse_error as error;
+use knowledgepulse_score::engine::{self, EngineKind, Failure, ModelInMemory, Status};
 
 use crate::{
     call::NativeCall,
@@ -81,13 +83,13 @@ pub fn configure(options: EmbedderOptions<'_>) -> bool {
 impl From<EmbedderOptions<'_>> for engine::EngineOptions {
     fn from(options: EmbedderOptions<'_>) -> Self {
         let model_in_memory = options.weights.zip(options.tokenizer);
+        let model_in_memory = model_in_memory.map(|(weights, tokenizer)| ModelInMemory {
+            weights: (&*weights).into(),
+            tokenizer: tokenizer.to_vec(),
+        });
         Self {
-            engine: options
-                .engine
-                .and_then(|name| EngineChoice::from_name(&name))
-                .unwrap_or_default(),
-            model_in_memory: model_in_memory
-                .map(|(weights, tokenizer)| ModelInMemory::new(weights.to_vec(), tokenizer.to_vec())),
+            engine: options.engine.and_then(|name| EngineKind::from_name(&name)),
+            model_in_memory: Mutex::new(model_in_memory),
             runtime_packaged: options.runtime_packaged,
             model_directory: options.model_directory.map(Into::into),
             runtime_library: options.runtime_library.map(Into::into),
@@ -121,14 +123,8 @@ pub fn is_configured() -> bool {
 #[napi(catch_unwind, ts_return_type = "Promise<Float32Array>")]
 pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> Result<Object<'env>> {
     let (ticket, promise) = promise(env)?;
-    let reply = Box::new(move |result: EmbedResult| {
-        let failed = |Failure { code, reason }| Error::Elsewhere {
-            code,
-            message: reason,
-        };
-        ticket.settle(result.map(Components).map_err(failed));
-    });
-    ENGINE.embed(text, call.map(NativeCall::share), reply);
+    let reply = move |result: error::Result<_>| ticket.settle(result.map(Components));
+    ENGINE.embed(text, call.map(NativeCall::share), Box::new(reply));
     Ok(promise)
 }
 

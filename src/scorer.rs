@@ -18,7 +18,7 @@ use knowledgepulse_index::{
 use knowledgepulse_score::{
     Breakdown, ScoreInput, Scorer,
     dimensions::ByDimension,
-    engine::{Comparable, EmbeddedText, Request},
+    engine::{Comparable, ComparedScore, EmbeddedText, Request},
     weights::{Profile, Profiles},
 };
 use knowledgepulse_trace::{
@@ -170,10 +170,10 @@ fn score<'env, T: ToNapiValue + TypeName + Send + 'static>(
         return converted.map(Either::A).map_err(|error| throw(env, &error));
     }
     let (ticket, promise) = promise(env)?;
-    ENGINE.score(
-        request,
-        Box::new(move |breakdown| ticket.settle(breakdown.map(convert))),
-    );
+    let reply = move |scored: error::Result<ComparedScore>| {
+        ticket.settle(scored.map(|(breakdown, _)| convert(breakdown)));
+    };
+    ENGINE.score(request, Box::new(reply));
     Ok(Either::B(promise))
 }
 

@@ -17,7 +17,7 @@ use knowledgepulse_command::{
     messages::Messages,
     stop::Stop,
 };
-use knowledgepulse_score::engine::{self, Engine, EngineChoice};
+use knowledgepulse_score::engine::{self, Engine, EngineKind};
 
 use installed_model::{dtype_of, installed_model};
 
@@ -44,7 +44,11 @@ impl Host for Standalone {
                 Err(advice) => (None, Some(advice)),
             };
         let engines = "auto, builtin or onnxruntime";
-        let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, EngineChoice::from_name);
+        let engine_of = |name: &str| match name {
+            "auto" => Some(None),
+            name => EngineKind::from_name(name).map(Some),
+        };
+        let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, engine_of);
         let threads = self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of);
         let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME").map(PathBuf::from);
         ENGINE.configure(engine::EngineOptions {

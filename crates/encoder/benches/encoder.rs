@@ -1,9 +1,8 @@
-//! The kernels against what this processor can do at most, and whole passes.
+//! Whole passes, of each kernel.
 //!
 //! `cargo bench -p knowledgepulse-encoder` needs no model: it makes one of MiniLM's sizes. Criterion's `elem/s` of the groups
-//! `fp32` and `int8` are multiplications with an addition for each second; two of them are what GFLOP/s count. The group `peak`
-//! is a loop of such instructions alone, on one thread. In the groups `busy`, as many threads as there are processors do nothing else
-//! than keep them busy.
+//! `fp32` and `int8` are multiplications with an addition for each second; two of them are what GFLOP/s count. In the groups `busy`, as many
+//! threads as there are processors do nothing else than keep them busy.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)] // A benchmark that cannot set up has nothing to report.
 
@@ -21,7 +20,7 @@ use std::{
 };
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use knowledgepulse_encoder::{Encoder, Kernel, Model, Options, Shape, Source, peak};
+use knowledgepulse_encoder::{Encoder, Kernel, Model, Options, Shape, Source};
 
 const HIDDEN: usize = 384;
 const INNER: usize = 1536;
@@ -65,16 +64,6 @@ fn main() {
         .configure_from_args()
         .sample_size(20)
         .measurement_time(Duration::from_secs(3));
-    for kernel in Kernel::available() {
-        let mut group = criterion.benchmark_group("peak");
-        for (name, bytes) in [("floats", false), ("bytes", true)] {
-            let count = peak(kernel, bytes, 0);
-            group.throughput(Throughput::Elements(count * 10_000));
-            group.bench_function(BenchmarkId::new(name, kernel), |bencher| {
-                bencher.iter(|| peak(kernel, bytes, black_box(10_000)));
-            });
-        }
-    }
     let tensors = weights::tensors(SHAPE);
     for (name, weights) in [
         ("fp32", weights::file(&tensors)),

@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [path, kernels, tokens, threads, seconds] = arguments.as_slice() else {
         return Err("usage: passes MODEL KERNELS TOKENS THREADS SECONDS".into());
     };
-    let kernels: Vec<Kernel> = kernels.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let kernels: Vec<Kernel> = kernels.split(',').filter_map(Kernel::from_name).collect();
     let tokens: Vec<usize> = tokens.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let threads: Vec<usize> = threads.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let limit = Duration::from_secs_f64(seconds.parse()?);

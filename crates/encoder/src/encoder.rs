@@ -118,7 +118,9 @@ impl Encoder {
     pub fn new(model: Arc<Model>, options: Options) -> Result<Self> {
         let kernel = match (options.kernel, std::env::var("KNOWLEDGEPULSE_KERNEL")) {
             (Some(kernel), _) => kernel,
-            (None, Ok(name)) if !name.is_empty() => name.parse()?,
+            (None, Ok(name)) if !name.is_empty() => {
+                Kernel::from_name(&name).ok_or(Error::UnknownKernel(name))?
+            }
             _ => Kernel::best(model.precision()),
         };
         let threads = os::threads(options.threads);

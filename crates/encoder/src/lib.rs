@@ -53,10 +53,9 @@ pub use encoder::{Encoder, Options};
 #[doc(hidden)] // For `tools/quantize`.
 pub use encoder::{Linear, PASS_TOKENS, passes};
 pub use error::{Error, Result};
-pub use kernels::Kernel;
 pub use kernels::attention::HEAD as HEAD_WIDTH;
-#[doc(hidden)] // For the benchmark.
-pub use kernels::peak;
+pub use kernels::dots::{GROUP, Group};
+pub use kernels::{Kernel, dots};
 pub use model::{LAYER_NORM_EPSILON, MAX_TOKENS, Model, Precision, Shape};
 pub use source::Source;
 pub use tokenizer::{Tokenizer, Tokens};

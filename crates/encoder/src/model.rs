@@ -1,15 +1,8 @@
 //! The weights, checked and packed.
 
-use std::{
-    fs::File,
-    path::Path,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::{fs::File, path::Path};
 
+use knowledgepulse_os::parallel::for_each;
 use safetensors::tensor::Dtype;
 
 use crate::{
@@ -21,7 +14,6 @@ use crate::{
         lanes::{Bytes, Floats, LANES},
     },
     source::Source,
-    thread_pool::lock,
 };
 
 /// The most tokens of a text that any model may take.
@@ -270,35 +262,18 @@ impl Dense {
 
 /// Loads the layers, each on the next free thread.
 fn load_layers(file: &TensorFile, shape: Shape, threads: usize) -> Result<Vec<Layer>> {
-    let next = AtomicUsize::new(0);
-    let loaded: Mutex<Vec<Option<Result<Layer>>>> = Mutex::new((0..shape.layers).map(|_| None).collect());
-    let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= shape.layers {
-                return;
-            }
-            let layer = load_layer(file, index, shape);
-            // After an error the rest is in vain.
-            if layer.is_err() {
-                next.store(shape.layers, Ordering::Relaxed);
-            }
-            lock(&loaded)[index] = Some(layer);
-        }
+    let mut layers: Vec<Option<Layer>> = (0..shape.layers).map(|_| None).collect();
+    let load = |(): &mut (), (index, layer): (usize, &mut Option<Layer>)| -> Result<()> {
+        *layer = Some(load_layer(file, index, shape)?);
+        Ok(())
     };
-    thread::scope(|scope| {
-        for _ in 1..threads.min(shape.layers) {
-            // Without a further thread it takes longer.
-            let _ = thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work();
-    });
-    let loaded = loaded
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    // Where a layer is missing there is an error after it.
-    let layers: Result<Vec<Layer>> = loaded.into_iter().flatten().collect();
-    layers
+    for_each(
+        threads.min(shape.layers),
+        layers.iter_mut().enumerate(),
+        || (),
+        load,
+    )?;
+    Ok(layers.into_iter().flatten().collect())
 }
 
 fn load_layer(file: &TensorFile, index: usize, shape: Shape) -> Result<Layer> {

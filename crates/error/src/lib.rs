@@ -245,12 +245,12 @@ pub enum Error {
     #[error("the table of the store is damaged: bytes that it holds are not those of a trace")]
     TraceDamaged,
     /// The embedder has failed to load, with a code of its own.
-    #[error("{message}")]
+    #[error("{reason}")]
     Elsewhere {
         /// The code of its error.
         code: &'static str,
         /// Its message.
-        message: String,
+        reason: String,
     },
     /// The caller has cancelled the call. Users never see it, because the caller rejects with the signal's reason.
     #[error("the call was aborted")]

@@ -9,11 +9,8 @@
 use std::{hint::black_box, time::Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use knowledgepulse_index::{
-    options::MemoryOptions,
-    simd::{self, Floats, GROUP, Kernels},
-    vectors::VectorCache,
-};
+use knowledgepulse_encoder::{GROUP, Group, dots};
+use knowledgepulse_index::{options::MemoryOptions, vectors::VectorCache};
 
 const DIMENSIONS: usize = 384;
 const GROUPS: usize = DIMENSIONS / GROUP;
@@ -73,8 +70,8 @@ fn norm(vector: &[f32]) -> f64 {
     squares.sum::<f64>().sqrt()
 }
 
-fn groups(vector: &[f32]) -> impl Iterator<Item = Floats> {
-    vector.as_chunks::<GROUP>().0.iter().map(|&group| Floats(group))
+fn groups(vector: &[f32]) -> impl Iterator<Item = Group> {
+    vector.as_chunks::<GROUP>().0.iter().map(|&group| Group(group))
 }
 
 /// How the vectors lie to each other and to the query.
@@ -115,7 +112,7 @@ impl Distribution {
 
 /// The plain scan: every vector through the single precision kernel.
 struct Plain {
-    components: Vec<Floats>,
+    components: Vec<Group>,
     inverse_norms: Vec<f64>,
 }
 
@@ -127,16 +124,16 @@ impl Plain {
         }
     }
 
-    fn largest(&self, kernels: &Kernels, query: &[f32]) -> f64 {
+    fn largest(&self, query: &[f32]) -> f64 {
         const BATCH: usize = 64;
         let inverse_norm = norm(query).recip();
-        let query: Vec<Floats> = groups(query).collect();
+        let query: Vec<Group> = groups(query).collect();
         let mut largest = f64::NEG_INFINITY;
         let batches = self.components.chunks(BATCH * GROUPS);
         for (components, inverse_norms) in batches.zip(self.inverse_norms.chunks(BATCH)) {
             let mut products = [0.0; BATCH];
             let products = &mut products[..inverse_norms.len()];
-            kernels.dots(&query, components, products);
+            dots(&query, components, products);
             for (product, inverse) in products.iter().zip(inverse_norms) {
                 largest = largest.max(product * inverse * inverse_norm);
             }
@@ -171,10 +168,7 @@ fn scans(criterion: &mut Criterion) {
             drop(vectors);
 
             let expected = cache.max_cosine_similarity(&query, now).expect("memory");
-            for kernels in simd::implementations() {
-                let found = plain.largest(&kernels, &query);
-                assert_eq!(found.to_bits(), expected.to_bits(), "{}", kernels.kernel);
-            }
+            assert_eq!(plain.largest(&query).to_bits(), expected.to_bits());
 
             let mut group = criterion.benchmark_group(format!("scan {distribution:?}"));
             group.throughput(Throughput::Elements(count as u64));
@@ -186,17 +180,9 @@ fn scans(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::new("cache, the nearest 10", count), |bencher| {
                 bencher.iter(|| cache.nearest(black_box(&query), 10, now));
             });
-            for kernels in simd::implementations() {
-                // The slower ones, where the memory is not what takes the time.
-                if kernels.kernel == simd::kernels().kernel || count == 1_000 {
-                    group.bench_function(
-                        BenchmarkId::new(format!("plain {}", kernels.kernel), count),
-                        |bencher| {
-                            bencher.iter(|| plain.largest(&kernels, black_box(&query)));
-                        },
-                    );
-                }
-            }
+            group.bench_function(BenchmarkId::new("plain", count), |bencher| {
+                bencher.iter(|| plain.largest(black_box(&query)));
+            });
         }
     }
 }

@@ -1,12 +1,10 @@
 //! Memories of vectors and of traces: compare with them, remember, save and load. The modules, in the order in which they build on
 //! each other:
 //!
-//! simd (kernels) → moment (times) → method (how traces are compared) → options (bounds, origins) → similarity (formulas) → room (memory
-//! that may be refused) → top (the largest values) → parallel (threads) → scaled, rows (vectors, and a queue of them) → scan (search among
-//! them) → document (a remembered trace) → persist (files) → shared (what memories have in common, locks) → vectors → traces (words,
-//! postings, candidates, join) → memory (either, as a scorer uses it).
-
-pub mod simd;
+//! moment (times) → method (how traces are compared) → options (bounds, origins) → similarity (formulas) → room (memory that may be refused) →
+//! top (the largest values) → scaled, rows (vectors, and a queue of them) → scan (search among them) → document (a remembered trace) → persist
+//! (files) → shared (what memories have in common, locks) → vectors → traces (words, postings, candidates, join) → memory (either, as a scorer
+//! uses it).
 
 mod moment;
 
@@ -19,8 +17,6 @@ pub mod similarity;
 mod room;
 
 mod top;
-
-mod parallel;
 
 pub mod scaled;
 

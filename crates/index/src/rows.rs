@@ -2,14 +2,10 @@
 
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
+use knowledgepulse_encoder::{GROUP, Group};
 use knowledgepulse_trace::label::Label;
 
-use crate::{
-    moment::Moment,
-    room::with_room,
-    scaled::Scaled,
-    simd::{Floats, GROUP},
-};
+use crate::{moment::Moment, room::with_room, scaled::Scaled};
 
 /// The bytes of components in a block, unless one vector is larger.
 const BLOCK_BYTES: usize = 256 * 1024;
@@ -34,7 +30,7 @@ pub(crate) struct Rows {
 /// Memory for a fixed number of vectors.
 #[derive(Debug)]
 struct Block {
-    components: Vec<Floats>,
+    components: Vec<Group>,
     inverse_norms: Vec<f64>,
     added: Vec<Moment>,
     labels: Vec<Option<Label>>,
@@ -43,7 +39,7 @@ struct Block {
 /// Vectors that lie one after another in memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run<'b> {
-    pub(crate) components: &'b [Floats],
+    pub(crate) components: &'b [Group],
     pub(crate) inverse_norms: &'b [f64],
 }
 
@@ -51,7 +47,7 @@ pub(crate) struct Run<'b> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'b> {
     /// Padded with zeros.
-    pub(crate) components: &'b [Floats],
+    pub(crate) components: &'b [Group],
     pub(crate) inverse_norm: f64,
     pub(crate) added: Moment,
     pub(crate) label: Option<&'b Label>,
@@ -61,7 +57,7 @@ impl Rows {
     /// Makes an empty queue for vectors of `dimensions` components, at least 1.
     pub(crate) fn new(dimensions: usize) -> Self {
         let groups = dimensions.div_ceil(GROUP);
-        let bytes = groups.saturating_mul(size_of::<Floats>());
+        let bytes = groups.saturating_mul(size_of::<Group>());
         Self {
             dimensions,
             groups,
@@ -80,7 +76,7 @@ impl Rows {
     /// Returns the bytes of the vectors without their labels.
     pub(crate) fn bytes(&self) -> usize {
         let others = size_of::<f64>() + size_of::<Moment>() + size_of::<Option<Label>>();
-        let each = self.groups.saturating_mul(size_of::<Floats>()) + others;
+        let each = self.groups.saturating_mul(size_of::<Group>()) + others;
         self.length.saturating_mul(each)
     }
 

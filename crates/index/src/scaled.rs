@@ -1,8 +1,7 @@
 //! Vectors in the form in which the cache computes.
 
+use knowledgepulse_encoder::{GROUP, Group};
 use knowledgepulse_error::{Error, Result};
-
-use crate::simd::{Floats, GROUP};
 
 /// A component of a vector: `f32` or `f64`.
 pub trait Component: Copy + Into<f64> {}
@@ -16,7 +15,7 @@ impl Component for f64 {}
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scaled {
     /// Padded with zeros.
-    pub(crate) components: Vec<Floats>,
+    pub(crate) components: Vec<Group>,
     /// The reciprocal of the norm. For a zero vector it is 0, so that its similarities are 0.
     pub(crate) inverse_norm: f64,
 }
@@ -65,7 +64,7 @@ impl Scaled {
                 *scaled = scale(component.into());
             }
             #[allow(clippy::cast_possible_truncation)] // Rounding to single precision is the intent.
-            let group = Floats(scaled.map(|component| component as f32));
+            let group = Group(scaled.map(|component| component as f32));
             fold(&mut largest, &scaled, |largest, component| {
                 let magnitude = component.abs();
                 if magnitude > largest { magnitude } else { largest }

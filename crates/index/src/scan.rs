@@ -2,14 +2,14 @@
 
 use std::{cmp::Ordering, iter, mem};
 
-use knowledgepulse_os as os;
+use knowledgepulse_encoder::{Group, dots};
+use knowledgepulse_error::Result;
+use knowledgepulse_os::{self as os, parallel::for_each};
 
 use crate::{
-    parallel::for_each,
     room::with_room,
     rows::{Rows, Run},
     scaled::Scaled,
-    simd::{self, Floats},
     top::Top,
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn useful_threads(rows: &Rows) -> usize {
 }
 
 /// Returns the dot product of `query` with each vector, computed on this many threads; `None` if there is not enough memory.
-pub(crate) fn products(query: &[Floats], rows: &Rows, threads: usize) -> Option<Vec<f64>> {
+pub(crate) fn products(query: &[Group], rows: &Rows, threads: usize) -> Option<Vec<f64>> {
     let mut products = with_room(rows.len())?;
     products.resize(rows.len(), 0.0);
     let mut rest = &mut products[..];
@@ -84,8 +84,8 @@ pub(crate) fn products(query: &[Floats], rows: &Rows, threads: usize) -> Option<
         rest = others;
         (run, part)
     });
-    let multiply = |(): &mut (), (run, part): (Run, &mut [f64])| {
-        simd::kernels().dots(query, run.components, part);
+    let multiply = |(): &mut (), (run, part): (Run, &mut [f64])| -> Result<()> {
+        dots(query, run.components, part);
         Ok(())
     };
     for_each(threads, parts, || (), multiply).ok()?;

@@ -1,10 +1,11 @@
-//! Services of the operating system: cores, returning memory, thread priority, temporary files, and reasons why a file is unusable.
+//! Services of the operating system: cores, work on several threads, returning memory, thread priority, temporary files, and reasons why a file is unusable.
 
 use std::{env, num::NonZero, path::PathBuf, sync::LazyLock, thread};
 
 mod abandoned;
 pub mod links;
 pub mod obstacle;
+pub mod parallel;
 pub mod temporary;
 
 /// Returns the number of threads to use: `given`, or one for each core that the process may use if that is 0. Affinity and cgroup limits

@@ -44,12 +44,8 @@ pub fn check(weights: ByDimension, name: &str) -> Result<()> {
 /// Returns the contributions of the dimensions: values times weights. That of novelty exceeds the weight if novelty is above 1.
 #[must_use]
 pub fn contributions(dimensions: ByDimension, weights: ByDimension) -> ByDimension {
-    ByDimension {
-        complexity: dimensions.complexity * weights.complexity,
-        novelty: dimensions.novelty * weights.novelty,
-        tool_diversity: dimensions.tool_diversity * weights.tool_diversity,
-        outcome: dimensions.outcome * weights.outcome,
-    }
+    let (dimensions, weights) = (dimensions.to_array(), weights.to_array());
+    ByDimension::from_array(std::array::from_fn(|index| dimensions[index] * weights[index]))
 }
 
 /// Weights and their name.

@@ -48,6 +48,8 @@ impl<'e> Quality<'e> {
         self.engine
             .score(request, Box::new(move |scored| drop(sender.send(scored))));
         let scored = receiver.recv().map_err(io::Error::other)?;
-        scored.map(|breakdown| breakdown.score).map_err(io::Error::other)
+        scored
+            .map(|(breakdown, _)| breakdown.score)
+            .map_err(io::Error::other)
     }
 }

@@ -200,7 +200,7 @@ impl Scoring<'_> {
         let (sender, receiver) = channel();
         // The receiver is gone only if the run has failed.
         self.engine
-            .score_and_keep(request, Box::new(move |scored| drop(sender.send(scored))));
+            .score(request, Box::new(move |scored| drop(sender.send(scored))));
         receiver
     }
 

@@ -8,7 +8,6 @@ use std::{
     fs::File,
     io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
 };
 
 use knowledgepulse_encoder::Shape;
@@ -171,23 +170,23 @@ impl ModelFiles {
         Ok(bytes)
     }
 
-    /// Returns the manifest's SHA-256 of the weights' file, in hexadecimal. The file is not read, which would take longer than loading it; the
-    /// doctor does that.
-    #[must_use]
-    pub fn stated_sha256(&self) -> Option<&str> {
+    /// Returns the SHA-256 of the weights' file, in hexadecimal: that of the manifest, else computed, which reads the whole file. What the manifest
+    /// says is not checked, which would take longer than loading the file; the doctor does that.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if the file is missing.
+    pub fn weights_sha256(&self) -> Result<String> {
+        if let Some(stated) = self.stated_sha256() {
+            return Ok(stated.to_owned());
+        }
+        let path = self.weights_file();
+        file_sha256(path).map_err(|error| unread(path, &error))
+    }
+
+    fn stated_sha256(&self) -> Option<&str> {
         let name = self.weights_file().strip_prefix(&self.directory).ok()?.to_str()?;
         let record = self.manifest.as_ref()?.files.get(name)?;
         Some(&record.sha256)
-    }
-
-    /// Computes the SHA-256 of the weights' file, in hexadecimal. Reads the whole file, and stops once it is not `wanted` any more.
-    ///
-    /// # Errors
-    /// [`Error::ModelUnreadable`], [`Error::ModelDamaged`] if it is missing, or [`Error::Aborted`].
-    pub fn weights_sha256(&self, wanted: &AtomicBool) -> Result<String> {
-        let path = self.weights_file();
-        let sha256 = file_sha256(path, wanted).map_err(|error| unread(path, &error))?;
-        sha256.ok_or(Error::Aborted)
     }
 
     /// Returns the file of the weights; of two, that of the built-in engine, which the graph refers to.
@@ -299,18 +298,17 @@ pub fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// The SHA-256 of a file, in hexadecimal; `None` if it is not `wanted` any more.
-fn file_sha256(path: &Path, wanted: &AtomicBool) -> io::Result<Option<String>> {
+/// The SHA-256 of a file, in hexadecimal.
+fn file_sha256(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
-    while wanted.load(Ordering::Relaxed) {
+    loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(Some(hexadecimal(&hasher.finalize()))),
+            0 => return Ok(hexadecimal(&hasher.finalize())),
             bytes => hasher.update(&buffer[..bytes]),
         }
     }
-    Ok(None)
 }
 
 fn hexadecimal(digest: &[u8]) -> String {
@@ -367,13 +365,8 @@ mod tests {
         assert_eq!(files.weights, Some(directory.path().join("model.safetensors")));
         assert_eq!(files.graph, Some(directory.path().join("model.onnx")));
         assert_eq!(files.stated_sha256(), Some(MODEL_SHA256));
-        assert_eq!(
-            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
-            MODEL_SHA256
-        );
+        assert_eq!(files.weights_sha256().unwrap(), MODEL_SHA256);
         assert_eq!(files.read_tokenizer().unwrap(), b"{}");
-        let unwanted = files.weights_sha256(&AtomicBool::new(false)).unwrap_err();
-        assert_eq!(unwanted.code(), "ERR_ABORTED");
     }
 
     #[test]
@@ -389,17 +382,11 @@ mod tests {
         let files = ModelFiles::find(directory.path()).unwrap();
         assert_eq!(files.graph, Some(directory.path().join("onnx/model.onnx")));
         assert_eq!(files.stated_sha256(), None);
-        assert_eq!(
-            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
-            MODEL_SHA256
-        );
+        assert_eq!(files.weights_sha256().unwrap(), MODEL_SHA256);
         fs::remove_file(directory.path().join("model.safetensors")).unwrap();
         let files = ModelFiles::find(directory.path()).unwrap();
         assert_eq!(files.weights, None);
-        assert_eq!(
-            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
-            sha256(GRAPH)
-        );
+        assert_eq!(files.weights_sha256().unwrap(), sha256(GRAPH));
     }
 
     #[test]

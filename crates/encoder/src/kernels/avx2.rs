@@ -48,6 +48,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
         subtract(a, b): __m256 => __m256 = _mm256_sub_ps;
         multiply(a, b): __m256 => __m256 = _mm256_mul_ps;
         divide(a, b): __m256 => __m256 = _mm256_div_ps;
+        fuse(a, b, c): __m256 => __m256 = _mm256_fmadd_ps;
         larger(a, b): __m256 => __m256 = _mm256_max_ps;
         smaller(a, b): __m256 => __m256 = _mm256_min_ps;
         add_integers(a, b): __m256i => __m256i = _mm256_add_epi32;

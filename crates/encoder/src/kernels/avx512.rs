@@ -73,6 +73,7 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         subtract(a: __m512, b: __m512) -> __m512 = _mm512_sub_ps(a, b);
         multiply(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
         divide(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
+        fuse(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
         larger(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(a, b);
         smaller(a: __m512, b: __m512) -> __m512 = _mm512_min_ps(a, b);
         absolute(a: __m512) -> __m512 = _mm512_abs_ps(a);

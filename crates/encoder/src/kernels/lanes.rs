@@ -2,8 +2,8 @@
 //!
 //! All arithmetic of the encoder is written once over [`Lanes`], in the order of a vector of sixteen: an instruction set
 //! with narrower registers holds it in two or more. So sums are added in the same order everywhere, and nothing but
-//! [`Lanes::accumulate`] may fuse a multiplication with an addition: every other result has the same bits on every
-//! processor.
+//! [`Lanes::accumulate`] may fuse a multiplication with an addition where the processor can, and [`Lanes::fuse`] does so
+//! everywhere: every other result has the same bits on every processor.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -68,6 +68,19 @@ pub trait Lanes: Copy {
     fn absolute(self, a: Self::F) -> Self::F;
     /// `a * b + c`, rounded once where the processor can, else twice.
     fn accumulate(self, a: f32, b: Self::F, c: Self::F) -> Self::F;
+
+    /// `a * b + c`, rounded once on every processor.
+    #[inline(always)]
+    fn fuse(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        let mut lanes = [[0.0; LANES]; 3];
+        for (lanes, vector) in lanes.iter_mut().zip([a, b, c]) {
+            self.store(vector, lanes);
+        }
+        let [a, b, c] = lanes;
+        self.load(&std::array::from_fn(|lane| {
+            fused_multiply_add(a[lane], b[lane], c[lane])
+        }))
+    }
 
     fn splat_integer(self, value: i32) -> Self::I;
     fn add_integers(self, a: Self::I, b: Self::I) -> Self::I;
@@ -144,4 +157,33 @@ fn reduce(lanes: [f32; LANES], choose: impl Fn(f32, f32) -> f32) -> f32 {
     let eight: [f32; 8] = std::array::from_fn(|lane| choose(lanes[lane], lanes[lane + 8]));
     let four: [f32; 4] = std::array::from_fn(|lane| choose(eight[lane], eight[lane + 4]));
     choose(choose(four[0], four[2]), choose(four[1], four[3]))
+}
+
+/// Gives the same bits as `f32::mul_add` for finite results, without the slow library call that `mul_add` becomes on a CPU
+/// without such an instruction.
+///
+/// The product of two singles is exact in double precision. The sum is rounded to odd (an inexact result
+/// takes whichever of its two neighbours has an odd last bit), which makes the second rounding, to single
+/// precision, come out as if it were the only one.
+#[inline(always)]
+fn fused_multiply_add(a: f32, b: f32, addend: f32) -> f32 {
+    let product = f64::from(a) * f64::from(b);
+    let addend = f64::from(addend);
+    let sum = product + addend;
+    // The exact error of `sum` (Knuth's TwoSum).
+    let rounded_addend = sum - product;
+    let error = (product - (sum - rounded_addend)) + (addend - rounded_addend);
+    let bits = sum.to_bits();
+    let even = bits & 1 == 0;
+    // The neighbour towards the exact sum: away from zero when the error has the sum's sign.
+    let outwards = (error.to_bits() ^ bits) >> 63 == 0;
+    let neighbour = if outwards {
+        bits.wrapping_add(1)
+    } else {
+        bits.wrapping_sub(1)
+    };
+    let odd = if error != 0.0 && even { neighbour } else { bits };
+    #[allow(clippy::cast_possible_truncation)] // This is the second rounding.
+    let rounded = f64::from_bits(odd) as f32;
+    rounded
 }

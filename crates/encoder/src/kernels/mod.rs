@@ -40,6 +40,7 @@ mod avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod avx512;
 pub mod dense;
+pub mod dots;
 pub mod functions;
 pub mod lanes;
 #[cfg(all(target_arch = "aarch64", not(miri)))]
@@ -51,7 +52,7 @@ pub mod tile;
 #[cfg(target_feature = "simd128")]
 mod wasm32;
 
-use std::{fmt, ops::Range, str::FromStr};
+use std::{fmt, ops::Range, sync::LazyLock};
 
 use attention::{Attention, AttentionScratch};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -59,7 +60,8 @@ use avx2::Avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use avx512::Avx512;
 use dense::{ByteRows, ByteWeights, Epilogue, FloatWeights};
-use lanes::{Floats, Lanes};
+use dots::Group;
+use lanes::Floats;
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 use neon::Neon;
 use portable::Portable;
@@ -67,74 +69,43 @@ use tile::ByteTiles;
 #[cfg(target_feature = "simd128")]
 use wasm32::Simd128;
 
-use crate::{
-    error::{Error, Result},
-    model::Precision,
-};
+use knowledgepulse_error::named;
 
-/// An instruction set that there are kernels for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kernel {
-    /// AVX-512 with VNNI, and AMX for linear layers in eight bits: Intel's servers from Sapphire Rapids on, on Linux.
-    Avx512Amx,
-    /// AVX-512 with VNNI: Intel from Ice Lake on, AMD from Zen 4 on.
-    Avx512Vnni,
-    /// AVX-512 without VNNI: Skylake-X.
-    Avx512,
-    /// AVX2 and FMA, with the VNNI instructions for 256 bits: Intel from Alder Lake on.
-    AvxVnni,
-    /// AVX2 and FMA.
-    Avx2,
-    /// NEON with products of byte matrices: Neoverse V1 and N2, Apple M2, and newer.
-    NeonI8mm,
-    /// NEON with dot products of bytes: most 64-bit ARM processors since 2018, Apple's and Neoverse among them.
-    NeonDot,
-    /// NEON: every 64-bit ARM processor.
-    Neon,
-    /// The vectors of WebAssembly.
-    Simd128,
-    /// Plain Rust, for every processor.
-    Portable,
+use crate::model::Precision;
+
+named! {
+    /// An instruction set that there are kernels for, with its name; the fastest first.
+    #[derive(Hash)]
+    #[non_exhaustive]
+    pub enum Kernel {
+        /// AVX-512 with VNNI, and AMX for linear layers in eight bits: Intel's servers from Sapphire Rapids on, on Linux.
+        Avx512Amx = "avx512-amx",
+        /// AVX-512 with VNNI: Intel from Ice Lake on, AMD from Zen 4 on.
+        Avx512Vnni = "avx512-vnni",
+        /// AVX-512 without VNNI: Skylake-X.
+        Avx512 = "avx512",
+        /// AVX2 and FMA, with the VNNI instructions for 256 bits: Intel from Alder Lake on.
+        AvxVnni = "avx-vnni",
+        /// AVX2 and FMA.
+        Avx2 = "avx2",
+        /// NEON with products of byte matrices: Neoverse V1 and N2, Apple M2, and newer.
+        NeonI8mm = "neon-i8mm",
+        /// NEON with dot products of bytes: most 64-bit ARM processors since 2018, Apple's and Neoverse among them.
+        NeonDot = "neon-dot",
+        /// NEON: every 64-bit ARM processor.
+        Neon = "neon",
+        /// The vectors of WebAssembly.
+        Simd128 = "simd128",
+        /// Plain Rust, for every processor.
+        Portable = "portable",
+    }
 }
 
 impl Kernel {
-    /// All kernels, the fastest first.
-    pub const ALL: [Self; 10] = [
-        Self::Avx512Amx,
-        Self::Avx512Vnni,
-        Self::Avx512,
-        Self::AvxVnni,
-        Self::Avx2,
-        Self::NeonI8mm,
-        Self::NeonDot,
-        Self::Neon,
-        Self::Simd128,
-        Self::Portable,
-    ];
-
-    /// Returns its name: `avx512-amx`, `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-i8mm`, `neon-dot`, `neon`, `simd128` or
-    /// `portable`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Avx512Amx => "avx512-amx",
-            Self::Avx512Vnni => "avx512-vnni",
-            Self::Avx512 => "avx512",
-            Self::AvxVnni => "avx-vnni",
-            Self::Avx2 => "avx2",
-            Self::NeonI8mm => "neon-i8mm",
-            Self::NeonDot => "neon-dot",
-            Self::Neon => "neon",
-            Self::Simd128 => "simd128",
-            Self::Portable => "portable",
-        }
-    }
-
     /// Returns the kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`]. Asks the system for the
     /// permission that [`Kernel::Avx512Amx`] needs.
     pub fn available() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|kernel| kernel.isa().is_some())
+        Self::ALL.iter().copied().filter(|kernel| kernel.isa().is_some())
     }
 
     /// Returns the fastest kernel that this processor can run, for a model in `precision`. Asks the system for the permission that
@@ -142,8 +113,8 @@ impl Kernel {
     #[must_use]
     pub fn best(precision: Precision) -> Self {
         let is_useful = |kernel: &Self| *kernel != Self::Avx512Amx || precision == Precision::Int8;
-        let mut usable = Self::ALL.into_iter().filter(is_useful);
-        usable
+        let mut useful = Self::ALL.iter().copied().filter(is_useful);
+        useful
             .find(|kernel| kernel.isa().is_some())
             .unwrap_or(Self::Portable)
     }
@@ -180,17 +151,6 @@ impl Kernel {
 impl fmt::Display for Kernel {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Kernel {
-    type Err = Error;
-
-    /// # Errors
-    /// [`Error::UnknownKernel`].
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.into_iter().find(|kernel| kernel.name() == name);
-        found.ok_or_else(|| Error::UnknownKernel(name.to_owned()))
     }
 }
 
@@ -246,76 +206,25 @@ impl Isa {
     }
 }
 
-/// Repeats the instructions of a product `times` times on registers, and returns the number of multiplications of one
-/// repetition, as a reference for benchmarks of the kernels. Returns 0 if this processor cannot run `kernel`.
-/// [`Kernel::NeonI8mm`] repeats dot products of bytes, which are half as fast as its matrix products, and [`Kernel::Avx512Amx`] those
-/// of VNNI, which are an eighth as fast as those of tiles.
-#[must_use]
-pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
-    struct Peak<'a> {
-        bytes: bool,
-        times: usize,
-        result: &'a mut u64,
+/// Writes the dot product of `query` with each of `products.len()` rows, which lie one after another in `rows` and are as long as `query`, with
+/// the fastest instructions of this processor. [`dots`] says what is added in which order: the bits are the same on every processor.
+///
+/// # Panics
+/// When the lengths do not fit together.
+pub fn dots(query: &[Group], rows: &[Group], products: &mut [f64]) {
+    static BEST: LazyLock<Isa> = LazyLock::new(|| {
+        let best = Kernel::best(Precision::Float32).isa();
+        best.unwrap_or(Isa::Portable(Portable))
+    });
+    assert_eq!(rows.len(), query.len() * products.len());
+    if query.is_empty() {
+        return products.fill(0.0);
     }
-
-    impl Peak<'_> {
-        #[inline(always)]
-        fn repeat<L: Lanes, const SUMS: usize>(self, lanes: L) {
-            use std::hint::black_box;
-            let (factor, word) = (black_box(0.5), black_box(0x0102_0304));
-            if self.bytes {
-                let mut sums = [lanes.splat_integer(word); SUMS];
-                for _ in 0..self.times {
-                    for index in 0..SUMS {
-                        // With another sum: a product that is the same in each turn would be computed once.
-                        sums[index] = lanes.dot_bytes(word, sums[(index + 1) % SUMS], sums[index]);
-                    }
-                }
-                let mut numbers = [[0; lanes::LANES]; SUMS];
-                for (sum, numbers) in sums.into_iter().zip(&mut numbers) {
-                    lanes.store_integers(sum, numbers);
-                }
-                black_box(numbers);
-            } else {
-                let column = lanes.splat(factor);
-                let mut sums = [column; SUMS];
-                for _ in 0..self.times {
-                    for sum in &mut sums {
-                        *sum = lanes.accumulate(factor, column, *sum);
-                    }
-                }
-                let mut numbers = [[0.0; lanes::LANES]; SUMS];
-                for (sum, numbers) in sums.into_iter().zip(&mut numbers) {
-                    lanes.store(sum, numbers);
-                }
-                black_box(numbers);
-            }
-            *self.result = (SUMS * lanes::LANES * if self.bytes { 4 } else { 1 }) as u64;
-        }
-    }
-
-    impl Work for Peak<'_> {
-        #[inline(always)]
-        fn run<L: ByteTiles>(self, lanes: L) {
-            // As many independent sums as a tile has: enough for all units, and they fit the registers.
-            match L::PANELS * if self.bytes { L::INTEGER_ROWS } else { L::ROWS } {
-                24.. => self.repeat::<L, 24>(lanes),
-                6.. => self.repeat::<L, 6>(lanes),
-                4.. => self.repeat::<L, 4>(lanes),
-                _ => self.repeat::<L, 2>(lanes),
-            }
-        }
-    }
-
-    let mut result = 0;
-    if let Some(isa) = kernel.isa() {
-        isa.run(Peak {
-            bytes,
-            times,
-            result: &mut result,
-        });
-    }
-    result
+    BEST.run(Dots {
+        query,
+        rows,
+        products,
+    });
 }
 
 macro_rules! work {
@@ -357,4 +266,6 @@ work! {
     } = attention::shorts;
     /// Layer normalisation.
     Normalize { rows: &'a mut [f32], scale: &'a [f32], shift: &'a [f32], epsilon: f32 } = functions::normalize;
+    /// Dot products.
+    Dots { query: &'a [Group], rows: &'a [Group], products: &'a mut [f64] } = dots::dots;
 }

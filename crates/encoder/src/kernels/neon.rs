@@ -95,6 +95,7 @@ impl<const DOT: bool, const MATRIX: bool> Lanes for Neon<DOT, MATRIX> {
         subtract(a, b): float32x4_t => float32x4_t = vsubq_f32(a, b);
         multiply(a, b): float32x4_t => float32x4_t = vmulq_f32(a, b);
         divide(a, b): float32x4_t => float32x4_t = vdivq_f32(a, b);
+        fuse(a, b, c): float32x4_t => float32x4_t = vfmaq_f32(c, a, b);
         // Not `fmax`, which knows no order of its arguments.
         larger(a, b): float32x4_t => float32x4_t = vbslq_f32(vcgtq_f32(a, b), a, b);
         smaller(a, b): float32x4_t => float32x4_t = vbslq_f32(vcltq_f32(a, b), a, b);

@@ -1,6 +1,8 @@
 //! The same properties for every kernel that this processor has: against sums that share no code with them, and against each
 //! other, to the bit.
 
+use crate::Error;
+
 use super::{
     attention::HEAD,
     lanes::{Bytes, Floats, Integers, LANES},
@@ -403,11 +405,10 @@ fn functions_are_right_everywhere() {
 
 #[test]
 fn kernels_have_names_and_the_best_comes_first() {
-    let unknown = "sse".parse::<Kernel>().unwrap_err();
-    assert!(matches!(&unknown, Error::UnknownKernel(name) if name == "sse"));
-    for kernel in Kernel::ALL {
-        assert_eq!(kernel.name().parse::<Kernel>().unwrap(), kernel);
-        assert!(unknown.to_string().contains(&format!(" {kernel}")), "{unknown}");
+    let unknown = Error::UnknownKernel("sse".into()).to_string();
+    for &kernel in Kernel::ALL {
+        assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
+        assert!(unknown.contains(&format!(" {kernel}")), "{unknown}");
         if kernel.isa().is_none() {
             eprintln!("skipped: {kernel}, which this processor lacks or the system does not permit");
         }
@@ -415,4 +416,78 @@ fn kernels_have_names_and_the_best_comes_first() {
     let available: Vec<_> = Kernel::available().collect();
     assert_eq!(available[0], Kernel::best(Precision::Int8));
     assert_eq!(available.last(), Some(&Kernel::Portable));
+}
+
+/// The numeric contract of [`dots`], as it is written there.
+fn contract(a: &[f32], b: &[f32]) -> f64 {
+    fn halves(lanes: &[f32]) -> f32 {
+        let (front, back) = lanes.split_at(lanes.len() / 2);
+        match lanes {
+            [lane] => *lane,
+            _ => halves(&front.iter().zip(back).map(|(a, b)| a + b).collect::<Vec<_>>()),
+        }
+    }
+    let span = |(a, b): (&[f32], &[f32])| {
+        let at = |v: &[f32], index: usize| v.get(index).copied().unwrap_or(0.0);
+        let lane = |lane| {
+            (lane..a.len().next_multiple_of(64))
+                .step_by(64)
+                .fold(0.0_f32, |sum, index| libm::fmaf(at(a, index), at(b, index), sum))
+        };
+        f64::from(halves(&(0..64).map(lane).collect::<Vec<_>>()))
+    };
+    // Not `sum`, which begins with a negative zero.
+    let spans = a.chunks(512).zip(b.chunks(512)).map(span);
+    spans.fold(0.0, |total, span| total + span)
+}
+
+fn exact(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+}
+
+/// A query and rows with components of very different size, whose products stay within the range.
+fn query_and_rows() -> impl Strategy<Value = (Vec<f32>, Vec<Vec<f32>>)> {
+    let component = prop_oneof![
+        8 => -1.0f32..1.0,
+        1 => (-1.0f32..1.0, -12i32..=12).prop_map(|(digits, exponent)| digits * 10.0_f32.powi(exponent)),
+        1 => prop::sample::select(vec![0.0, -0.0, 1e12, -1e12, 1e-12, -1e-12, 1e-45, f32::MIN_POSITIVE]),
+    ];
+    (0usize..1100, prop::collection::vec(component, 1100 * 4)).prop_map(|(length, components)| {
+        let mut rows: Vec<_> = components
+            .chunks_exact(1100)
+            .map(|row| row[..length].to_vec())
+            .collect();
+        (rows.remove(0), rows)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
+
+    #[test]
+    fn dots_keeps_the_contract_on_every_kernel((query, rows) in query_and_rows()) {
+        let padded: Vec<Group> = Group::padded(&query).collect();
+        let flat: Vec<Group> = rows.iter().flat_map(|row| Group::padded(row)).collect();
+        let mut best = vec![f64::NAN; rows.len()];
+        super::dots(&padded, &flat, &mut best);
+        for kernel in Kernel::available().filter(|_| !query.is_empty()) {
+            let mut products = vec![f64::NAN; rows.len()];
+            kernel.isa().unwrap().run(Dots { query: &padded, rows: &flat, products: &mut products });
+            for ((row, product), best) in rows.iter().zip(products).zip(&best) {
+                prop_assert_eq!(product.to_bits(), contract(&query, row).to_bits(), "{}", kernel);
+                prop_assert_eq!(product.to_bits(), best.to_bits());
+                let size = exact(&query, &query).sqrt() * exact(row, row).sqrt();
+                let error = (product - exact(&query, row)).abs();
+                prop_assert!(error <= 14.0001 / 16_777_216.0 * size + 1e-42, "{} {}", error, size);
+            }
+        }
+        prop_assert!(!query.is_empty() || best == [0.0; 3]);
+    }
+}
+
+#[test]
+fn groups_lie_on_cache_lines() {
+    let rows: Vec<Group> = Group::padded(&[0.0; 100]).collect();
+    assert_eq!(rows.as_ptr() as usize % 64, 0);
+    assert_eq!((rows.len(), size_of::<Group>()), (2, 256));
 }

@@ -22,90 +22,55 @@ pub trait Product<L: Lanes>: Copy {
     fn store_sums(lanes: L, vector: Self::Vector, sums: &mut Self::Sums);
 }
 
-/// Floats.
-#[derive(Clone, Copy)]
-pub struct OfFloats;
-
-impl<L: Lanes> Product<L> for OfFloats {
-    type Word = f32;
-    type Block = Floats;
-    type Sums = Floats;
-    type Vector = L::F;
-    const ROWS: usize = L::ROWS;
-
-    #[inline(always)]
-    fn zero(lanes: L) -> L::F {
-        lanes.splat(0.0)
-    }
-
-    #[inline(always)]
-    fn load(lanes: L, block: &Floats) -> L::F {
-        lanes.load(&block.0)
-    }
-
-    #[inline(always)]
-    fn step(lanes: L, row: f32, column: L::F, sum: L::F) -> L::F {
-        lanes.accumulate(row, column, sum)
-    }
-
-    #[inline(always)]
-    fn load_sums(lanes: L, sums: &Floats) -> L::F {
-        lanes.load(&sums.0)
-    }
-
-    #[inline(always)]
-    fn store_sums(lanes: L, vector: L::F, sums: &mut Floats) {
-        lanes.store(vector, &mut sums.0);
-    }
-}
-
-macro_rules! of_integers {
-    ($(#[$doc:meta] $product:ident: $block:ident, $dot:ident;)*) => {$(
+macro_rules! products {
+    ($(#[$doc:meta] $product:ident: $word:ty, $block:ident, $step:ident, $sums:ident, $vector:ident, $rows:ident, $splat:ident, $load:ident, $store:ident;)*) => {$(
         #[$doc]
         #[derive(Clone, Copy)]
         pub struct $product;
 
         impl<L: Lanes> Product<L> for $product {
-            type Word = i32;
+            type Word = $word;
             type Block = $block;
-            type Sums = Integers;
-            type Vector = L::I;
-            const ROWS: usize = L::INTEGER_ROWS;
+            type Sums = $sums;
+            type Vector = L::$vector;
+            const ROWS: usize = L::$rows;
 
             #[inline(always)]
-            fn zero(lanes: L) -> L::I {
-                lanes.splat_integer(0)
+            fn zero(lanes: L) -> L::$vector {
+                lanes.$splat(Default::default())
             }
 
             #[inline(always)]
-            fn load(lanes: L, block: &$block) -> L::I {
+            fn load(lanes: L, block: &$block) -> L::$vector {
                 // As aligned as it is, so that nothing is left to check in the loop.
-                lanes.load_integers(&bytemuck::cast_ref::<_, Integers>(block).0)
+                lanes.$load(&bytemuck::cast_ref::<_, $sums>(block).0)
             }
 
             #[inline(always)]
-            fn step(lanes: L, row: i32, column: L::I, sum: L::I) -> L::I {
-                lanes.$dot(row, column, sum)
+            fn step(lanes: L, row: $word, column: L::$vector, sum: L::$vector) -> L::$vector {
+                lanes.$step(row, column, sum)
             }
 
             #[inline(always)]
-            fn load_sums(lanes: L, sums: &Integers) -> L::I {
-                lanes.load_integers(&sums.0)
+            fn load_sums(lanes: L, sums: &$sums) -> L::$vector {
+                lanes.$load(&sums.0)
             }
 
             #[inline(always)]
-            fn store_sums(lanes: L, vector: L::I, sums: &mut Integers) {
-                lanes.store_integers(vector, &mut sums.0);
+            fn store_sums(lanes: L, vector: L::$vector, sums: &mut $sums) {
+                lanes.$store(vector, &mut sums.0);
             }
         }
     )*};
 }
 
-of_integers! {
+products! {
+    /// Floats.
+    OfFloats: f32, Floats, accumulate, Floats, F, ROWS, splat, load, store;
     /// Unsigned bytes (rows) and signed bytes (columns), four to a word.
-    OfBytes: Bytes, dot_bytes;
+    OfBytes: i32, Bytes, dot_bytes, Integers, I, INTEGER_ROWS, splat_integer, load_integers, store_integers;
     /// Signed 16-bit integers, two to a word.
-    OfShorts: Shorts, dot_shorts;
+    OfShorts: i32, Shorts, dot_shorts, Integers, I, INTEGER_ROWS, splat_integer, load_integers, store_integers;
 }
 
 /// Words in memory as the rows of a product: word `k` of row `r` is at `r * row_step + k * word_step`.

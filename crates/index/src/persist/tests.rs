@@ -54,7 +54,7 @@ fn reason(result: std::result::Result<VectorCache, Unreadable>) -> String {
 /// All that a cache holds: the bits of each vector, its label, and its age.
 fn contents(cache: &VectorCache, now: Instant) -> Vec<(Vec<u32>, Option<Label>, Duration)> {
     let entries = cache.rows.iter();
-    let bits = |group: &crate::simd::Floats| group.0.map(f32::to_bits);
+    let bits = |group: &knowledgepulse_encoder::Group| group.0.map(f32::to_bits);
     entries
         .map(|entry| {
             let components = entry.components.iter().flat_map(bits).collect();

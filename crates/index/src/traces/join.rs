@@ -11,14 +11,13 @@ use std::{
 };
 
 use knowledgepulse_error::{Error, Result};
-use knowledgepulse_os as os;
+use knowledgepulse_os::{self as os, parallel::for_each};
 use knowledgepulse_trace::words::TermWeight;
 
 use super::{TraceMemory, placed::PlacedWords, projection::Projected};
 use crate::{
     document::DocumentWord,
     method::Method,
-    parallel::for_each,
     scaled::Scaled,
     scan::Neighbour,
     similarity::{Sums, combine},

@@ -94,8 +94,6 @@ pub struct WordShare {
 /// A trace in the memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTrace {
-    /// Its sequence number: see [`SharedMemory::sequence`].
-    pub sequence: u64,
     /// Its words.
     pub words: Words,
     /// The embedding of its digest; `None` in a memory of words alone. If its largest component is not within 2^-40 and 2^40, it is multiplied
@@ -370,11 +368,9 @@ impl TraceMemory {
         query.words.iter().map(share).collect()
     }
 
-    /// Returns the oldest living trace whose number is in `sequence`.
-    pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredTrace> {
-        let living = self.sequence(now);
-        let sequence = Some(sequence.start.max(living.start)).filter(|first| *first < sequence.end)?;
-        let index = usize::try_from(sequence - living.start).ok()?;
+    /// Returns the trace that has `index` older ones, expired ones included.
+    #[must_use]
+    pub fn stored(&self, index: usize) -> Option<StoredTrace> {
         let held = self.held.get(index)?;
         let words = held.words.iter().map(|word| Word {
             hash: self.terms.get(word.term).hash,
@@ -382,7 +378,6 @@ impl TraceMemory {
         });
         let row = self.vectors.get(index).filter(|_| self.method == Method::Full);
         Some(StoredTrace {
-            sequence,
             words: Words::from_stored(words.collect())?,
             vector: row.map(|row| self.vectors.components(row)),
             label: held.label.clone(),

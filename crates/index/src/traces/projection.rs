@@ -8,14 +8,10 @@
 
 use std::{collections::BTreeSet, iter};
 
+use knowledgepulse_encoder::{Group, dots};
 use twox_hash::XxHash3_64;
 
-use crate::{
-    rows::Rows,
-    scaled::Scaled,
-    scan::products,
-    simd::{self, Floats},
-};
+use crate::{rows::Rows, scaled::Scaled, scan::products};
 
 /// The most traces whose embeddings are used.
 const SAMPLE: usize = 256;
@@ -30,7 +26,7 @@ const ROUNDS: usize = 8;
 const SHORTEST: f64 = 0.01;
 
 /// Returns the hash of an embedding.
-pub(super) fn hash(components: &[Floats]) -> u64 {
+pub(super) fn hash(components: &[Group]) -> u64 {
     XxHash3_64::oneshot(bytemuck::cast_slice(components))
 }
 
@@ -42,9 +38,9 @@ pub(super) struct Projection {
     /// The largest key of the sample; `None` if P is outdated.
     last: Option<(u64, u64)>,
     /// Single precision, padded with zeros.
-    mean: Vec<Floats>,
+    mean: Vec<Group>,
     /// Zero if no direction is removed.
-    direction: Vec<Floats>,
+    direction: Vec<Group>,
     /// Of the two: their products, each with itself and with the other.
     mean_squared: f64,
     direction_squared: f64,
@@ -55,9 +51,9 @@ pub(super) struct Projection {
     first: u64,
 }
 
-fn dot(a: &[Floats], b: &[Floats]) -> f64 {
+fn dot(a: &[Group], b: &[Group]) -> f64 {
     let mut product = [0.0];
-    simd::kernels().dots(a, b, &mut product);
+    dots(a, b, &mut product);
     product[0]
 }
 
@@ -127,8 +123,8 @@ impl Projection {
     }
 
     fn set(&mut self, mean: &[f32], direction: &[f32]) {
-        self.mean = Floats::groups(mean).collect();
-        self.direction = Floats::groups(direction).collect();
+        self.mean = Group::padded(mean).collect();
+        self.direction = Group::padded(direction).collect();
         self.mean_squared = dot(&self.mean, &self.mean);
         self.direction_squared = dot(&self.direction, &self.direction);
         self.mean_along = dot(&self.mean, &self.direction);
@@ -139,7 +135,7 @@ impl Projection {
         let dimensions = vectors.first().map_or(0, |vector| vector.len());
         let mut rows: Vec<_> = vectors
             .iter()
-            .map(|vector| (hash(&Floats::groups(vector).collect::<Vec<_>>()), *vector))
+            .map(|vector| (hash(&Group::padded(vector).collect::<Vec<_>>()), *vector))
             .collect();
         rows.sort_by_key(|&(hash, _)| hash);
         rows.truncate(SAMPLE);
@@ -169,7 +165,7 @@ impl Projection {
     }
 
     /// The length of an embedding's projection; 0 if it has no direction.
-    fn length(&self, vector: &[Floats], inverse_norm: f64) -> f64 {
+    fn length(&self, vector: &[Group], inverse_norm: f64) -> f64 {
         if inverse_norm == 0.0 {
             return 0.0;
         }
@@ -184,7 +180,7 @@ impl Projection {
     }
 
     /// The square of the centred vector's component along the direction.
-    fn part_along(&self, vector: &[Floats]) -> f64 {
+    fn part_along(&self, vector: &[Group]) -> f64 {
         if self.direction_squared == 0.0 {
             return 0.0;
         }
@@ -206,12 +202,12 @@ impl Projection {
         let groups = vector.components.iter().zip(&self.mean).zip(&self.direction);
         let components = groups.map(|((vector, mean), direction)| {
             #[allow(clippy::cast_possible_truncation)] // Rounding to single precision is the intent.
-            Floats(std::array::from_fn(|lane| {
+            Group(std::array::from_fn(|lane| {
                 let along = along * f64::from(direction.0[lane]);
                 (f64::from(vector.0[lane]) - f64::from(mean.0[lane]) - along) as f32
             }))
         });
-        let components: Vec<Floats> = components.collect();
+        let components: Vec<Group> = components.collect();
         let offset = dot(&components, &self.mean);
         Some(Projected {
             components,
@@ -230,7 +226,7 @@ impl Projection {
 /// A query's projection.
 #[derive(Debug, Clone)]
 pub(super) struct Projected {
-    pub(super) components: Vec<Floats>,
+    pub(super) components: Vec<Group>,
     /// Its product with the mean.
     pub(super) offset: f64,
     length: f64,
@@ -249,7 +245,7 @@ impl Projected {
     }
 
     /// E with a remembered embedding.
-    pub(super) fn compare(&self, vector: &[Floats], length: f64) -> f64 {
+    pub(super) fn compare(&self, vector: &[Group], length: f64) -> f64 {
         self.cosine(dot(&self.components, vector), length)
     }
 

@@ -4,12 +4,9 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use knowledgepulse_encoder::Tokens;
 
-use super::{
-    Comparable, ComparedScore, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status,
-    load::Loaded,
-};
+use super::{Comparable, ComparedScore, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
 
-use knowledgepulse_embed::{Embedded, Embedder, Lane};
+use knowledgepulse_embed::{Embedded, Embedder, Embedding, Lane};
 use knowledgepulse_error::{Call, Error, Result, guarded};
 use knowledgepulse_index::{
     memory::{ComparedTrace, Novelty, Reading},
@@ -32,6 +29,9 @@ pub(super) struct Job {
 
 /// The step after embedding and finding words; the embedding is `None` without an embedder.
 type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<SpelledWords>) + Send>;
+
+/// The step after finding what is compared of a trace.
+pub(super) type SettleTrace = Box<dyn FnOnce(&Shared, &Request, Result<Option<Comparable>>) + Send>;
 
 /// The step in the order of the calls: compares, remembers, replies.
 pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
@@ -61,6 +61,10 @@ impl Order {
         })
     }
 
+    fn is_cancelled(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.is_cancelled())
+    }
+
     fn words(&self) -> Result<SpelledWords> {
         match &self.source {
             Source::Prefix(_) => Ok(SpelledWords::default()),
@@ -80,14 +84,6 @@ pub(super) struct Prepared {
 }
 
 impl Job {
-    /// A job that needs no embedding.
-    fn without_order(settle: impl FnOnce(&Shared) + Send + 'static) -> Self {
-        Self {
-            order: None,
-            settle: Box::new(|shared, _, _| settle(shared)),
-        }
-    }
-
     fn words(&self) -> Result<SpelledWords> {
         self.order
             .as_ref()
@@ -98,6 +94,12 @@ impl Job {
     pub(super) fn without_embedder(self) -> Settlement {
         let words = self.words();
         Box::new(|shared| (self.settle)(shared, Ok(None), words))
+    }
+
+    /// Returns the step of a job of which nothing is compared, for want of a memory or an embedder, or because of `failure`.
+    pub(super) fn uncompared(self, failure: Option<Error>) -> Settlement {
+        let text = failure.map_or(Ok(None), Err);
+        Box::new(|shared| (self.settle)(shared, text, Ok(SpelledWords::default())))
     }
 
     /// Finds the words and returns the step after the embedding; `embedded` is its result, `None` if nothing was to be embedded.
@@ -119,7 +121,7 @@ impl Job {
     pub(super) fn wanted_text(&self) -> Result<Option<Cow<'_, str>>> {
         match &self.order {
             None => Ok(None),
-            Some(order) if is_cancelled(order.call.as_ref()) => Err(Error::Aborted),
+            Some(order) if order.is_cancelled() => Err(Error::Aborted),
             Some(order) => Ok(match &order.source {
                 Source::Prefix(text) => Some(text.into()),
                 Source::Full(trace) => Some(digest::of(trace).into()),
@@ -146,8 +148,7 @@ impl Prepared {
     }
 
     fn is_wanted(&self) -> bool {
-        let order = self.job.order.as_ref();
-        !is_cancelled(order.and_then(|order| order.call.as_ref()))
+        !self.job.order.as_ref().is_some_and(Order::is_cancelled)
     }
 }
 
@@ -175,40 +176,40 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
     jobs.into_iter().map(settle).collect()
 }
 
-/// Scores a trace, and returns its compared words or embedding too.
-pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -> Job {
-    Job {
-        order: Order::of(&mut request),
-        settle: Box::new(move |shared, embedded, words| {
-            reply(guarded(|| {
-                request.begin()?;
-                score_prepared(shared, &request, embedded, words)
-            }));
-        }),
-    }
-}
-
-/// Prepares a trace for a store. A failure costs the comparison, not the call.
-pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
+/// Finds what is compared of a trace, and passes it on; `None` without an embedding that is needed.
+pub(super) fn of_trace(mut request: Request, settle: SettleTrace) -> Job {
     Job {
         order: Order::of(&mut request),
         settle: Box::new(move |shared, embedded, words| {
             let comparable = embedded.and_then(|text| Ok(comparable(&request, text, words?)));
-            reply(match comparable {
-                Err(error) if !matches!(error, Error::Aborted) => {
-                    shared.warn(Failure::from(&error));
-                    Ok(None)
-                }
-                comparable => comparable,
-            });
+            settle(shared, &request, comparable);
         }),
     }
 }
 
-/// Returns the parts of a trace that a store compares; `None` if an embedding is missing.
+/// Replies with what a store compares of a trace. A failure costs the comparison, not the call.
+pub(super) fn embedded(reply: Reply<Result<Option<Comparable>>>) -> SettleTrace {
+    Box::new(|shared, _, comparable| {
+        reply(match comparable {
+            Err(error) if !matches!(error, Error::Aborted) => {
+                shared.warn(Failure::from(&error));
+                Ok(None)
+            }
+            comparable => comparable,
+        });
+    })
+}
+
+/// Returns the parts of a trace that are compared; `None` if nothing is, or an embedding is missing.
 fn comparable(request: &Request, text: Option<EmbeddedText>, words: SpelledWords) -> Option<Comparable> {
+    request.memory.as_ref()?;
+    // Without an embedding, the words are all that was read.
+    let of_words = Reading {
+        tokens: None,
+        truncated: request.input.incomplete,
+    };
     let (words, reading) = match (&request.input.source, &text) {
-        (Some(Source::Lexical(_) | Source::Words(_)), _) => (Some(words), lexical_reading(request)),
+        (Some(Source::Lexical(_) | Source::Words(_)), _) => (Some(words), of_words),
         (Some(Source::Full(_)), Some(text)) => (Some(words), text.reading),
         (_, Some(text)) => (None, text.reading),
         (_, None) => return None,
@@ -216,16 +217,8 @@ fn comparable(request: &Request, text: Option<EmbeddedText>, words: SpelledWords
     Some(Comparable { words, text, reading })
 }
 
-/// Returns how much text of a trace was read for its words.
-fn lexical_reading(request: &Request) -> Reading {
-    Reading {
-        tokens: None,
-        truncated: request.input.incomplete,
-    }
-}
-
 /// Embeds a text.
-pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) -> Job {
+pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<Result<Box<Embedding>>>) -> Job {
     let order = Order {
         source: Source::Prefix(text),
         incomplete: false,
@@ -237,11 +230,11 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
         settle: Box::new(|shared, embedded, _| {
             reply(match embedded {
                 Ok(Some(embedded)) => Ok(embedded.embedding),
-                Err(error) => Err(Failure::from(&error)),
-                Ok(None) => Err(shared.status().failure.unwrap_or_else(|| {
-                    let message = "there is no embedder, for no known reason";
-                    Failure::from(&Error::Internal(message.into()))
-                })),
+                Err(error) => Err(error),
+                Ok(None) => Err(match shared.status().failure {
+                    Some(Failure { code, reason }) => Error::Elsewhere { code, reason },
+                    None => Error::Internal("there is no embedder, for no known reason".into()),
+                }),
             });
         }),
     }
@@ -249,21 +242,21 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
 
 /// Reports the state of the embedder.
 pub(super) fn status(reply: Reply<Status>) -> Job {
-    Job::without_order(|shared| reply(shared.status()))
+    Job {
+        order: None,
+        settle: Box::new(|shared, _, _| reply(shared.status())),
+    }
 }
 
 /// Scores a trace by comparing it with its memory. A failure of the embedder costs the novelty, not the score.
-fn score_prepared(
+pub(super) fn score(
     shared: &Shared,
     request: &Request,
-    embedded: Result<Option<EmbeddedText>>,
-    words: Result<SpelledWords>,
+    comparable: Result<Option<Comparable>>,
 ) -> Result<ComparedScore> {
+    request.begin()?;
     let compare = || {
-        let Some(memory) = &request.memory else {
-            return Ok((Novelty::NEUTRAL, None));
-        };
-        let Some(comparable) = comparable(request, embedded?, words?) else {
+        let (Some(memory), Some(comparable)) = (&request.memory, comparable?) else {
             return Ok((Novelty::NEUTRAL, None));
         };
         let embedded = comparable.text.as_ref();
@@ -290,7 +283,7 @@ fn score_prepared(
         Err(error @ (Error::MemoryOtherModel { .. } | Error::MemoryOtherMethod { .. })) => Err(error),
         Err(error) => {
             shared.warn(Failure::from(&error));
-            Ok((request.score_uncompared(), None))
+            Ok((request.score(Novelty::NEUTRAL), None))
         }
     }
 }
@@ -314,8 +307,4 @@ impl Order {
             },
         }
     }
-}
-
-fn is_cancelled(call: Option<&Arc<Call>>) -> bool {
-    call.is_some_and(|call| call.is_cancelled())
 }

@@ -1,12 +1,8 @@
 //! Loading the embedder: its configuration and its state.
 
 use std::{
-    fmt,
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use knowledgepulse_embed::{
@@ -25,40 +21,26 @@ use super::Shared;
 use knowledgepulse_embed::{onnxruntime::Graph, runtime::Runtime};
 
 /// The configuration of the embedder.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub struct EngineOptions {
-    /// The engine.
-    pub engine: EngineChoice,
+    /// The engine; by default the built-in one, but ONNX Runtime on arm64 if the addon brings it, and for a model that has only a graph.
+    pub engine: Option<EngineKind>,
     /// The model directory; `None` if no model package is installed.
     pub model_directory: Option<PathBuf>,
     /// The way out if there is no model directory; by default, to install a package of npm.
     pub model_advice: Option<String>,
-    /// A model in memory instead of a directory.
-    pub model_in_memory: Option<ModelInMemory>,
+    /// A model in memory instead of a directory, until it is loaded.
+    pub model_in_memory: Mutex<Option<ModelInMemory>>,
     /// The ONNX Runtime library; `None` if there is none.
     pub runtime_library: Option<PathBuf>,
     /// Whether the library came with the addon.
     pub runtime_packaged: bool,
-    /// Whether the user named the model directory, so that its absence is an error.
+    /// Whether the user named the model directory or gave a model in memory, so that its absence is an error.
     pub model_configured: bool,
     /// Whether the user named the runtime library.
     pub runtime_configured: bool,
     /// The threads of one inference; 0 for as many as the process may use.
     pub threads: usize,
-}
-
-named! {
-    /// The choice of engine, with its name in options.
-    #[derive(Default)]
-    pub enum EngineChoice {
-        /// The built-in one; but ONNX Runtime on arm64 if the addon brings it, and for a model that has only a graph.
-        #[default]
-        Auto = "auto",
-        /// The built-in one.
-        BuiltIn = EngineKind::BuiltIn.name(),
-        /// ONNX Runtime.
-        OnnxRuntime = EngineKind::OnnxRuntime.name(),
-    }
 }
 
 named! {
@@ -71,32 +53,12 @@ named! {
     }
 }
 
-/// A model whose files are in memory, until it is loaded.
-#[derive(Clone)]
-pub struct ModelInMemory(Arc<Mutex<Option<ModelBytes>>>);
-
-struct ModelBytes {
-    weights: Vec<u8>,
-    tokenizer: Vec<u8>,
-}
-
-impl ModelInMemory {
-    /// A model of `weights`, a safetensors file, and `tokenizer`, a `tokenizer.json`.
-    #[must_use]
-    pub fn new(weights: Vec<u8>, tokenizer: Vec<u8>) -> Self {
-        Self(Arc::new(Mutex::new(Some(ModelBytes { weights, tokenizer }))))
-    }
-
-    /// Takes the bytes, once.
-    fn take(&self) -> Option<ModelBytes> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl fmt::Debug for ModelInMemory {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("ModelInMemory")
-    }
+/// A model whose files are in memory.
+pub struct ModelInMemory {
+    /// A safetensors file.
+    pub weights: Arc<[u8]>,
+    /// A `tokenizer.json`.
+    pub tokenizer: Vec<u8>,
 }
 
 /// The state of the embedder.
@@ -172,7 +134,12 @@ pub(super) fn load(options: &EngineOptions, shared: &Shared) -> Option<(Loaded, 
         threads: os::threads(options.threads),
         ..Status::default()
     };
-    let loaded = guarded(|| match &options.model_in_memory {
+    let model = options
+        .model_in_memory
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    let loaded = guarded(|| match model {
         Some(model) => load_from_memory(model, &mut status),
         None => load_from_directory(options, &mut status),
     });
@@ -185,8 +152,7 @@ pub(super) fn load(options: &EngineOptions, shared: &Shared) -> Option<(Loaded, 
         let absent = match error {
             Error::ModelNotFound(_) => !options.model_configured,
             Error::RuntimeNotFound(_) => {
-                !(options.runtime_configured || options.model_configured)
-                    && options.engine == EngineChoice::Auto
+                !(options.runtime_configured || options.model_configured) && options.engine.is_none()
             }
             _ => false,
         };
@@ -219,12 +185,9 @@ fn load_from_directory(options: &EngineOptions, status: &mut Status) -> Result<(
     status.dimensions = Some(DIMENSIONS);
     check_room(&path, LOADING_BYTES)?;
     let threads = status.threads;
-    let stated = files.stated_sha256().map(str::to_owned);
-    let (loaded, sha256) = beside(
-        |wanted| match &stated {
-            Some(sha256) => Ok(sha256.clone()),
-            None => files.weights_sha256(wanted),
-        },
+    // The checksum is computed meanwhile, if the manifest does not have it.
+    let (sha256, loaded) = embed::side_by_side(
+        || files.weights_sha256(),
         || {
             let open = || -> Result<Box<dyn Network>> {
                 match engine {
@@ -246,43 +209,35 @@ fn load_from_directory(options: &EngineOptions, status: &mut Status) -> Result<(
             let tokenizer = || embed::parse_tokenizer(&files.read_tokenizer()?, files.max_length);
             Embedder::load(open, tokenizer, threads)
         },
-    )?;
+    );
+    let (loaded, sha256) = (loaded?, sha256?);
     status.model = Some(name_of(files.name(), &sha256));
     status.model_sha256 = Some(sha256);
     Ok(loaded)
 }
 
-fn load_from_memory(model: &ModelInMemory, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
+fn load_from_memory(model: ModelInMemory, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
     status.engine = Some(EngineKind::BuiltIn);
     status.dimensions = Some(DIMENSIONS);
     check_room(Path::new(IN_MEMORY), LOADING_BYTES)?;
-    let lost = || Error::Internal("the model was loaded before".into());
-    let ModelBytes { weights, tokenizer } = model.take().ok_or_else(lost)?;
-    let bytes = Arc::new(weights);
+    let ModelInMemory { weights, tokenizer } = model;
     let threads = status.threads;
-    let hashed = Arc::clone(&bytes);
-    let (loaded, sha256) = beside(
-        move |_| Ok(sha256(&hashed)),
+    let hashed = Arc::clone(&weights);
+    let (sha256, loaded) = embed::side_by_side(
+        || Ok(sha256(&hashed)),
         || {
             let open = || -> Result<Box<dyn Network>> {
-                let weights = Weights::in_memory(SharedBytes(bytes), threads)?;
+                let weights = Weights::in_memory(weights, threads)?;
                 status.dtype = Some(weights.dtype().to_owned());
                 Ok(Box::new(weights))
             };
             Embedder::load(open, || embed::parse_tokenizer(&tokenizer, MOST_TOKENS), threads)
         },
-    )?;
+    );
+    let (loaded, sha256) = (loaded?, sha256?);
     status.model = Some(name_of(None, &sha256));
     status.model_sha256 = Some(sha256);
     Ok(loaded)
-}
-
-struct SharedBytes(Arc<Vec<u8>>);
-
-impl AsRef<[u8]> for SharedBytes {
-    fn as_ref(&self) -> &[u8] {
-        &self.0
-    }
 }
 
 /// Returns the engine for the model in `files`, and the file that it reads.
@@ -298,10 +253,10 @@ fn choose(options: &EngineOptions, files: &ModelFiles) -> Result<(EngineKind, Pa
     // On arm64 the portable kernel is the only one, and ONNX Runtime the faster engine.
     let is_faster = cfg!(target_arch = "aarch64") && options.runtime_packaged;
     let (found, needs_graph) = match options.engine {
-        EngineChoice::BuiltIn => (builtin, false),
-        EngineChoice::OnnxRuntime => (onnxruntime, true),
-        EngineChoice::Auto if is_faster => (onnxruntime.or(builtin), true),
-        EngineChoice::Auto => (builtin.or(onnxruntime), false),
+        Some(EngineKind::BuiltIn) => (builtin, false),
+        Some(EngineKind::OnnxRuntime) => (onnxruntime, true),
+        None if is_faster => (onnxruntime.or(builtin), true),
+        None => (builtin.or(onnxruntime), false),
     };
     found.ok_or_else(|| match needs_graph {
         true => lacks("model.onnx", "onnxruntime", "builtin"),
@@ -338,22 +293,4 @@ fn library<'o>(options: &'o EngineOptions, path: &std::path::Path) -> Result<&'o
 /// Returns the name of a model, or else its checksum.
 fn name_of(name: Option<&str>, sha256: &str) -> String {
     name.map_or_else(|| format!("sha256:{sha256}"), str::to_owned)
-}
-
-/// Computes a checksum on another thread while `load` runs on this one. If `load` fails, the checksum is cancelled.
-///
-/// # Errors
-/// The first error, that of `load` before that of `checksum`.
-fn beside<T>(
-    checksum: impl Fn(&AtomicBool) -> Result<String> + Sync,
-    load: impl FnOnce() -> Result<T>,
-) -> Result<(T, String)> {
-    let wanted = AtomicBool::new(true);
-    let load = || {
-        let loaded = guarded(load);
-        wanted.store(loaded.is_ok(), Ordering::Relaxed);
-        loaded
-    };
-    let (checksum, loaded) = embed::side_by_side(|| checksum(&wanted), load);
-    Ok((loaded?, checksum?))
 }

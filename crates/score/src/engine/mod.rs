@@ -4,8 +4,6 @@
 //! highest throughput: with the built-in engine one for each thread, in which short texts share passes; with ONNX Runtime a few, each with
 //! its share of the threads. In WebAssembly, which has no threads, the caller's thread embeds.
 
-#[cfg(any(target_family = "wasm", test))]
-mod here;
 mod job;
 mod load;
 mod queue;
@@ -22,7 +20,7 @@ use std::{
 use once_cell::sync::OnceCell;
 
 use knowledgepulse_embed::Embedding;
-use knowledgepulse_error::{Call, Error, Result};
+use knowledgepulse_error::{Call, Error, Result, guarded};
 use knowledgepulse_index::{
     memory::{Memory, Novelty, Reading},
     options::Origin,
@@ -30,17 +28,11 @@ use knowledgepulse_index::{
 use knowledgepulse_trace::words::SpelledWords;
 
 use crate::{Breakdown, ScoreInput, Source};
-#[cfg(target_family = "wasm")]
-use here::Here;
-use job::Job;
-use queue::Queue;
+use job::{Job, SettleTrace};
 use worker::Worker;
 
-pub use load::{EngineChoice, EngineKind, EngineOptions, Failure, ModelInMemory, Status};
+pub use load::{EngineKind, EngineOptions, Failure, ModelInMemory, Status};
 pub use queue::InOrder;
-
-/// The embedding of a text, or the reason for its absence.
-pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
 
 /// Takes the result of a call, on the inference thread.
 pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
@@ -69,17 +61,8 @@ impl Request {
         }
     }
 
-    /// Returns whether its words were found, so that only comparing is left. That takes turns, so no other thread would do it sooner.
-    fn has_words(&self) -> bool {
-        matches!(self.input.source, Some(Source::Words(_)))
-    }
-
     fn score(&self, novelty: Novelty) -> Breakdown {
         crate::score(&self.input.features, &self.input.profile, novelty)
-    }
-
-    fn score_uncompared(&self) -> Breakdown {
-        self.score(Novelty::NEUTRAL)
     }
 }
 
@@ -111,7 +94,7 @@ pub type ComparedScore = (Breakdown, Option<Comparable>);
 /// Embeds and scores in the order of the calls. A process has one, which holds the embedder.
 #[derive(Default)]
 pub struct Engine {
-    options: OnceLock<EngineOptions>,
+    options: OnceLock<Arc<EngineOptions>>,
     /// The inlet of calls that need the embedder, set by the first of them.
     inlet: OnceCell<Inlet>,
     /// The inlet of traces that are compared by words alone, set by the first of them. They neither load the embedder nor wait for it.
@@ -119,21 +102,14 @@ pub struct Engine {
     shared: Arc<Shared>,
 }
 
-/// The way by which calls reach the embedder.
-enum Inlet {
-    /// The queue of a thread.
-    Thread(Arc<Queue<Job>>),
-    /// The caller's thread, on a platform without threads.
-    #[cfg(target_family = "wasm")]
-    Here(Box<Here>),
-}
+/// The way by which calls reach the threads of a worker. In WebAssembly, which has none, the caller works.
+struct Inlet(Arc<Worker>);
 
 impl Inlet {
     fn push(&self, job: Job) {
-        match self {
-            Self::Thread(queue) => queue.push(job),
-            #[cfg(target_family = "wasm")]
-            Self::Here(here) => here.settle(job),
+        self.0.queue.push(job);
+        if cfg!(target_family = "wasm") {
+            self.0.work_here();
         }
     }
 }
@@ -164,7 +140,7 @@ impl Shared {
 impl Engine {
     /// Configures the embedder. The first call counts; later ones return `false`.
     pub fn configure(&self, options: EngineOptions) -> bool {
-        self.options.set(options).is_ok()
+        self.options.set(Arc::new(options)).is_ok()
     }
 
     /// Returns whether [`Engine::configure`] was called.
@@ -186,7 +162,7 @@ impl Engine {
     #[must_use]
     pub fn score_at_once(&self, request: &Request) -> Option<Result<Breakdown>> {
         (!self.can_compare(request.memory.as_ref()))
-            .then(|| request.begin().map(|()| request.score_uncompared()))
+            .then(|| request.begin().map(|()| request.score(Novelty::NEUTRAL)))
     }
 
     /// Scores a trace after all earlier calls, and calls `reply` on the inference thread; a trace whose words were found
@@ -195,23 +171,11 @@ impl Engine {
     ///
     /// # Errors
     /// Through `reply` only: [`Error::MemoryOtherModel`], [`Error::MemoryOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
-    pub fn score(&self, request: Request, reply: Reply<Result<Breakdown>>) {
-        let without_rest = |scored: Result<ComparedScore>| reply(scored.map(|(breakdown, _)| breakdown));
-        self.score_and_keep(request, Box::new(without_rest));
-    }
-
-    /// Does the same as [`Engine::score`], and returns the compared words or embedding too.
-    ///
-    /// # Errors
-    /// The errors of [`Engine::score`].
-    pub fn score_and_keep(&self, request: Request, reply: Reply<Result<ComparedScore>>) {
-        if request.has_words() {
-            return job::score(request, reply).without_embedder()(&self.shared);
-        }
-        match self.inlet_of(&request) {
-            Some(inlet) => inlet.push(job::score(request, reply)),
-            None => reply(request.begin().map(|()| (request.score_uncompared(), None))),
-        }
+    pub fn score(&self, request: Request, reply: Reply<Result<ComparedScore>>) {
+        let settle: SettleTrace = Box::new(|shared, request, comparable| {
+            reply(guarded(|| job::score(shared, request, comparable)));
+        });
+        self.submit(request, settle);
     }
 
     /// Prepares a trace for a store, after all earlier calls. Gives `None` without the needed embedder; [`Engine::take_warning`] reports a failing
@@ -220,20 +184,33 @@ impl Engine {
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`].
     pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Comparable>>>) {
-        if request.has_words() {
-            return job::embed_trace(request, reply).without_embedder()(&self.shared);
-        }
-        match self.inlet_of(&request) {
-            Some(inlet) => inlet.push(job::embed_trace(request, reply)),
-            None => reply(Ok(None)),
+        self.submit(request, job::embedded(reply));
+    }
+
+    /// Has a trace prepared, on this thread if nothing is left to do for another one.
+    fn submit(&self, request: Request, settle: SettleTrace) {
+        let has_words = matches!(request.input.source, Some(Source::Words(_)));
+        let memory = request.memory.as_ref();
+        let memory = memory.filter(|memory| !has_words && !self.needs_no_thread(memory));
+        let inlet = memory.map(|memory| self.inlet_for(memory)).transpose();
+        let job = job::of_trace(request, settle);
+        match inlet {
+            Ok(Some(inlet)) => inlet.push(job),
+            // Only comparing is left. That takes turns, so no other thread would do it sooner.
+            Ok(None) if has_words => job.without_embedder()(&self.shared),
+            Ok(None) => job.uncompared(None)(&self.shared),
+            Err(error) => job.uncompared(Some(error))(&self.shared),
         }
     }
 
     /// Embeds the first 512 tokens of `text`, after all earlier calls.
-    pub fn embed(&self, text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) {
+    ///
+    /// # Errors
+    /// Through `reply` only: that of loading the embedder, [`Error::Inference`] or [`Error::Aborted`].
+    pub fn embed(&self, text: String, call: Option<Arc<Call>>, reply: Reply<Result<Box<Embedding>>>) {
         match self.inlet() {
             Ok(inlet) => inlet.push(job::embed(text, call, reply)),
-            Err(error) => reply(Err(Failure::from(&error))),
+            Err(error) => reply(Err(error)),
         }
     }
 
@@ -264,11 +241,10 @@ impl Engine {
         match self.shared.status.get() {
             Some(status) => status.failure.is_some(),
             // Finding an absent model needs no thread.
-            None => self.options.get().is_none_or(|options| {
-                options.model_directory.is_none()
-                    && options.model_in_memory.is_none()
-                    && !options.model_configured
-            }),
+            None => self
+                .options
+                .get()
+                .is_none_or(|options| options.model_directory.is_none() && !options.model_configured),
         }
     }
 
@@ -277,60 +253,35 @@ impl Engine {
         memory.method().needs_embedder() && self.inlet.get().is_none() && self.without_embedder()
     }
 
-    /// Returns the inlet of a request; `None` if nothing is compared. Keeps the failure of starting a thread.
-    fn inlet_of(&self, request: &Request) -> Option<&Inlet> {
-        let memory = request.memory.as_ref();
-        let inlet = self.inlet_for(memory.filter(|memory| !self.needs_no_thread(memory))?);
-        inlet
-            .map_err(|error| self.shared.warn(Failure::from(&error)))
-            .ok()
-    }
-
     /// Returns the inlet of calls that compare with a memory.
     fn inlet_for(&self, memory: &Memory) -> Result<&Inlet> {
         if memory.method().needs_embedder() {
             return self.inlet();
         }
-        self.words.get_or_try_init(|| {
-            #[cfg(target_family = "wasm")]
-            return Ok(Inlet::Here(Here::without_embedder(&self.shared).into()));
-            #[cfg(not(target_family = "wasm"))]
-            self.start("knowledgepulse-words", Worker::word_threads, Worker::settle_all)
-        })
+        self.words
+            .get_or_try_init(|| self.start("knowledgepulse-words", false))
     }
 
     fn inlet(&self) -> Result<&Inlet> {
-        self.inlet.get_or_try_init(|| {
-            #[cfg(target_family = "wasm")]
-            {
-                let options = self.options.get().cloned().unwrap_or_default();
-                Ok(Inlet::Here(Here::load(&options, &self.shared).into()))
-            }
-            #[cfg(not(target_family = "wasm"))]
-            self.start("knowledgepulse", |_| 1, Worker::work)
-        })
+        self.inlet.get_or_try_init(|| self.start("knowledgepulse", true))
     }
 
-    /// Starts `count` threads that share a queue. Fewer threads take longer.
-    fn start(&self, name: &str, count: fn(&Worker) -> usize, work: fn(&Worker)) -> Result<Inlet> {
-        let queue = Arc::new(Queue::default());
-        let worker = Arc::new(Worker::new(
-            self.options.get().cloned().unwrap_or_default(),
-            Arc::clone(&queue),
-            Arc::clone(&self.shared),
-        ));
-        for number in 0..count(&worker) {
+    /// Starts the threads of a worker. Fewer threads take longer.
+    fn start(&self, name: &str, embeds: bool) -> Result<Inlet> {
+        let options = self.options.get().cloned().unwrap_or_default();
+        let worker = Arc::new(Worker::new(options, Arc::clone(&self.shared), embeds));
+        for number in 0..worker.threads() {
             let worker = Arc::clone(&worker);
             let thread = thread::Builder::new()
                 .name(name.into())
-                .spawn(move || work(&worker));
+                .spawn(move || worker.work());
             match thread {
                 Ok(_) => {}
                 Err(_) if number > 0 => break,
                 Err(error) => return Err(Error::Inference(format!("no thread to run it on: {error}"))),
             }
         }
-        Ok(Inlet::Thread(queue))
+        Ok(Inlet(worker))
     }
 }
 
@@ -368,7 +319,7 @@ mod tests {
         let (sender, receiver) = std::sync::mpsc::channel();
         let reply = Box::new(move |score| sender.send(score).unwrap());
         engine.score(request(), reply);
-        receiver.recv().unwrap().map(|breakdown| breakdown.score)
+        receiver.recv().unwrap().map(|(breakdown, _)| breakdown.score)
     }
 
     fn status(engine: &Engine) -> Status {
@@ -405,7 +356,7 @@ mod tests {
                 request,
                 Box::new(move |breakdown| sender.send(breakdown).unwrap()),
             );
-            receiver.recv().unwrap().unwrap().novelty
+            receiver.recv().unwrap().unwrap().0.novelty
         };
         assert_eq!(novelty().basis, Basis::EmptyMemory);
         let second = novelty();
@@ -419,7 +370,7 @@ mod tests {
         );
         let (sender, receiver) = std::sync::mpsc::channel();
         let reply = move |scored| sender.send(scored).unwrap();
-        engine.score_and_keep(request_with(memory.clone()), Box::new(reply));
+        engine.score(request_with(memory.clone()), Box::new(reply));
         let (_, kept) = receiver.recv().unwrap().unwrap();
         assert!(kept.is_some_and(|kept| kept.words.is_some() && kept.text.is_none()));
         // Words that were found before, on this thread.
@@ -427,7 +378,7 @@ mod tests {
         request.input = request.input.with_words(false);
         let (sender, receiver) = std::sync::mpsc::channel();
         let reply = move |scored| sender.send(scored).unwrap();
-        engine.score_and_keep(request, Box::new(reply));
+        engine.score(request, Box::new(reply));
         let (breakdown, kept) = receiver.try_recv().unwrap().unwrap();
         assert_eq!(breakdown.novelty, second);
         assert!(kept.is_some_and(|kept| kept.words.is_some() && kept.text.is_none()));
@@ -457,7 +408,7 @@ mod tests {
             None,
             Box::new(move |result| sender.send(result).unwrap()),
         );
-        let failure = receiver.recv().unwrap().unwrap_err();
+        let failure = Failure::from(&receiver.recv().unwrap().unwrap_err());
         assert_eq!(Some(failure), status(&engine).failure);
         assert!(engine.take_warning().is_none());
     }

@@ -4,7 +4,7 @@ use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
@@ -39,30 +39,64 @@ const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// The state of the inference thread, or of the threads that find words.
 pub(super) struct Worker {
-    options: EngineOptions,
-    queue: Arc<Queue<Job>>,
+    options: Arc<EngineOptions>,
+    pub(super) queue: Queue<Job>,
     shared: Arc<Shared>,
+    /// Whether its calls need the embedder; else their words alone are compared.
+    embeds: bool,
     /// The order of the calls, where nothing is embedded.
     in_order: InOrder<Settlement>,
+    /// The embedder of [`Worker::work_here`], once it is loaded.
+    here: OnceLock<Option<Mutex<(Loaded, BoxedLane)>>>,
 }
 
 impl Worker {
-    pub(super) fn new(options: EngineOptions, queue: Arc<Queue<Job>>, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(options: Arc<EngineOptions>, shared: Arc<Shared>, embeds: bool) -> Self {
         Self {
             options,
-            queue,
+            queue: Queue::default(),
             shared,
+            embeds,
             in_order: InOrder::new(0),
+            here: OnceLock::new(),
         }
     }
 
-    /// Returns how many threads find words.
-    pub(super) fn word_threads(&self) -> usize {
-        os::threads(self.options.threads).min(MOST_WORD_THREADS)
+    /// Returns how many threads work: one that embeds, or a few that find words.
+    pub(super) fn threads(&self) -> usize {
+        match self.embeds {
+            _ if cfg!(target_family = "wasm") => 0,
+            true => 1,
+            false => os::threads(self.options.threads).min(MOST_WORD_THREADS),
+        }
     }
 
-    /// The loop of the inference thread, which ends only with the process.
+    /// Works through the queue on the caller's thread, for WebAssembly.
+    pub(super) fn work_here(&self) {
+        let load = || load(&self.options, &self.shared).map(Mutex::new);
+        let embedder = self
+            .embeds
+            .then(|| self.here.get_or_init(load).as_ref())
+            .flatten();
+        while let Some((_, job)) = self.queue.take() {
+            let settlements = match embedder {
+                None => vec![job.without_embedder()],
+                Some(embedder) => {
+                    let (loaded, lane) = &mut *embedder.lock().unwrap_or_else(PoisonError::into_inner);
+                    embed_together(loaded, &mut **lane, vec![job.prepare(&loaded.embedder)])
+                }
+            };
+            settlements
+                .into_iter()
+                .for_each(|settlement| self.settle(settlement));
+        }
+    }
+
+    /// The loop of a thread, which ends only with the process.
     pub(super) fn work(&self) {
+        if !self.embeds {
+            return self.settle_all();
+        }
         os::stand_back();
         let Some((loaded, mut lane)) = load(&self.options, &self.shared) else {
             return self.settle_all();
@@ -98,7 +132,7 @@ impl Worker {
     }
 
     /// The loop of a thread without an embedder. Several threads may run it.
-    pub(super) fn settle_all(&self) {
+    fn settle_all(&self) {
         loop {
             let (number, job) = self.queue.wait();
             let settlement = job.without_embedder();

@@ -8,10 +8,10 @@ use std::{
 use knowledgepulse_error::{Result, named};
 use knowledgepulse_index::{
     method::Method,
-    options::{MemoryOptions as Bounds, ModelIdentity},
+    options::MemoryOptions as Bounds,
     scan::Neighbour,
     shared::SharedMemory,
-    traces::{StoredTrace, TraceEntry, TraceMemory, join::Neighbours},
+    traces::{TraceEntry, TraceMemory, join::Neighbours},
 };
 use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, signs::Signs};
 
@@ -211,7 +211,7 @@ impl Candidates {
         let held = std::mem::take(&mut self.held);
         for (place, held) in held.into_iter().enumerate() {
             if is_sampled(held.index, self.level)
-                && let Some(stored) = self.stored(self.known + place)
+                && let Some(stored) = self.memory.stored(self.known + place)
             {
                 let entry = TraceEntry {
                     words: &stored.words,
@@ -225,26 +225,6 @@ impl Candidates {
         }
         self.memory = memory;
         Ok(())
-    }
-
-    /// Returns a candidate as it was added; `None` for an unknown index, and for a trace that is not in the sample.
-    pub fn get(&mut self, index: usize) -> Option<StoredTrace> {
-        let place = self.held.binary_search_by_key(&index, |held| held.index).ok()?;
-        self.stored(self.known + place)
-    }
-
-    /// Returns a trace by its place in the memory.
-    fn stored(&mut self, place: usize) -> Option<StoredTrace> {
-        let now = Instant::now();
-        let sequence = self.memory.sequence(now);
-        let start = sequence.start + place as u64;
-        self.memory.stored(start..sequence.end, now)
-    }
-
-    /// Returns the model that the embeddings come from, if that was said.
-    #[must_use]
-    pub fn model(&self) -> Option<&ModelIdentity> {
-        self.memory.model()
     }
 
     /// Finds the neighbours of each candidate, the most similar first.

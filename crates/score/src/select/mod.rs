@@ -15,8 +15,6 @@ mod candidates;
 mod facility;
 mod value;
 
-use std::collections::HashMap;
-
 pub use candidates::{Candidates, Sampled, SelectOutcome, Unfit};
 use facility::{Facility, Pick};
 use knowledgepulse_error::{Result, named};
@@ -256,13 +254,12 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
     let mut facility = Facility::new(neighbours, weights.collect(), qualities.clone(), cover.collect());
     let (before, most) = (facility.value(), facility.most());
     let mut is_eligible: Vec<_> = unfit.iter().map(Option::is_none).collect();
-    let kinds = Kinds {
-        unsolved: unsolved(neighbours, &outcomes),
-        short: short(&outcomes),
-    };
+    let kinds = [unsolved(neighbours, &outcomes), short(&outcomes)];
     let picks = pick(&mut facility, &mut is_eligible, &kinds, options);
-    let mut is_left = vec![true; neighbours.len()];
-    picks.iter().for_each(|(pick, _)| is_left[pick.index] = false);
+    let mut ranks = vec![None; neighbours.len()];
+    for (rank, (pick, _)) in picks.iter().enumerate() {
+        ranks[pick.index] = Some(rank);
+    }
 
     let mut covered = before;
     let mut share_with = |gain: f64| {
@@ -282,11 +279,11 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
                 .nearest
                 .iter()
                 .copied()
-                .find(|near| is_left[near.index]),
+                .find(|near| ranks[near.index].is_none()),
         })
         .collect();
-    let standings = stand(neighbours, &qualities, &is_left);
-    list(&mut chosen, &standings);
+    let standings = stand(neighbours, &qualities, &ranks);
+    list(&mut chosen, &standings, &ranks);
     let left = standings.into_iter().map(|(index, standing)| Left {
         index,
         standing,
@@ -309,19 +306,13 @@ fn share(value: f64, most: f64) -> f64 {
     if most > 0.0 { (value / most).min(1.0) } else { 0.0 }
 }
 
-/// Lists with each chosen trace those that it stands for.
-fn list(chosen: &mut [Chosen], standings: &[(usize, Standing)]) {
-    let ranks = chosen.iter().enumerate();
-    let ranks: HashMap<usize, usize> = ranks.map(|(rank, chosen)| (chosen.index, rank)).collect();
+/// Lists with each chosen trace those that it stands for. `ranks` are those of the chosen traces.
+fn list(chosen: &mut [Chosen], standings: &[(usize, Standing)], ranks: &[Option<usize>]) {
     for &(index, standing) in standings {
-        if let Standing::Chosen(Neighbour {
-            index: by,
-            similarity,
-        }) = standing
+        if let Standing::Chosen(by) = standing
+            && let Some(rank) = ranks[by.index]
         {
-            chosen[ranks[&by]]
-                .stands_for
-                .push(Neighbour { index, similarity });
+            chosen[rank].stands_for.push(Neighbour { index, ..by });
         }
     }
     for chosen in chosen {
@@ -330,20 +321,12 @@ fn list(chosen: &mut [Chosen], standings: &[(usize, Standing)]) {
     }
 }
 
-/// Which traces are chosen apart from the others.
-struct Kinds {
-    /// Failures of tasks that nobody solved.
-    unsolved: Vec<bool>,
-    /// Runs of unknown outcome with few turns of the agent.
-    short: Vec<bool>,
-}
-
 /// Picks the traces, which are no longer eligible then. The room for failures is filled after the others, and short runs of unknown outcome come
 /// where there are too few others.
 fn pick(
     facility: &mut Facility,
     is_eligible: &mut [bool],
-    kinds: &Kinds,
+    [unsolved, short]: &[Vec<bool>; 2],
     options: &SelectOptions,
 ) -> Vec<(Pick, Reason)> {
     let count = options.count.of(is_eligible.len());
@@ -359,8 +342,8 @@ fn pick(
         let eligible: Vec<_> = (0..is_eligible.len())
             .map(|index| {
                 is_eligible[index]
-                    && (reason == Reason::Coverage || kinds.unsolved[index])
-                    && (takes_short || !kinds.short[index])
+                    && (reason == Reason::Coverage || unsolved[index])
+                    && (takes_short || !short[index])
             })
             .collect();
         for pick in facility.choose_greedily(until - picks.len(), &eligible, options.copy()) {
@@ -393,15 +376,15 @@ fn unsolved(neighbours: &[Neighbours], outcomes: &[SelectOutcome]) -> Vec<bool> 
 }
 
 /// Finds the trace that stands for each remaining trace.
-fn stand(neighbours: &[Neighbours], qualities: &[f64], is_left: &[bool]) -> Vec<(usize, Standing)> {
-    let left = (0..is_left.len()).filter(|&index| is_left[index]);
+fn stand(neighbours: &[Neighbours], qualities: &[f64], ranks: &[Option<usize>]) -> Vec<(usize, Standing)> {
+    let left = (0..ranks.len()).filter(|&index| ranks[index].is_none());
     left.map(|index| {
         let known = neighbours[index].before.filter(|known| known.similarity > 0.0);
         let mut best = known.map_or(0.0, |known| known.similarity);
         let mut standing = known.map_or(Standing::Nothing, Standing::Known);
         for &near in &neighbours[index].nearest {
             let value = qualities[near.index] * near.similarity;
-            if !is_left[near.index] && value > best {
+            if ranks[near.index].is_some() && value > best {
                 best = value;
                 standing = Standing::Chosen(near);
             }

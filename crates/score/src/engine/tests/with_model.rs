@@ -27,9 +27,13 @@ const THREADS: usize = 3;
 static WEIGHTS: LazyLock<Vec<u8>> = LazyLock::new(|| small_model(DIMENSIONS));
 
 fn options() -> EngineOptions {
-    let model = ModelInMemory::new(WEIGHTS.clone(), small_json().into());
+    let model = ModelInMemory {
+        weights: WEIGHTS.as_slice().into(),
+        tokenizer: small_json().into(),
+    };
     EngineOptions {
-        model_in_memory: Some(model),
+        model_in_memory: Some(model).into(),
+        model_configured: true,
         threads: THREADS,
         ..EngineOptions::default()
     }
@@ -75,6 +79,7 @@ fn request(memory: &Memory, text: &str) -> Request {
 fn novelty(engine: &Engine, memory: &Memory, text: &str) -> Novelty {
     reply_of(|reply| engine.score(request(memory, text), reply))
         .unwrap()
+        .0
         .novelty
 }
 
@@ -89,10 +94,9 @@ fn texts(count: usize) -> Vec<String> {
 }
 
 #[test]
-fn status_describes_a_model_in_memory_which_is_loaded_once() {
-    let options = options();
-    let first = engine(options.clone());
-    let status = reply_of(|reply| first.status(reply));
+fn status_describes_a_model_in_memory_whose_bytes_are_freed() {
+    let engine = engine(options());
+    let status = reply_of(|reply| engine.status(reply));
     let sha256 = sha256(&WEIGHTS);
     let expected = Status {
         model: Some(format!("sha256:{sha256}")),
@@ -106,16 +110,31 @@ fn status_describes_a_model_in_memory_which_is_loaded_once() {
     };
     assert_eq!(status, expected);
     assert!(status.kernel.is_some());
-    let second = engine(options);
-    let failure = reply_of(|reply| second.status(reply)).failure.unwrap();
-    assert_eq!(failure.code, "ERR_INTERNAL");
-    assert_eq!(second.take_warning(), Some(failure));
-    // A memory is then not compared, at once.
-    assert!(
-        second
-            .score_at_once(&request(&memory(Method::Prefix), "a"))
-            .is_some()
-    );
+    let options = engine.options.get().unwrap();
+    assert!(options.model_in_memory.lock().unwrap().is_none());
+}
+
+#[test]
+fn calls_are_settled_on_the_callers_thread_before_they_return() {
+    let in_nowhere = EngineOptions {
+        model_directory: Some("/nowhere/model".into()),
+        model_configured: true,
+        ..EngineOptions::default()
+    };
+    for (options, code) in [(in_nowhere, Some("ERR_MODEL_NOT_FOUND")), (options(), None)] {
+        let shared = Arc::default();
+        let worker = Worker::new(Arc::new(options), Arc::clone(&shared), true);
+        let (sender, embeddings) = channel();
+        for text in ["hello", "world"] {
+            let sender = sender.clone();
+            let reply = move |embedded: Result<_>| sender.send(embedded).unwrap();
+            worker.queue.push(job::embed(text.into(), None, Box::new(reply)));
+            worker.work_here();
+            let embedded = embeddings.try_recv().unwrap();
+            assert_eq!(embedded.err().map(|error| error.code()), code);
+        }
+        assert_eq!(shared.warning.get().map(|failure| failure.code), code);
+    }
 }
 
 #[test]
@@ -133,7 +152,7 @@ fn batch_of_calls_gives_the_novelties_of_single_calls_in_their_order() {
         let (sender, replies) = channel();
         for text in &texts {
             let sender = sender.clone();
-            let reply = move |scored: Result<Breakdown>| sender.send(scored.unwrap().novelty).unwrap();
+            let reply = move |scored: Result<ComparedScore>| sender.send(scored.unwrap().0.novelty).unwrap();
             side_by_side.score(request(&memory, text), Box::new(reply));
         }
         drop(sender);
@@ -165,10 +184,8 @@ fn reading_counts_tokens_and_says_whether_text_was_cut() {
     ] {
         let mut request = request(&memory(method), text);
         request.input.incomplete = cut;
-        let reading = reply_of(|reply| engine.score(request, reply))
-            .unwrap()
-            .novelty
-            .reading;
+        let scored = reply_of(|reply| engine.score(request, reply)).unwrap();
+        let reading = scored.0.novelty.reading;
         assert_eq!(reading, Some(Reading { tokens, truncated }), "{method:?}");
     }
 }
@@ -211,10 +228,8 @@ fn explained_novelty_has_words_only_if_asked_for() {
             let mut request = request(&memory, "hello world");
             request.explained = explained;
             request.remember = false;
-            let nearest = reply_of(|reply| engine.score(request, reply))
-                .unwrap()
-                .novelty
-                .nearest;
+            let scored = reply_of(|reply| engine.score(request, reply)).unwrap();
+            let nearest = scored.0.novelty.nearest;
             assert_eq!(nearest.unwrap().words.is_some(), explained, "{method:?}");
         }
     }
@@ -231,7 +246,7 @@ fn embed_gives_unit_vectors_and_refuses_cancelled_calls() {
     let cancelled = Arc::new(Call::default());
     assert!(cancelled.cancel());
     assert_eq!(
-        embed("hello", Some(Arc::clone(&cancelled))).unwrap_err().code,
+        embed("hello", Some(Arc::clone(&cancelled))).unwrap_err().code(),
         "ERR_ABORTED"
     );
     let memory = memory(Method::Prefix);
@@ -262,19 +277,19 @@ fn write_model(directory: &Path, weights: &[&str]) {
 
 #[test]
 fn engine_is_chosen_by_the_files_of_the_model() {
-    use EngineChoice::{Auto, BuiltIn, OnnxRuntime};
     let both = &["model.safetensors", "model.onnx"][..];
     let (builtin, onnxruntime) = (Some(EngineKind::BuiltIn), Some(EngineKind::OnnxRuntime));
+    let auto = None;
     let (not_found, unsupported) = (Some("ERR_RUNTIME_UNUSABLE"), Some("ERR_MODEL_UNUSABLE"));
     for (weights, choice, configured, engine_kind, code) in [
-        (&both[..1], Auto, false, builtin, None),
-        (both, Auto, false, builtin, None),
-        (both, BuiltIn, false, builtin, None),
-        (both, OnnxRuntime, false, onnxruntime, not_found),
-        (&both[1..], Auto, true, onnxruntime, not_found),
-        (&both[1..], Auto, false, onnxruntime, not_found),
-        (&both[1..], BuiltIn, false, None, unsupported),
-        (&both[..1], OnnxRuntime, false, None, unsupported),
+        (&both[..1], auto, false, builtin, None),
+        (both, auto, false, builtin, None),
+        (both, builtin, false, builtin, None),
+        (both, onnxruntime, false, onnxruntime, not_found),
+        (&both[1..], auto, true, onnxruntime, not_found),
+        (&both[1..], auto, false, onnxruntime, not_found),
+        (&both[1..], builtin, false, None, unsupported),
+        (&both[..1], onnxruntime, false, None, unsupported),
     ] {
         let directory = tempfile::tempdir().unwrap();
         write_model(directory.path(), weights);
@@ -300,7 +315,7 @@ fn engine_is_chosen_by_the_files_of_the_model() {
             assert!(failure.unwrap().reason.contains("none came with this program"));
         }
         // The absence of a runtime that nobody asked for is no warning.
-        let is_silent = choice == Auto && !configured && code == not_found;
+        let is_silent = choice.is_none() && !configured && code == not_found;
         let warning = status.failure.filter(|_| !is_silent);
         assert_eq!(engine.take_warning(), warning, "{choice:?}");
         if code.is_none() {
@@ -391,9 +406,9 @@ fn failing_text_costs_its_own_call_alone() {
         let (sender, replies) = channel();
         let job = |text: &&str| {
             let sender = sender.clone();
-            let reply = move |result: EmbedResult| {
+            let reply = move |result: Result<_>| {
                 sender
-                    .send(result.map_or_else(|error| error.code, |_| ""))
+                    .send(result.map_or_else(|error| error.code(), |_| ""))
                     .unwrap()
             };
             job::embed((*text).into(), None, Box::new(reply)).prepare(&loaded.embedder)
@@ -416,8 +431,8 @@ fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
         let mut request = request(&memory(Method::Prefix), "world");
         let call = Arc::new(Call::default());
         request.call = Some(Arc::clone(&call));
-        let job = job::embed_trace(request, Box::new(move |reply| sender.send(reply).unwrap()));
-        let job = job.prepare(&loaded.embedder);
+        let settle = job::embedded(Box::new(move |reply| sender.send(reply).unwrap()));
+        let job = job::of_trace(request, settle).prepare(&loaded.embedder);
         assert!(!cancel || call.cancel());
         let shared = Shared::default();
         for settlement in job::embed_together(&loaded, &mut *lane, vec![job]) {
@@ -437,10 +452,9 @@ fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
 
 #[test]
 fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
-    let worker = |threads| {
+    let worker = |threads, embeds| {
         let options = EngineOptions { threads, ..options() };
-        let queue = Arc::new(Queue::default());
-        (Worker::new(options, Arc::clone(&queue), Arc::default()), queue)
+        Worker::new(Arc::new(options), Arc::default(), embeds)
     };
     let (without_passes, _) = failing(&Arc::default());
     let (with_passes, _) = load::load(&options(), &Shared::default()).unwrap();
@@ -449,7 +463,8 @@ fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
         (&without_passes, 9, 4, 2),
         (&without_passes, 3, 3, 1),
     ] {
-        let (worker, _) = worker(threads);
+        let words = worker(threads, false);
+        let worker = worker(threads, true);
         assert_eq!(worker.lanes_of(&loaded.embedder), count);
         let mut lanes = Vec::new();
         worker.open_lanes(&loaded.embedder, &mut lanes, count);
@@ -457,7 +472,7 @@ fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
             lanes.iter().map(|lane| lane.threads()).collect::<Vec<_>>(),
             vec![each; count]
         );
-        assert_eq!(worker.word_threads(), threads.min(4));
+        assert_eq!((worker.threads(), words.threads()), (1, threads.min(4)));
     }
     // Each text has four tokens.
     for (room, most, expected) in [
@@ -468,9 +483,11 @@ fn worker_divides_threads_among_lanes_and_jobs_among_passes() {
         (9, 1, &[0]),
         (99, 9, &[0, 1, 2, 3]),
     ] {
-        let (worker, queue) = worker(1);
+        let worker = worker(1, true);
         for _ in 0..4 {
-            queue.push(job::embed("hello world".into(), None, Box::new(|_| ())));
+            worker
+                .queue
+                .push(job::embed("hello world".into(), None, Box::new(|_| ())));
         }
         let (numbers, jobs) = worker.take_for_a_pass(&with_passes.embedder, room, most);
         assert_eq!(
@@ -486,14 +503,15 @@ fn lane_works_until_fewer_calls_wait_and_once_more() {
     for (least, left) in [(1, 0), (3, 1), (9, 7)] {
         let embedded = Arc::default();
         let (loaded, lane) = failing(&embedded);
-        let queue = Arc::new(Queue::default());
+        let worker = Worker::new(Arc::new(options()), Arc::default(), true);
         for _ in 0..8 {
-            queue.push(job::embed("world".into(), None, Box::new(|_| ())));
+            worker
+                .queue
+                .push(job::embed("world".into(), None, Box::new(|_| ())));
         }
-        let worker = Worker::new(options(), Arc::clone(&queue), Arc::default());
         worker.work_side_by_side(&loaded, &mut [lane], least);
         assert_eq!(
-            (queue.len(), embedded.load(Ordering::Relaxed)),
+            (worker.queue.len(), embedded.load(Ordering::Relaxed)),
             (left, 8 - left),
             "{least}"
         );
@@ -502,10 +520,6 @@ fn lane_works_until_fewer_calls_wait_and_once_more() {
 
 #[test]
 fn names_of_engines_are_those_of_the_options() {
-    let names: Vec<_> = EngineChoice::ALL.iter().map(|choice| choice.name()).collect();
-    assert_eq!(names, ["auto", "builtin", "onnxruntime"]);
-    assert_eq!(
-        format!("{:?}", ModelInMemory::new(vec![1], vec![])),
-        "ModelInMemory"
-    );
+    let names: Vec<_> = EngineKind::ALL.iter().map(|engine| engine.name()).collect();
+    assert_eq!(names, ["builtin", "onnxruntime"]);
 }

@@ -6,19 +6,17 @@ use std::{
     thread,
 };
 
-use knowledgepulse_error::Result;
-
 /// Does `work` on each part, on up to `threads` threads at once, the caller's among them. Each thread begins with a state of its own. If the
 /// system starts no more threads, fewer do the work.
 ///
 /// # Errors
 /// The first error of `work`, after which no thread begins another part.
-pub(crate) fn for_each<P: Send, S>(
+pub fn for_each<P: Send, S, E: Send>(
     threads: usize,
     parts: impl Iterator<Item = P> + Send,
     state: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, P) -> Result<()> + Sync,
-) -> Result<()> {
+    work: impl Fn(&mut S, P) -> Result<(), E> + Sync,
+) -> Result<(), E> {
     let left = Mutex::new((parts, Ok(())));
     let lock = || left.lock().unwrap_or_else(PoisonError::into_inner);
     let next = || {
