@@ -20,7 +20,7 @@ const native = require('./loader.js').addon;
 
 /**
  * @import { Cleaned, PrivacyLevel } from '../index.js'
- * @import { NativeAllowed, NativeCleanSettings, NativeRedaction, NativeRule } from './binding.js'
+ * @import { NativeCleanSettings } from './binding.js'
  * @import { OptionReader } from './calls/options.js'
  */
 
@@ -35,22 +35,21 @@ function cleanPii(text, level = LEVELS[0]) {
     throw invalidInput(`text must be a string, got ${describe(text)}`);
   }
   const identifiers = readLevel(level, 'level') !== 'private';
-  const changed = fromAddon(() => native.cleanPii(text, identifiers));
-  return { cleaned: changed?.cleaned ?? text, redactions: localCopies(changed?.redactions ?? []) };
+  const [cleaned, redactions] = fromAddon(() => native.cleanPii(text, identifiers)) ?? [text, []];
+  return { cleaned, redactions: counts(redactions) };
 }
 
-/** @type {OptionReader<NativeAllowed[]>} values that stay: texts and expressions */
+/** @type {OptionReader<NativeCleanSettings['allow']>} values that stay: texts and expressions */
 function readAllowed(value, path) {
   if (!isArray(value)) throw invalidOption(TypeError, `${path} must be an array, got ${describe(value)}`);
   return Array.from({ length: readLength(value, path, 'ERR_INVALID_OPTION') }, (_, index) => {
     const place = `${path}[${index}]`;
     const allowed = readFrom(value, index, place, 'ERR_INVALID_OPTION');
-    if (typeof allowed === 'string') return { text: allowed, isExpression: false };
-    return { text: readExpression(allowed, place), isExpression: true };
+    return typeof allowed === 'string' ? [allowed, false] : [readExpression(allowed, place), true];
   });
 }
 
-/** @type {OptionReader<NativeRule[]>} */
+/** @type {OptionReader<NativeCleanSettings['rules']>} */
 function readRules(value, path) {
   const rules = requireObject(value, path);
   return namesOf(rules, path, 'ERR_INVALID_OPTION').map((name) => {
@@ -58,7 +57,7 @@ function readRules(value, path) {
     if (!/^\w+$/.test(name)) {
       throw invalidOption(RangeError, `${place} must have a name of letters, digits and _`);
     }
-    return { name, expression: readExpression(readFrom(rules, name, place, 'ERR_INVALID_OPTION'), place) };
+    return [name, readExpression(readFrom(rules, name, place, 'ERR_INVALID_OPTION'), place)];
   });
 }
 
@@ -127,20 +126,16 @@ async function clean(value, options) {
     throw invalidInput(`the value to clean must be a text or a trace, got ${describe(value)}`);
   }
   const text = isText ? value : writeJson(value, 'trace', 'ERR_INVALID_TRACE');
-  const { cleaned, redactions } = await withCall(signal, (call) =>
+  const [cleaned, redactions] = await withCall(signal, (call) =>
     fromAddon(() => native.clean(text, !isText, settingsOf(given), call)),
   );
   return {
     cleaned: isText ? cleaned : JSON.parse(cleaned),
-    redactions: localCopies(redactions),
+    redactions: counts(redactions),
   };
 }
 
-/**
- * Copies objects of the addon, so that they are of the caller's realm.
- *
- * @param {NativeRedaction[]} redactions
- */
-const localCopies = (redactions) => Array.from(redactions, (redaction) => ({ ...redaction }));
+/** @param {Array<[string, number]>} redactions types, and how often each was found */
+const counts = (redactions) => Array.from(redactions, ([type, count]) => ({ type, count }));
 
 module.exports = { clean, cleanPii, readCleaning };

@@ -11,7 +11,7 @@ const { readCallOptions } = require('./calls/options.js');
 const native = require('./loader.js').addon;
 const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
 
-/** @import { EmbedderOptions, EmbedderStatus } from '../index.js' */
+/** @import { EmbedderOptions } from '../index.js' */
 
 let configured = false;
 
@@ -53,8 +53,7 @@ function configureEmbedder(options) {
 /** @type {typeof import('../index.js').embedderStatus} */
 async function embedderStatus() {
   ensureConfigured();
-  // A copy, so that the object is of the caller's realm.
-  return /** @type {EmbedderStatus} */ ({ ...(await native.embedderStatus()) });
+  return JSON.parse(await native.embedderStatus());
 }
 
 /** The number of texts in flight, enough for every lane. */
@@ -103,10 +102,9 @@ function readText(text, path) {
 function tellWarning() {
   const warning = native.takeWarning();
   if (warning === null) return;
-  process.emitWarning(
-    `The embedder does not work, so traces are scored with a novelty of 0.5: ${warning.reason}`,
-    { type: 'KnowledgePulseWarning', code: warning.code },
-  );
+  const [code, reason] = warning;
+  const message = `The embedder does not work, so traces are scored with a novelty of 0.5: ${reason}`;
+  process.emitWarning(message, { type: 'KnowledgePulseWarning', code });
 }
 
 module.exports = { configureEmbedder, embed, embedderStatus, ensureConfigured, tellWarning };

@@ -16,7 +16,7 @@ const { addon } = require('./loader.js');
 
 /**
  * @import { KnowledgePulseError, ReadResult, ReasoningTrace } from '../index.js'
- * @import { NativeItem, NativeKnown, NativeReadSettings, NativeSessionInfo, NativeTraceReader, NativeTraces } from './binding.js'
+ * @import { NativeItem, NativeReadSettings, NativeTraceReader, NativeTraces } from './binding.js'
  */
 
 const OPTIONS = { format: oneOf(addon.formatNames()), success: ofType('boolean') };
@@ -28,7 +28,7 @@ const BATCH = 256 * 1024;
  * A trace or an error, and where it stands in its input.
  *
  * @typedef {Pick<NativeItem, 'file' | 'line' | 'index' | 'format'> & ({ error: KnowledgePulseError, trace?: undefined, known?: undefined, about?: undefined }
- *   | { trace: ReasoningTrace, known: NativeKnown, about: NativeSessionInfo | null, error?: undefined })} PlacedResult
+ *   | { trace: ReasoningTrace, known: [boolean, boolean], about: string | null, error?: undefined })} PlacedResult
  */
 
 /** @type {typeof import('../index.js').readTraces} */
@@ -49,11 +49,11 @@ async function* withoutPlaces(results) {
 
 /**
  * @param {ReasoningTrace} trace which was not validated
- * @param {{ success: boolean, confidence: boolean }} known
+ * @param {[boolean, boolean]} known whether success and confidence are known
  */
-function outcomeOf(trace, known) {
-  const success = known.success ? trace?.metadata?.success : null;
-  const confidence = known.confidence ? trace?.outcome?.confidence : null;
+function outcomeOf(trace, [hasSuccess, hasConfidence]) {
+  const success = hasSuccess ? trace?.metadata?.success : null;
+  const confidence = hasConfidence ? trace?.outcome?.confidence : null;
   return { success: success ?? null, confidence: confidence ?? null };
 }
 
@@ -241,7 +241,7 @@ function resultOf({ file, line, index, format, json, known, error, unread, about
     return { file, line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', place + error) };
   }
   const trace = /** @type {ReasoningTrace} */ (json === null ? value : JSON.parse(json));
-  return { file, line, index, format, trace, about, known: /** @type {NativeKnown} */ (known) };
+  return { file, line, index, format, trace, about, known: /** @type {[boolean, boolean]} */ (known) };
 }
 
 /** @type {typeof import('../index.js').traceFromMessages} */

@@ -24,7 +24,7 @@ const { METHODS, TraceMemory, nativeOf } = require('./trace-memory.js');
 /**
  * @import { NoveltyMethod, ScorableTrace, Scorer as Public } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
- * @import { NativeCall, NativeProfile, NativeTraceMemory } from './binding.js'
+ * @import { NativeCall, NativeTraceMemory } from './binding.js'
  * @import { Breakdown } from './score.js'
  * @import { Store } from './store/calls.js'
  */
@@ -222,7 +222,7 @@ const WEIGHTS = {
 /**
  * Reads profiles of weights for the addon, which checks their sums.
  *
- * @type {OptionReader<NativeProfile[]>}
+ * @type {OptionReader<Array<[string, number[]]>>}
  */
 function readProfiles(weights, path) {
   const named = requireObject(weights, path);
@@ -231,9 +231,12 @@ function readProfiles(weights, path) {
   return names.map((name) => {
     const place = `${path}[${JSON.stringify(name)}]`;
     const given = readOptions(readFrom(named, name, place, 'ERR_INVALID_OPTION'), WEIGHTS, place);
-    const missing = Object.keys(WEIGHTS).find((dimension) => !(dimension in given));
-    if (missing !== undefined) throw invalidOption(TypeError, `${place}.${missing} must be a number`);
-    return { name, .../** @type {Required<typeof given>} */ (given) };
+    const values = /** @type {Array<keyof typeof WEIGHTS>} */ (Object.keys(WEIGHTS)).map((dimension) => {
+      const weight = given[dimension];
+      if (weight === undefined) throw invalidOption(TypeError, `${place}.${dimension} must be a number`);
+      return weight;
+    });
+    return [name, values];
   });
 }
 

@@ -22,7 +22,7 @@ const { nativeOf } = require('./trace-memory.js');
 
 /**
  * @import { OptionReader } from './calls/options.js'
- * @import { NativeCandidates, NativeCount, NativeTraceMemory } from './binding.js'
+ * @import { NativeCandidates, NativeTraceMemory } from './binding.js'
  */
 
 /** The number of traces that are read at a time. */
@@ -34,15 +34,15 @@ const MOST_LISTED = 16;
 /** The interval of progress reports, in milliseconds. */
 const INTERVAL = 50;
 
-/** @type {OptionReader<NativeCount>} a number of traces, or a percentage such as `'10%'` */
+/** @type {OptionReader<[number, boolean]>} a number of traces, or a percentage such as `'10%'` */
 function readCount(value, path) {
   const percent = typeof value === 'string' ? /^(\d+(?:\.\d+)?)%$/.exec(value) : null;
-  if (percent) return { value: requireNumber(Number(percent[1]), path, { from: 0, to: 100 }), percent: true };
+  if (percent) return [requireNumber(Number(percent[1]), path, { from: 0, to: 100 }), true];
   if (typeof value !== 'number') {
     const found = typeof value === 'string' ? JSON.stringify(value) : describe(value);
     throw invalidOption(TypeError, `${path} must be a number or a percentage like '10%', got ${found}`);
   }
-  return { value: requireNumber(value, path, { from: 0, whole: true }), percent: false };
+  return [requireNumber(value, path, { from: 0, whole: true }), false];
 }
 
 const SELECT_OPTIONS = {

@@ -12,7 +12,6 @@ const { outcomeOf, placed, readFiles } = require('./read-traces.js');
 
 /**
  * @import { SessionResult } from '../index.js'
- * @import { NativeSessionInfo } from './binding.js'
  * @import { OptionReader } from './calls/options.js'
  * @import { PlacedResult } from './read-traces.js'
  */
@@ -58,8 +57,7 @@ const OPTIONS = {
 /** @type {typeof import('../index.js').sessions} */
 function sessions(options) {
   const { signal, since, agent: agents = [], project, ignore = [] } = readCallOptions(options, OPTIONS);
-  const wanted = { since, agents, project, ignored: ignore.flat() };
-  const open = () => addon.NativeTraces.ofThisMachine(wanted);
+  const open = () => addon.NativeTraces.ofThisMachine(since, agents, project, ignore.flat());
   return withInfo(placed(readFiles(open, signal), signal));
 }
 
@@ -71,13 +69,7 @@ async function* withInfo(results) {
   for await (const { file, trace, known, about, error } of results) {
     const place = { file: String(file) };
     if (error !== undefined) yield { ...place, error };
-    else
-      yield {
-        ...place,
-        .../** @type {NativeSessionInfo} */ (about),
-        trace,
-        outcome: outcomeOf(trace, known),
-      };
+    else yield { ...place, ...JSON.parse(String(about)), trace, outcome: outcomeOf(trace, known) };
   }
 }
 

@@ -13,14 +13,12 @@ const { describe, isArray, readFrom, readLength } = require('./calls/reading.js'
 const { readCleaning } = require('./clean.js');
 const native = require('./loader.js').addon;
 
-/** @import { NativeShared } from './binding.js' */
-
 const OPTIONS = {
   as: oneOf(/** @type {const} */ (['native', 'messages', 'atif', 'knowledgepulse'])),
   clean: readCleaning,
 };
 
-/** @type {{ shared: NativeShared[] | null, filledIn: number }} */
+/** @type {{ shared: Array<[string, boolean]> | null, filledIn: number }} */
 const THIS_MACHINE = { shared: null, filledIn: 0 };
 
 /** @type {typeof import('../index.js').share} */
@@ -81,14 +79,14 @@ function inCamelCase(line) {
 /**
  * @param {unknown} value
  * @param {string} place of the value in messages
- * @returns {NativeShared}
+ * @returns {[string, boolean]} a path, or a trace in JSON, and whether it is a path
  */
 function sharedFrom(value, place) {
-  if (typeof value === 'string') return { file: path.resolve(value) };
+  if (typeof value === 'string') return [path.resolve(value), true];
   if (value === null || typeof value !== 'object' || isArray(value)) {
     throw invalidInput(`${place} must be a trace or a path, got ${describe(value)}`);
   }
-  return { trace: writeJson(value, place, 'ERR_INVALID_TRACE') };
+  return [writeJson(value, place, 'ERR_INVALID_TRACE'), false];
 }
 
 module.exports = { share };

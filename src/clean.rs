@@ -12,65 +12,37 @@ use crate::{
     call::NativeCall,
 };
 
-/// A text in which something was replaced, or a trace in JSON.
-#[napi(object, object_from_js = false)]
-pub struct NativeCleaned {
-    pub cleaned: Utf16String,
-    pub redactions: Vec<NativeRedaction>,
-}
-
-/// How often a type was found.
-#[napi(object, object_from_js = false)]
-pub struct NativeRedaction {
-    #[napi(js_name = "type")]
-    pub name: String,
-    pub count: u32,
-}
-
 /// What is replaced, and by what.
 #[napi(object, object_to_js = false)]
 pub struct NativeCleanSettings {
     pub identifiers: bool,
     pub strict: bool,
-    /// Values that stay.
-    pub allow: Vec<NativeAllowed>,
-    pub rules: Vec<NativeRule>,
+    /// Values that stay, and whether each is an expression for such values.
+    pub allow: Vec<(String, bool)>,
+    /// The names and expressions of the caller's rules.
+    pub rules: Vec<(String, String)>,
 }
 
-/// A value that stays, or an expression for such values.
-#[napi(object, object_to_js = false)]
-pub struct NativeAllowed {
-    pub text: String,
-    pub is_expression: bool,
-}
-
-/// A rule of the caller.
-#[napi(object, object_to_js = false)]
-pub struct NativeRule {
-    pub name: String,
-    pub expression: String,
-}
+/// A text in which something was replaced, or a trace in JSON; and how often each type was found.
+type Cleaned = (Utf16String, Vec<(String, u32)>);
 
 /// Cleans a text; null if there is nothing to replace.
-#[napi(catch_unwind, ts_return_type = "NativeCleaned | null")]
-pub fn clean_pii(text: Utf16String, identifiers: bool) -> Option<NativeCleaned> {
+#[napi(catch_unwind, ts_return_type = "[string, [string, number][]] | null")]
+pub fn clean_pii(text: Utf16String, identifiers: bool) -> Option<Cleaned> {
     let strict = false;
     let mut cleaner = Cleaner::new(CleanOptions { identifiers, strict });
-    Some(NativeCleaned {
-        cleaned: cleaner.clean_text(&text)?.into(),
-        redactions: counted(&mut cleaner),
-    })
+    Some((cleaner.clean_text(&text)?.into(), counted(&mut cleaner)))
 }
 
 /// Cleans a text, or with `is_json` what `JSON.stringify` has written, away from the event loop. Rejects with `ERR_ABORTED` if the call was
 /// cancelled before it began.
-#[napi(catch_unwind, ts_return_type = "Promise<NativeCleaned>")]
+#[napi(catch_unwind, ts_return_type = "Promise<[string, [string, number][]]>")]
 pub fn clean(
     text: Utf16String,
     is_json: bool,
     settings: NativeCleanSettings,
     call: &NativeCall,
-) -> AsyncTask<Background<NativeCleaned>> {
+) -> AsyncTask<Background<Cleaned>> {
     let call = call.share();
     background::run(move || {
         call.check()?;
@@ -81,8 +53,7 @@ pub fn clean(
             let clean = cleaner.clean_single_text(&text);
             clean.unwrap_or_else(|| text.to_vec()).into()
         };
-        let redactions = counted(&mut cleaner);
-        Ok(NativeCleaned { cleaned, redactions })
+        Ok((cleaned, counted(&mut cleaner)))
     })
 }
 
@@ -107,15 +78,15 @@ impl NativeCleanSettings {
             identifiers, strict, ..
         } = *self;
         let mut cleaner = Cleaner::new(CleanOptions { identifiers, strict });
-        for (index, allowed) in self.allow.iter().enumerate() {
-            if allowed.is_expression {
+        for (index, (allowed, is_expression)) in self.allow.iter().enumerate() {
+            if *is_expression {
                 let problem = |error| invalid(format!("{path}.allow[{index}]"), error);
-                cleaner.allow_expression(&allowed.text).map_err(problem)?;
+                cleaner.allow_expression(allowed).map_err(problem)?;
             } else {
-                cleaner.allow(&allowed.text);
+                cleaner.allow(allowed);
             }
         }
-        for NativeRule { name, expression } in &self.rules {
+        for (name, expression) in &self.rules {
             let problem = |error| invalid(format!("{path}.rules[{name:?}]"), error);
             cleaner.add_rule(name, expression).map_err(problem)?;
         }
@@ -129,12 +100,12 @@ fn invalid(option: String, InvalidExpression(problem): InvalidExpression) -> Err
 }
 
 /// Returns how often each type was found, in the order in which the types were first found.
-fn counted(cleaner: &mut Cleaner) -> Vec<NativeRedaction> {
-    let mut redactions: Vec<NativeRedaction> = Vec::new();
+fn counted(cleaner: &mut Cleaner) -> Vec<(String, u32)> {
+    let mut redactions: Vec<(String, u32)> = Vec::new();
     for Finding { name, .. } in cleaner.take_findings() {
-        match redactions.iter_mut().find(|redaction| redaction.name == name) {
-            Some(redaction) => redaction.count = redaction.count.saturating_add(1),
-            None => redactions.push(NativeRedaction { name, count: 1 }),
+        match redactions.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, count)) => *count = count.saturating_add(1),
+            None => redactions.push((name, 1)),
         }
     }
     redactions

@@ -8,9 +8,10 @@ use napi::{
 };
 use napi_derive::napi;
 
+use knowledgepulse_command::embedder_value;
 use knowledgepulse_embed::runtime;
 use knowledgepulse_error as error;
-use knowledgepulse_score::engine::{self, EngineKind, Failure, ModelInMemory, Status};
+use knowledgepulse_score::engine::{self, EngineKind, Failure, ModelInMemory};
 
 use crate::{
     call::NativeCall,
@@ -37,33 +38,6 @@ pub struct EmbedderOptions<'env> {
     pub model_configured: bool,
     pub runtime_configured: bool,
     pub threads: Option<u32>,
-}
-
-/// The result of loading the embedder; see `EmbedderStatus` in index.d.ts.
-#[napi(object, use_nullable = true)]
-pub struct NativeEmbedderStatus {
-    pub available: bool,
-    /// Why not: a code.
-    pub code: Option<String>,
-    /// Why not: a message.
-    pub reason: Option<String>,
-    pub model_directory: Option<String>,
-    pub model: Option<String>,
-    pub model_sha256: Option<String>,
-    pub dtype: Option<String>,
-    pub dimensions: Option<u32>,
-    pub engine: Option<String>,
-    pub kernel: Option<String>,
-    pub runtime_path: Option<String>,
-    pub runtime_version: Option<String>,
-    pub threads: u32,
-}
-
-/// A failure that the user should hear of.
-#[napi(object)]
-pub struct Warning {
-    pub code: String,
-    pub reason: String,
 }
 
 /// Makes this thread wait for ONNX Runtime's current call when it ends: the process may be about to exit, whichever thread
@@ -128,44 +102,19 @@ pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> R
     Ok(promise)
 }
 
-/// Loads the embedder on the first call. Resolves to its status.
-#[napi(catch_unwind, ts_return_type = "Promise<NativeEmbedderStatus>")]
+/// Loads the embedder on the first call. Resolves to its `EmbedderStatus` in JSON.
+#[napi(catch_unwind, ts_return_type = "Promise<string>")]
 pub fn embedder_status(env: &Env) -> Result<Object<'_>> {
     let (ticket, promise) = promise(env)?;
     ENGINE.status(Box::new(move |status| {
-        ticket.settle(Ok(NativeEmbedderStatus::from(status)));
+        ticket.settle(Ok(embedder_value(&status).to_json()));
     }));
     Ok(promise)
 }
 
-/// Returns the failure of an embedder that is present but broken; told once per process.
+/// Returns the failure of an embedder that is present but broken, its code and its message; told once per process.
 #[napi(catch_unwind)]
-pub fn take_warning() -> Option<Warning> {
+pub fn take_warning() -> Option<(&'static str, String)> {
     let Failure { code, reason } = ENGINE.take_warning()?;
-    Some(Warning {
-        code: code.into(),
-        reason,
-    })
-}
-
-impl From<Status> for NativeEmbedderStatus {
-    fn from(status: Status) -> Self {
-        let display = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
-        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Self {
-            available: status.failure.is_none(),
-            code: status.failure.as_ref().map(|failure| failure.code.into()),
-            reason: status.failure.map(|failure| failure.reason),
-            model_directory: status.model_directory.map(display),
-            model: status.model,
-            model_sha256: status.model_sha256,
-            dtype: status.dtype,
-            dimensions: status.dimensions.map(number),
-            engine: status.engine.map(|engine| engine.name().into()),
-            kernel: status.kernel,
-            runtime_path: status.runtime_path.map(display),
-            runtime_version: status.runtime_version,
-            threads: number(status.threads),
-        }
-    }
+    Some((code, reason))
 }

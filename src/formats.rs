@@ -24,7 +24,7 @@ use knowledgepulse_formats::{
     records::{Record, Records, reason_of},
     trace::known_of,
 };
-use knowledgepulse_json::{Text, parse_str};
+use knowledgepulse_json::{Text, json_object, parse_str};
 use knowledgepulse_trace::facts::Fact;
 
 use crate::{
@@ -96,50 +96,15 @@ pub struct NativeItem {
     pub format: Option<&'static str>,
     /// The trace in JSON; null if the record has no trace, or is a JavaScript value that stays unchanged.
     pub json: Option<String>,
-    /// Which parts of the outcome are known, of a trace.
-    pub known: Option<NativeKnown>,
+    /// Whether success and confidence are known, of a trace.
+    pub known: Option<(bool, bool)>,
     pub error: Option<Utf16String>,
     /// Why there is no trace: the records are not of a conversation.
     pub skipped: Option<Utf16String>,
     /// Why the file could not be read to its end.
     pub unread: Option<String>,
-    /// What is told of the session, of a trace in a file.
-    pub about: Option<NativeSessionInfo>,
-}
-
-/// What is told of a session beside its trace.
-#[napi(object, object_from_js = false, use_nullable = true)]
-pub struct NativeSessionInfo {
-    pub agent: String,
-    pub project: Option<String>,
-    pub created_at: Option<String>,
-    pub facts: Vec<NativeFact>,
-}
-
-/// What is observed in a session, and at which step.
-#[napi(object, object_from_js = false)]
-pub struct NativeFact {
-    #[napi(ts_type = "import('../index.js').Fact['name']")]
-    pub name: &'static str,
-    pub step: f64,
-    pub count: f64,
-}
-
-impl From<Fact> for NativeFact {
-    fn from(fact: Fact) -> Self {
-        Self {
-            name: fact.kind.name(),
-            step: number_of(fact.step as u64),
-            count: number_of(fact.count as u64),
-        }
-    }
-}
-
-/// Which parts of a trace's outcome are known.
-#[napi(object)]
-pub struct NativeKnown {
-    pub success: bool,
-    pub confidence: bool,
+    /// What is told of the session, of a trace in a file: the fields of `SessionResult` in JSON.
+    pub about: Option<String>,
 }
 
 /// Reads one input: bytes as they come, or values.
@@ -276,18 +241,6 @@ impl Input {
     }
 }
 
-/// Which sessions of this machine are read.
-#[napi(object, object_to_js = false)]
-pub struct NativeWanted {
-    /// In ISO 8601.
-    pub since: Option<String>,
-    /// None for all.
-    pub agents: Vec<String>,
-    pub project: Option<String>,
-    /// Ids, and files and folders.
-    pub ignored: Vec<String>,
-}
-
 /// Reads files and folders, or the sessions of agents on this machine, in the background.
 #[napi]
 pub struct NativeTraces(Option<Arc<Traces>>);
@@ -306,21 +259,23 @@ impl NativeTraces {
         opened.map_err(|error| throw(env, &error))
     }
 
-    /// Begins to read the sessions of agents on this machine.
+    /// Begins to read the sessions of agents on this machine: since a time in ISO 8601, of these agents or of all, in this project, without these
+    /// ids, files and folders.
     #[napi(factory, catch_unwind)]
-    pub fn of_this_machine(env: &Env, wanted: NativeWanted) -> Result<Self> {
-        let agents = wanted
-            .agents
-            .iter()
-            .filter_map(|name| FormatName::from_name(name));
-        let excluded = wanted
-            .ignored
-            .iter()
-            .map(|name| Excluded::new(name, Path::new("")));
+    #[allow(clippy::needless_pass_by_value)] // Values that JavaScript hands over are owned.
+    pub fn of_this_machine(
+        env: &Env,
+        since: Option<String>,
+        agents: Vec<String>,
+        project: Option<String>,
+        ignored: Vec<String>,
+    ) -> Result<Self> {
+        let agents = agents.iter().filter_map(|name| FormatName::from_name(name));
+        let excluded = ignored.iter().map(|name| Excluded::new(name, Path::new("")));
         let filter = Filter {
-            since: wanted.since,
+            since,
             agents: agents.collect(),
-            project: wanted.project,
+            project,
             excluded: excluded.collect(),
             ..Filter::default()
         };
@@ -365,13 +320,15 @@ fn native_at(traces::Item { place, state, .. }: traces::Item<TraceRead>) -> Opti
     match state {
         State::Read(TraceRead { known, about, json }) => {
             item.format = Some(about.format.name());
-            item.about = Some(NativeSessionInfo {
-                agent: about.agent.to_string(),
-                project: about.project.map(|name| name.to_string()),
-                created_at: about.when,
-                facts: about.facts.into_iter().map(Into::into).collect(),
-            });
-            item.known = Some(known.into());
+            let facts = about.facts.into_iter().map(Fact::to_value);
+            let about = json_object! {
+                "agent": about.agent,
+                "project": about.project,
+                "createdAt": about.when,
+                "facts": facts.collect::<Vec<_>>(),
+            };
+            item.about = Some(about.to_json());
+            item.known = Some(pair_of(known));
             item.json = Some(json);
         }
         State::Wrong(reason) => item.error = Some(utf_16_of(&reason)),
@@ -386,14 +343,12 @@ fn number_of(number: u64) -> f64 {
     number as f64
 }
 
-fn utf_16_of(text: &Text) -> Utf16String {
-    text.encode_utf16().collect::<Vec<u16>>().into()
+fn pair_of(Known { success, confidence }: Known) -> (bool, bool) {
+    (success, confidence)
 }
 
-impl From<Known> for NativeKnown {
-    fn from(Known { success, confidence }: Known) -> Self {
-        Self { success, confidence }
-    }
+fn utf_16_of(text: &Text) -> Utf16String {
+    text.encode_utf16().collect::<Vec<u16>>().into()
 }
 
 fn native(item: Item) -> NativeItem {
@@ -406,14 +361,14 @@ fn native(item: Item) -> NativeItem {
     };
     match item.content {
         Content::Converted(trace, known) => {
-            found.known = Some(known.into());
+            found.known = Some(pair_of(known));
             found.json = Some(trace.to_json());
         }
         Content::Plain(value, _) if item.format.is_none() => {
             found.error = Some(utf_16_of(&OfNoFormat::new(&value).to_string().into()));
         }
         Content::Plain(value, text) => {
-            found.known = Some(known_of(&value).into());
+            found.known = Some(pair_of(known_of(&value)));
             // A value of JavaScript stays as it is.
             found.json = text.or_else(|| found.line.map(|_| value.to_json()));
         }

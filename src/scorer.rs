@@ -37,16 +37,6 @@ use crate::{
     trace,
 };
 
-/// A profile of weights.
-#[napi(object)]
-pub struct NativeProfile {
-    pub name: String,
-    pub complexity: f64,
-    pub novelty: f64,
-    pub tool_diversity: f64,
-    pub outcome_confidence: f64,
-}
-
 /// The scorer behind `Scorer`; the JavaScript class checks the types of its arguments, and gives the replies in the order of the calls.
 #[napi]
 pub struct NativeScorer {
@@ -55,21 +45,19 @@ pub struct NativeScorer {
 
 #[napi]
 impl NativeScorer {
-    /// Creates a scorer with the SDK's profiles and `profiles`, which take precedence, that compares with a memory or with none.
+    /// Creates a scorer with the SDK's profiles and `profiles`, which take precedence and have their weights in the order of a score, that compares with a memory or with none.
     /// Throws for invalid weights.
     #[napi(constructor, catch_unwind)]
-    pub fn new(env: &Env, profiles: Vec<NativeProfile>, memory: Option<&NativeTraceMemory>) -> Result<Self> {
+    pub fn new(
+        env: &Env,
+        profiles: Vec<(String, Vec<f64>)>,
+        memory: Option<&NativeTraceMemory>,
+    ) -> Result<Self> {
         let mut known = Profiles::default();
-        for profile in profiles {
-            let weights = ByDimension {
-                complexity: profile.complexity,
-                novelty: profile.novelty,
-                tool_diversity: profile.tool_diversity,
-                outcome: profile.outcome_confidence,
-            };
-            known
-                .set(profile.name, weights)
-                .map_err(|error| throw(env, &error))?;
+        for (name, weights) in profiles {
+            let weights = <[f64; 4]>::try_from(weights).unwrap_or_default();
+            let set = known.set(name, ByDimension::from_array(weights));
+            set.map_err(|error| throw(env, &error))?;
         }
         let scorer = Scorer {
             memory: memory.map(NativeTraceMemory::share),
@@ -175,13 +163,6 @@ fn score<'env, T: ToNapiValue + TypeName + Send + 'static>(
     };
     ENGINE.score(request, Box::new(reply));
     Ok(Either::B(promise))
-}
-
-/// The model that vectors come from.
-#[napi(object)]
-pub struct NativeModelIdentity {
-    pub model: String,
-    pub dtype: String,
 }
 
 /// A remembered trace that is similar to another one. The parts are null where vectors are compared.
@@ -303,12 +284,11 @@ impl EmbeddedTrace {
         Some(Components(self.text()?.embedding.clone()))
     }
 
-    /// The model that it is of.
+    /// The model that it is of: name and type of the weights.
     #[napi(getter, catch_unwind)]
-    pub fn model(&self) -> Option<NativeModelIdentity> {
+    pub fn model(&self) -> Option<(String, String)> {
         let model = self.text()?.origin.model.clone()?;
-        let (model, dtype) = (model.model, model.dtype);
-        Some(NativeModelIdentity { model, dtype })
+        Some((model.model, model.dtype))
     }
 
     /// Scores the trace by the nearest trace, as `explain` does; null stands for an empty memory. `is_stored` tells that the memory is a store.

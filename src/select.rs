@@ -36,23 +36,12 @@ use crate::{
     trace,
 };
 
-/// A number of traces, or a percentage of all.
-#[napi(object, object_to_js = false)]
-#[derive(Clone, Copy)]
-pub struct NativeCount {
-    pub value: f64,
-    /// Whether it is a percentage.
-    pub percent: bool,
-}
-
-impl From<NativeCount> for Count {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
-    fn from(count: NativeCount) -> Self {
-        if count.percent {
-            Self::Percent(count.value)
-        } else {
-            Self::Number(count.value as usize)
-        }
+/// Returns a number of traces, or a percentage of all.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
+fn count_of((value, is_percent): (f64, bool)) -> Count {
+    match is_percent {
+        true => Count::Percent(value),
+        false => Count::Number(value as usize),
     }
 }
 
@@ -161,21 +150,21 @@ impl NativeCandidates {
         self.compared.load(Ordering::Relaxed)
     }
 
-    /// Chooses traces, and lists up to `most_listed` of the traces that each stands for. Resolves to a `Selection` in JSON. Rejects with
+    /// Chooses traces by numbers or percentages, as the second of each pair says, and lists up to `most_listed` of the traces that each stands for. Resolves to a `Selection` in JSON. Rejects with
     /// `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<string>")]
     pub fn select(
         &self,
-        count: NativeCount,
-        failures: Option<NativeCount>,
+        count: (f64, bool),
+        failures: Option<(f64, bool)>,
         most_listed: u32,
         call: &NativeCall,
     ) -> AsyncTask<Background<String>> {
         let (pool, compared) = (Arc::clone(&self.pool), Arc::clone(&self.compared));
         let call = call.share();
         let options = SelectOptions {
-            count: count.into(),
-            failures: failures.map(Into::into),
+            count: count_of(count),
+            failures: failures.map(count_of),
             threads: 0,
             only_new: false,
         };

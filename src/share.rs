@@ -26,18 +26,11 @@ use crate::{
     engine::ENGINE,
 };
 
-/// A trace in JSON, or the path of a file or a folder.
-#[napi(object, object_to_js = false)]
-pub struct NativeShared {
-    pub trace: Option<String>,
-    pub file: Option<String>,
-}
-
-/// Shares traces and files into a folder, away from the event loop; the sessions of this machine without a list. Resolves to the manifest
-/// in JSON.
+/// Shares traces in JSON and paths of files and folders, as the second of each pair says, into a folder, away from the event loop; the sessions of
+/// this machine without a list. Resolves to the manifest in JSON.
 #[napi(js_name = "share", catch_unwind, ts_return_type = "Promise<string>")]
 pub fn share_into(
-    shared: Option<Vec<NativeShared>>,
+    shared: Option<Vec<(String, bool)>>,
     folder: String,
     form: String,
     cleaning: NativeCleanSettings,
@@ -197,10 +190,10 @@ fn share_by(
     Ok(manifest)
 }
 
-fn named_from(NativeShared { trace, file }: NativeShared) -> error::Result<Named> {
-    match trace {
-        Some(json) => parsed(&json).map(Named::Trace),
-        None => Ok(Named::Path(file.unwrap_or_default())),
+fn named_from((shared, is_path): (String, bool)) -> error::Result<Named> {
+    match is_path {
+        true => Ok(Named::Path(shared)),
+        false => parsed(&shared).map(Named::Trace),
     }
 }
 

@@ -9,13 +9,13 @@ const { asked } = require('./fallback.js');
 
 /**
  * @import { NoveltyMethod } from '../../index.js'
- * @import { EmbeddedTrace, NativeCall, NativeModelIdentity, NativeNeighbour } from '../binding.js'
+ * @import { EmbeddedTrace, NativeCall, NativeNeighbour } from '../binding.js'
  */
 
 /**
  * A trace to compare: its embedding, its words in bytes of the addon, or both; and the same in the addon.
  *
- * @typedef {{ id: string | null, vector: Float32Array | null, words: Uint8Array | null, model: NativeModelIdentity | null,
+ * @typedef {{ id: string | null, vector: Float32Array | null, words: Uint8Array | null, model: { model: string, dtype: string } | null,
  *   embedded?: EmbeddedTrace }} Entry
  */
 
@@ -134,7 +134,7 @@ function entryOf(embedded) {
     id,
     vector: vector && new Float32Array(vector),
     words: words && new Uint8Array(words),
-    model: model && { model: model.model, dtype: model.dtype },
+    model: model && { model: model[0], dtype: model[1] },
     embedded,
   };
 }

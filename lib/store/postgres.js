@@ -212,10 +212,10 @@ class PostgresStore {
     const sample = isSmall
       ? await this.#sampleOf([...all.map(({ bytes }) => bytes), ...traces])
       : await this.#sampleFor(query, names, lowest, beyond);
-    const indexed = fromAddon(() =>
+    const [numbers, hashes] = fromAddon(() =>
       sample.heaviest(traces, size + entries.length, INDEXED_WORDS, Number.POSITIVE_INFINITY),
     );
-    const words = [array(indexed.entries), array(indexed.hashes)];
+    const words = [array(numbers), array(hashes)];
     const known = isSmall ? all : await this.#candidates(query, names, view, traces, sample);
     const bytes = known.map((stored) => stored.bytes);
     // The newest trace is a candidate for every entry, because those without shared words are compared too.
@@ -227,11 +227,13 @@ class PostgresStore {
       );
     const similar = await fromAddon(() =>
       isSmall
-        ? addon.compareStored(bytes, traces, this.#dimensions, maxElements)
+        ? sample.compare(bytes, traces, null, maxElements)
         : sample.compare(bytes, traces, candidates(), size),
     );
     const ids = [...known.map(({ id }) => id), ...entries.map(({ id }) => storable(id))];
-    const found = Array.from(similar, (each) => each && neighbourOf(ids[each.index], each));
+    /** @type {Array<{ index: number, similarity: number } | null>} */
+    const nearest = JSON.parse(similar);
+    const found = nearest.map((each) => each && neighbourOf(ids[each.index], each));
     return { found, words };
   }
 
@@ -247,9 +249,8 @@ class PostgresStore {
   async #candidates(query, names, { lowest, beyond }, traces, sample) {
     const asked = fromAddon(() => sample.heaviest(traces, beyond - lowest, ASKED_WORDS, ASKED_TRACES));
     const count = Math.min(CANDIDATES, Math.ceil(CALL_CANDIDATES / traces.length));
-    const rows = await query(sql.candidates(names, this.#settings.method), [
-      ...[array(asked.entries), array(asked.hashes), array(asked.shares), lowest, beyond, count],
-    ]);
+    const values = [...asked.map((column) => array(column)), lowest, beyond, count];
+    const rows = await query(sql.candidates(names, this.#settings.method), values);
     return rows.map(storedOf);
   }
 

@@ -19,7 +19,7 @@ pub mod traces;
 
 pub use files::stop;
 pub use score::scored;
-pub use show::{breakdown, messages};
+pub use show::{breakdown, messages, summary::embedder_value};
 
 // What most modules use of others.
 pub(crate) use {

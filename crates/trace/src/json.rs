@@ -1,13 +1,12 @@
-//! Reads a [`Trace`] from JSON, with the rules, order and messages of the addon's reader of JavaScript objects.
-
-use std::fmt;
+//! Reads a [`Trace`] from JSON, as [`reading`](crate::reading) does.
 
 use knowledgepulse_error::{Error, Result};
-use knowledgepulse_json::{Object, Text, Value, cut, units_of};
+use knowledgepulse_json::{Value, cut, units_of};
 
 use crate::{
-    Metadata, Name, Outcome, Step, StepKind, Task, Tool, Trace,
+    Trace,
     label::{Label, MAX_LABEL_BYTES},
+    reading::{self, At, Source},
     text::MOST_UNITS,
 };
 
@@ -25,165 +24,92 @@ pub enum Texts<'a> {
 ///
 /// # Errors
 /// [`Error::TraceType`] or [`Error::TraceOutOfRange`], with the path of the first field that is wrong.
-pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
-    let trace = object(Some(trace), At::trace("trace"))?;
-    let id = match texts {
-        Texts::None => None,
-        _ => id_of(trace),
-    };
-    let mut reader = Reader {
+pub fn read<'v>(trace: &'v Value, texts: Texts<'v>) -> Result<Trace> {
+    let mut json = Json {
         texts,
         units_left: Some(MOST_UNITS),
     };
-
-    let task = object(trace.get("task"), At::trace("trace.task"))?;
-    let objective = reader.text(task.get("objective"), At::trace("trace.task.objective"))?;
-    let steps = reader.steps(trace.get("steps"))?;
-
-    let metadata = object(trace.get("metadata"), At::trace("trace.metadata"))?;
-    let success = match metadata.get("success") {
-        Some(Value::Bool(success)) => *success,
-        other => return Err(wrong(other, "a boolean", At::trace("trace.metadata.success"))),
-    };
-    let task_domain = metadata.get("task_domain").filter(|domain| !domain.is_null());
-    let at = At::trace("trace.metadata.task_domain");
-    let task_domain = task_domain
-        .map(|domain| reader.string(Some(domain), at, String::from_utf16_lossy))
-        .transpose()?;
-
-    let outcome = object(trace.get("outcome"), At::trace("trace.outcome"))?;
-    let confidence = match outcome.get("confidence") {
-        Some(Value::Number(confidence)) => *confidence,
-        other => return Err(wrong(other, "a number", At::trace("trace.outcome.confidence"))),
-    };
-    Ok(Trace {
-        task: Task { objective },
-        steps,
-        metadata: Metadata { success, task_domain },
-        outcome: Outcome::new(confidence)?,
-        label: id.map(|id| Label::from(id.as_str())),
-        text_cut: reader.units_left.is_none(),
-    })
-}
-
-/// The path of a value, which is formatted only for an error.
-#[derive(Clone, Copy)]
-struct At {
-    /// The index of the step that contains the field, if any.
-    step: Option<usize>,
-    field: &'static str,
-}
-
-impl At {
-    fn trace(field: &'static str) -> Self {
-        Self { step: None, field }
-    }
-
-    fn step(index: usize, field: &'static str) -> Self {
-        let step = Some(index);
-        Self { step, field }
-    }
-}
-
-impl fmt::Display for At {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(index) = self.step {
-            write!(formatter, "trace.steps[{index}]")?;
-        }
-        formatter.write_str(self.field)
-    }
-}
-
-fn wrong(value: Option<&Value>, expected: &'static str, at: At) -> Error {
-    Error::TraceType {
-        path: at.to_string(),
-        expected,
-        found: value.map_or("undefined", Value::kind),
-    }
-}
-
-fn object(value: Option<&Value>, at: At) -> Result<&Object> {
-    let object = value.and_then(Value::as_object);
-    object.ok_or_else(|| wrong(value, "an object", at))
-}
-
-fn text_at(value: Option<&Value>, at: At) -> Result<&Text> {
-    let text = value.and_then(Value::as_text);
-    text.ok_or_else(|| wrong(value, "a string", at))
-}
-
-/// Reads the `id`, the label in the memory. It has no part in the score, so an unusable one is ignored, not refused.
-fn id_of(trace: &Object) -> Option<&Text> {
-    let id = trace.get("id")?.as_text()?;
-    (id.len() <= MAX_LABEL_BYTES).then_some(id)
+    reading::read(&mut json, Some(trace))
 }
 
 /// The state of reading one trace.
-struct Reader<'a> {
-    texts: Texts<'a>,
+struct Json<'v> {
+    texts: Texts<'v>,
     /// The number of units that may still be read of the whole text; `None` once text was left out.
     units_left: Option<usize>,
 }
 
-impl Reader<'_> {
-    fn steps(&mut self, steps: Option<&Value>) -> Result<Vec<Step>> {
-        let Some(Value::Array(steps)) = steps else {
-            return Err(wrong(steps, "an array", At::trace("trace.steps")));
-        };
-        let steps = steps.iter().enumerate();
-        steps.map(|(index, step)| self.step(step, index)).collect()
+/// A value is `None` where JavaScript has `undefined`.
+impl<'v> Source for Json<'v> {
+    type Value = Option<&'v Value>;
+    type Error = Error;
+
+    fn refuse(&self, error: Error) -> Error {
+        error
     }
 
-    fn step(&mut self, step: &Value, index: usize) -> Result<Step> {
-        let step = object(Some(step), At::step(index, ""))?;
-        let at = At::step(index, ".type");
-        let kind = self.string(step.get("type"), at, StepKind::of)?;
-        let given = |name| step.get(name).filter(|value| !value.is_null());
-        let content = given("content");
-        let at = At::step(index, ".content");
-        let content = content.map(|content| self.text(Some(content), at)).transpose()?;
-        let tool = given("tool");
-        let tool = match tool {
-            None => None,
-            tool => {
-                let tool = object(tool, At::step(index, ".tool"))?;
-                let at = At::step(index, ".tool.name");
-                let name = self.string(tool.get("name"), at, Name::of)?;
-                Some(Tool { name })
-            }
-        };
-        Ok(Step { kind, content, tool })
+    fn kind(&self, value: Self::Value) -> Result<&'static str> {
+        Ok(value.map_or("undefined", Value::kind))
     }
 
-    /// Reads a string and converts its UTF-16 code units.
-    fn string<T>(&mut self, value: Option<&Value>, at: At, convert: impl FnOnce(&[u16]) -> T) -> Result<T> {
-        let units: Vec<u16> = text_at(value, at)?.encode_utf16().collect();
+    fn get(&self, object: Self::Value, key: &'static str, _: At) -> Result<Self::Value> {
+        Ok(object.and_then(|object| object.get(key)))
+    }
+
+    fn length(&self, value: Self::Value, _: At) -> Result<Option<usize>> {
+        Ok(value.and_then(Value::as_array).map(<[_]>::len))
+    }
+
+    fn element(&self, array: Self::Value, index: usize, _: At) -> Result<Self::Value> {
+        Ok(array.and_then(|array| array.as_array()?.get(index)))
+    }
+
+    fn boolean(&self, value: Self::Value) -> Result<bool> {
+        Ok(value.and_then(Value::as_bool).unwrap_or_default())
+    }
+
+    fn number(&self, value: Self::Value) -> Result<f64> {
+        Ok(value.and_then(Value::as_number).unwrap_or(f64::NAN))
+    }
+
+    fn string<T>(&self, value: Self::Value, convert: impl FnOnce(&[u16]) -> T) -> Result<T> {
+        let text = value.and_then(Value::as_text);
+        let units: Vec<u16> = text.into_iter().flat_map(|text| text.encode_utf16()).collect();
         Ok(convert(&units))
     }
 
-    /// Reads a part of the compared text.
-    fn text(&mut self, value: Option<&Value>, at: At) -> Result<String> {
-        let text = text_at(value, at)?;
-        Ok(match &mut self.texts {
-            Texts::None => String::new(),
-            Texts::Needed(needed) => {
+    fn text(&mut self, value: Self::Value) -> Result<String> {
+        let Some(text) = value.and_then(Value::as_text) else {
+            return Ok(String::new());
+        };
+        Ok(match (&mut self.texts, self.units_left) {
+            (Texts::None, _) | (Texts::Whole, None) => String::new(),
+            (Texts::Needed(needed), _) => {
                 let units: Vec<u16> = text.encode_utf16().collect();
                 cut(text, needed(&units)).to_owned()
             }
-            Texts::Whole => match self.units_left {
-                None => String::new(),
-                Some(left) => {
-                    self.units_left = left.checked_sub(units_of(text));
-                    cut(text, left).to_owned()
-                }
-            },
+            (Texts::Whole, Some(left)) => {
+                self.units_left = left.checked_sub(units_of(text));
+                cut(text, left).to_owned()
+            }
         })
+    }
+
+    fn is_cut(&self) -> bool {
+        self.units_left.is_none()
+    }
+
+    fn label(&self, trace: Self::Value) -> Result<Option<Label>> {
+        let id = trace.and_then(|trace| trace.get("id")?.as_text());
+        let id = id.filter(|id| id.len() <= MAX_LABEL_BYTES && !matches!(self.texts, Texts::None));
+        Ok(id.map(|id| Label::from(id.as_str())))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{StepKind, Tool};
 
     const TRACE: &str = r#"{"id":"a","task":{"objective":"o\ud800"},"steps":[{"type":"thought","content":null},
         {"type":"new","content":"c","tool":{"name":"t"}}],"metadata":{"success":true},"outcome":{"confidence":0.5}}"#;

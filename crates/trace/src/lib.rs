@@ -8,6 +8,7 @@ pub mod fixtures;
 pub mod json;
 pub mod label;
 mod phrases;
+pub mod reading;
 pub mod roles;
 mod shell;
 pub mod signs;

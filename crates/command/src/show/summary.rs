@@ -203,7 +203,8 @@ fn selection_words((chosen, covered, _): (usize, f64, f64)) -> String {
 }
 
 /// Returns the fields of `EmbedderStatus` in index.d.ts.
-fn embedder_value(status: &Status) -> Value {
+#[must_use]
+pub fn embedder_value(status: &Status) -> Value {
     let path = |path: &Option<_>| path.as_deref().map(Path::to_string_lossy).map(Text::from);
     json_object! {
         "available": status.failure.is_none(),

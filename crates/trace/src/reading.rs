@@ -1,0 +1,225 @@
+//! Reads a [`Trace`] from what holds it: a value of JSON or of JavaScript. The fields, their order and the errors are the same for both.
+
+use std::fmt;
+
+use knowledgepulse_error::Error;
+
+use crate::{Metadata, Name, Outcome, Step, StepKind, Task, Tool, Trace, label::Label};
+
+/// What holds a trace, and how its values are read.
+pub trait Source {
+    /// A value, whatever its type.
+    type Value: Copy;
+    /// An error of the reader.
+    type Error;
+
+    /// Makes an error of the reader.
+    fn refuse(&self, error: Error) -> Self::Error;
+
+    /// Returns the type of a value as `typeof` names it, but `null` and `array`.
+    ///
+    /// # Errors
+    /// If the value cannot be examined.
+    fn kind(&self, value: Self::Value) -> Result<&'static str, Self::Error>;
+
+    /// Returns a property of an object.
+    ///
+    /// # Errors
+    /// If reading it throws.
+    fn get(&self, object: Self::Value, key: &'static str, at: At) -> Result<Self::Value, Self::Error>;
+
+    /// Returns the length of an array; `None` for another value.
+    ///
+    /// # Errors
+    /// If it cannot be read, or no array has such a length.
+    fn length(&self, value: Self::Value, at: At) -> Result<Option<usize>, Self::Error>;
+
+    /// Returns an element of an array.
+    ///
+    /// # Errors
+    /// If reading it throws.
+    fn element(&self, array: Self::Value, index: usize, at: At) -> Result<Self::Value, Self::Error>;
+
+    /// Returns a boolean.
+    ///
+    /// # Errors
+    /// If the value is none.
+    fn boolean(&self, value: Self::Value) -> Result<bool, Self::Error>;
+
+    /// Returns a number.
+    ///
+    /// # Errors
+    /// If the value is none.
+    fn number(&self, value: Self::Value) -> Result<f64, Self::Error>;
+
+    /// Converts the UTF-16 code units of a string.
+    ///
+    /// # Errors
+    /// If the value is none.
+    fn string<T>(&self, value: Self::Value, convert: impl FnOnce(&[u16]) -> T) -> Result<T, Self::Error>;
+
+    /// Reads as much of a part of the compared text as is needed.
+    ///
+    /// # Errors
+    /// If the value is no string.
+    fn text(&mut self, value: Self::Value) -> Result<String, Self::Error>;
+
+    /// Returns whether text was left out that is compared.
+    fn is_cut(&self) -> bool;
+
+    /// Returns the `id`, by which a memory remembers the trace; `None` for an unusable one, because it has no part in the score, and where nothing
+    /// is remembered.
+    ///
+    /// # Errors
+    /// If the value cannot be examined.
+    fn label(&self, trace: Self::Value) -> Result<Option<Label>, Self::Error>;
+}
+
+/// The path of a value, which is formatted only for an error.
+#[derive(Clone, Copy)]
+pub struct At {
+    /// The index of the step that contains the field, if any.
+    step: Option<usize>,
+    field: &'static str,
+}
+
+impl At {
+    /// The path of a field, as in `trace.task`.
+    #[must_use]
+    pub fn trace(field: &'static str) -> Self {
+        Self { step: None, field }
+    }
+
+    fn step(index: usize, field: &'static str) -> Self {
+        let step = Some(index);
+        Self { step, field }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(index) = self.step {
+            write!(formatter, "trace.steps[{index}]")?;
+        }
+        formatter.write_str(self.field)
+    }
+}
+
+/// Reads a trace.
+///
+/// # Errors
+/// Those of the source, made of [`Error::TraceType`] or [`Error::TraceOutOfRange`] with the path of the first field that is wrong.
+pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Error> {
+    let mut reader = Reader(source);
+    let trace = reader.require(trace, "an object", At::trace("trace"))?;
+    let label = reader.0.label(trace)?;
+    let task = reader.get(trace, "task", "an object", At::trace("trace.task"))?;
+    let at = At::trace("trace.task.objective");
+    let objective = reader.get(task, "objective", "a string", at)?;
+    let objective = reader.0.text(objective)?;
+    let steps = reader.steps(trace)?;
+    let metadata = reader.get(trace, "metadata", "an object", At::trace("trace.metadata"))?;
+    let at = At::trace("trace.metadata.success");
+    let success = reader.get(metadata, "success", "a boolean", at)?;
+    let success = reader.0.boolean(success)?;
+    let at = At::trace("trace.metadata.task_domain");
+    let domain = reader.get_optional(metadata, "task_domain", "a string", at)?;
+    let domain = domain.map(|domain| reader.0.string(domain, String::from_utf16_lossy));
+    let task_domain = domain.transpose()?;
+    let outcome = reader.get(trace, "outcome", "an object", At::trace("trace.outcome"))?;
+    let at = At::trace("trace.outcome.confidence");
+    let confidence = reader.get(outcome, "confidence", "a number", at)?;
+    let confidence = reader.0.number(confidence)?;
+    Ok(Trace {
+        task: Task { objective },
+        steps,
+        metadata: Metadata { success, task_domain },
+        outcome: Outcome::new(confidence).map_err(|error| reader.0.refuse(error))?,
+        label,
+        text_cut: reader.0.is_cut(),
+    })
+}
+
+struct Reader<'s, S>(&'s mut S);
+
+impl<S: Source> Reader<'_, S> {
+    fn steps(&mut self, trace: S::Value) -> Result<Vec<Step>, S::Error> {
+        let at = At::trace("trace.steps");
+        let steps = self.0.get(trace, "steps", at)?;
+        let Some(length) = self.0.length(steps, at)? else {
+            self.require(steps, "an array", at)?;
+            return Ok(Vec::new());
+        };
+        // A proxy may claim any length, so memory is allocated as the steps are read.
+        let mut read = Vec::with_capacity(length.min(1024));
+        for index in 0..length {
+            read.push(self.step(steps, index)?);
+        }
+        Ok(read)
+    }
+
+    fn step(&mut self, steps: S::Value, index: usize) -> Result<Step, S::Error> {
+        let at = At::step(index, "");
+        let step = self.0.element(steps, index, at)?;
+        let step = self.require(step, "an object", at)?;
+        let kind = self.get(step, "type", "a string", At::step(index, ".type"))?;
+        let kind = self.0.string(kind, StepKind::of)?;
+        let content = self.get_optional(step, "content", "a string", At::step(index, ".content"))?;
+        let content = content.map(|content| self.0.text(content)).transpose()?;
+        let tool = self.get_optional(step, "tool", "an object", At::step(index, ".tool"))?;
+        let tool = tool.map(|tool| {
+            let name = self.get(tool, "name", "a string", At::step(index, ".tool.name"))?;
+            let name = self.0.string(name, Name::of)?;
+            Ok(Tool { name })
+        });
+        Ok(Step {
+            kind,
+            content,
+            tool: tool.transpose()?,
+        })
+    }
+
+    fn get(
+        &self,
+        object: S::Value,
+        key: &'static str,
+        expected: &'static str,
+        at: At,
+    ) -> Result<S::Value, S::Error> {
+        self.require(self.0.get(object, key, at)?, expected, at)
+    }
+
+    /// Returns a property; `None` for `null` and `undefined`.
+    fn get_optional(
+        &self,
+        object: S::Value,
+        key: &'static str,
+        expected: &'static str,
+        at: At,
+    ) -> Result<Option<S::Value>, S::Error> {
+        let value = self.0.get(object, key, at)?;
+        let found = self.0.kind(value)?;
+        if matches!(found, "null" | "undefined") {
+            return Ok(None);
+        }
+        self.check(found, expected, at)?;
+        Ok(Some(value))
+    }
+
+    /// Requires a value to be of a kind, which `expected` names with its article.
+    fn require(&self, value: S::Value, expected: &'static str, at: At) -> Result<S::Value, S::Error> {
+        self.check(self.0.kind(value)?, expected, at)?;
+        Ok(value)
+    }
+
+    fn check(&self, found: &'static str, expected: &'static str, at: At) -> Result<(), S::Error> {
+        if expected.split_once(' ').is_some_and(|(_, kind)| kind == found) {
+            return Ok(());
+        }
+        Err(self.0.refuse(Error::TraceType {
+            path: at.to_string(),
+            expected,
+            found,
+        }))
+    }
+}
