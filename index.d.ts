@@ -108,10 +108,7 @@ export class VectorCache {
 }
 
 /** The result of {@link cleanPii}: the types of what was replaced are in the order of their first match. */
-export interface PiiCleanResult {
-  cleaned: string;
-  redactions: Array<{ type: string; count: number }>;
-}
+export type PiiCleanResult = Cleaned<string>;
 
 /**
  * Replaces secrets in a text, and unless `level` is `private` personal data, as the SDK does to the character. {@link clean} finds more.
@@ -427,22 +424,9 @@ export interface SessionsOptions {
 /** What is observed in a session. It is no outcome: facts tell success little better than chance. */
 export interface Fact {
   name:
-    | 'tests passed'
-    | 'tests failed'
-    | 'tests ran'
-    | 'build passed'
-    | 'build failed'
-    | 'lint passed'
-    | 'lint failed'
-    | 'committed'
-    | 'pushed'
-    | 'pull request'
-    | 'thanked'
-    | 'corrected'
-    | 'interrupted'
-    | 'gave up'
-    | 'late errors'
-    | 'answered';
+    | ('tests passed' | 'tests failed' | 'tests ran' | 'build passed' | 'build failed')
+    | ('lint passed' | 'lint failed' | 'committed' | 'pushed' | 'pull request')
+    | ('thanked' | 'corrected' | 'interrupted' | 'gave up' | 'late errors' | 'answered');
   /** The step where it is seen last, from 0. */
   step: number;
   /** How often: runs of tests, commits, errors. */

@@ -3,6 +3,7 @@
 // `select` beside its rules, which crates/score tests: what goes in, and what comes out.
 
 const { TraceMemory, select } = require('..');
+const { addon } = require('../lib/loader.js');
 const { makeTrace } = require('./support/make-trace.js');
 
 /**
@@ -157,6 +158,24 @@ test('select tells its progress', async () => {
     throw stop;
   });
   await expect(select(traces, { count: 10, onProgress })).rejects.toBe(stop);
+});
+
+test('select cancels its call when onProgress throws', async () => {
+  const native = addon.NativeCandidates.prototype;
+  let call;
+  // A choice that has compared one trace, and never ends by itself.
+  const mocked = jest.spyOn(native, 'select').mockImplementation((...given) => {
+    call = given.at(-1);
+    return new Promise(() => {});
+  });
+  const compared = jest.spyOn(native, 'compared', 'get').mockReturnValue(1);
+  const onProgress = () => {
+    throw new Error('stop');
+  };
+  await expect(select([traceOf('a task')], { count: 1, onProgress })).rejects.toThrow('stop');
+  expect(call.complete()).toBe(false);
+  mocked.mockRestore();
+  compared.mockRestore();
 });
 
 test('select rejects with the reason of a signal', async () => {

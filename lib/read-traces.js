@@ -203,16 +203,8 @@ async function* readValues(reader, input) {
     try {
       json = JSON.stringify(value) ?? 'null';
     } catch (thrown) {
-      const none = {
-        file: null,
-        format: null,
-        json: null,
-        known: null,
-        skipped: null,
-        unread: null,
-        about: null,
-      };
-      yield { ...none, line: null, index, size: 0, error: reasonOf(thrown) };
+      const none = { file: null, line: null, format: null, json: null, known: null };
+      yield { ...none, skipped: null, unread: null, about: null, index, error: reasonOf(thrown) };
       continue;
     }
     for (const item of reader.read(json, index)) yield { ...item, value };

@@ -41,35 +41,19 @@ pub struct NativeReadSettings {
     /// The format of every record; without it, each record is recognised by its content.
     pub format: Option<String>,
     pub success: Option<bool>,
-    pub confidence: Option<f64>,
-    /// `metadata.task_domain`
-    pub domain: Option<String>,
     pub file: Option<String>,
 }
 
 impl NativeReadSettings {
-    fn format(&self) -> error::Result<Option<FormatName>> {
-        let format = self.format.as_ref().map(|name| {
-            let format = FormatName::from_name(name);
-            format.ok_or_else(|| Error::Internal(format!("{name} is no format")))
-        });
-        format.transpose()
+    fn format(&self) -> Option<FormatName> {
+        FormatName::from_name(self.format.as_ref()?)
     }
 
     fn given(&self) -> Given {
         Given {
             success: self.success,
-            confidence: self.confidence,
-            domain: self.domain.clone(),
+            ..Given::default()
         }
-    }
-
-    fn settings(self) -> error::Result<Settings> {
-        Ok(Settings {
-            format: self.format()?,
-            given: Arc::new(self.given()),
-            file: self.file.map(Into::into),
-        })
     }
 }
 
@@ -89,8 +73,6 @@ pub struct NativeItem {
     pub line: Option<f64>,
     /// The position in the array that it is an element of, from 0.
     pub index: Option<f64>,
-    /// Its size in the input, in bytes.
-    pub size: f64,
     /// Null if no format recognises the record.
     #[napi(ts_type = "import('../index.js').FormatName | null")]
     pub format: Option<&'static str>,
@@ -126,9 +108,8 @@ struct Input {
 impl NativeTraceReader {
     /// Creates a reader of one input.
     #[napi(constructor, catch_unwind)]
-    pub fn new(env: &Env, settings: NativeReadSettings) -> Result<Self> {
-        let input = Input::new(settings).map_err(|error| throw(env, &error))?;
-        Ok(Self(Arc::new(Mutex::new(input))))
+    pub fn new(settings: NativeReadSettings) -> Self {
+        Self(Arc::new(Mutex::new(Input::new(settings))))
     }
 
     /// Takes the next bytes, or their end.
@@ -159,24 +140,29 @@ impl NativeTraceReader {
 /// Returns the results of one value, given in JSON.
 #[napi(catch_unwind)]
 #[allow(clippy::needless_pass_by_value)] // Values that JavaScript hands over are owned.
-pub fn read_value(env: &Env, json: String, settings: NativeReadSettings) -> Result<Vec<NativeItem>> {
-    let mut input = Input::new(settings).map_err(|error| throw(env, &error))?;
+pub fn read_value(json: String, settings: NativeReadSettings) -> Vec<NativeItem> {
+    let mut input = Input::new(settings);
     let mut items = input.read(&json, None);
     let end = input.reader.end().into_iter().flat_map(Run::build);
     items.extend(end.map(native));
-    Ok(items)
+    items
 }
 
 impl Input {
-    fn new(settings: NativeReadSettings) -> error::Result<Self> {
-        Ok(Self {
+    fn new(settings: NativeReadSettings) -> Self {
+        let settings = Settings {
+            format: settings.format(),
+            given: Arc::new(settings.given()),
+            file: settings.file.map(Into::into),
+        };
+        Self {
             bytes: Vec::new(),
             is_last: false,
             is_finished: false,
             records: Records::default(),
-            reader: TraceReader::new(settings.settings()?),
+            reader: TraceReader::new(settings),
             items: VecDeque::new(),
-        })
+        }
     }
 
     fn next(&mut self) -> error::Result<Option<Vec<NativeItem>>> {
@@ -250,13 +236,10 @@ impl NativeTraces {
     /// Begins to read these paths.
     #[napi(constructor, catch_unwind)]
     pub fn new(env: &Env, paths: Vec<String>, settings: NativeReadSettings) -> Result<Self> {
-        let opened = settings.format().and_then(|format| {
-            let mut inputs = Inputs::new(paths, Filter::default());
-            inputs.format = format;
-            inputs.given = settings.given();
-            Self::open(inputs)
-        });
-        opened.map_err(|error| throw(env, &error))
+        let mut inputs = Inputs::new(paths, Filter::default());
+        inputs.format = settings.format();
+        inputs.given = settings.given();
+        Self::open(env, inputs)
     }
 
     /// Begins to read the sessions of agents on this machine: since a time in ISO 8601, of these agents or of all, in this project, without these
@@ -279,8 +262,7 @@ impl NativeTraces {
             excluded: excluded.collect(),
             ..Filter::default()
         };
-        let opened = Self::open(Inputs::new(Vec::new(), filter));
-        opened.map_err(|error| throw(env, &error))
+        Self::open(env, Inputs::new(Vec::new(), filter))
     }
 
     /// Resolves to the next results, none if they take a while; null at the end. Rejects with `ERR_INVALID_INPUT` for folders without a
@@ -303,8 +285,9 @@ impl NativeTraces {
 }
 
 impl NativeTraces {
-    fn open(inputs: Inputs) -> error::Result<Self> {
-        let traces = Traces::open(inputs).map_err(|failure| Error::Internal(failure.message))?;
+    fn open(env: &Env, inputs: Inputs) -> Result<Self> {
+        let traces = Traces::open(inputs);
+        let traces = traces.map_err(|failure| throw(env, &Error::Internal(failure.message)))?;
         Ok(Self(Some(Arc::new(traces))))
     }
 }
@@ -355,7 +338,6 @@ fn native(item: Item) -> NativeItem {
     let mut found = NativeItem {
         line: item.place.line.map(number_of),
         index: item.place.index.map(number_of),
-        size: number_of(item.place.size),
         format: item.format.map(FormatName::name),
         ..NativeItem::default()
     };

@@ -19,10 +19,9 @@ use knowledgepulse_score::{
     Breakdown, ScoreInput, Scorer,
     dimensions::ByDimension,
     engine::{Comparable, ComparedScore, EmbeddedText, Request},
-    weights::{Profile, Profiles},
+    weights::Profiles,
 };
 use knowledgepulse_trace::{
-    features::Features,
     label::Label,
     words::{SpelledWords, Words},
 };
@@ -102,22 +101,10 @@ impl NativeScorer {
         call: Option<&NativeCall>,
     ) -> Result<Object<'env>> {
         let request = self.request(env, trace, true, call)?;
-        // The text is left out, because it can be long.
-        let ScoreInput {
-            features,
-            profile,
-            label,
-            ..
-        } = &request.input;
-        let (features, profile, label) = (features.clone(), Arc::clone(profile), label.clone());
-        let memory = request.memory.clone();
         let (ticket, promise) = promise(env)?;
-        let reply = Box::new(move |embedded: error::Result<Option<Comparable>>| {
-            ticket.settle(embedded.map(|comparable| EmbeddedTrace {
-                features,
-                profile,
-                label,
-                memory,
+        let reply = Box::new(move |embedded: error::Result<(Request, Option<Comparable>)>| {
+            ticket.settle(embedded.map(|(request, comparable)| EmbeddedTrace {
+                request,
                 comparable: comparable.map(Arc::new),
             }));
         });
@@ -209,11 +196,7 @@ impl From<NativeNeighbour> for Nearest {
 /// The compared parts of a trace.
 #[napi]
 pub struct EmbeddedTrace {
-    features: Features,
-    profile: Arc<Profile>,
-    label: Option<Label>,
-    /// The memory of its scorer.
-    memory: Option<Memory>,
+    request: Request,
     /// `None` if it cannot be compared, for want of an embedder.
     comparable: Option<Arc<Comparable>>,
 }
@@ -229,7 +212,7 @@ impl EmbeddedTrace {
     /// The id of the trace.
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn id(&self) -> Option<String> {
-        self.label.as_ref().map(ToString::to_string)
+        self.request.input.label.as_ref().map(ToString::to_string)
     }
 
     /// Resolves to the traces in the scorer's memory that are most similar, the most similar first: `count` of them, or one if the
@@ -237,7 +220,8 @@ impl EmbeddedTrace {
     #[napi(catch_unwind, ts_return_type = "Promise<NativeNeighbour[]>")]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
     pub fn nearest(&self, count: f64, remember: bool) -> AsyncTask<Background<Vec<NativeNeighbour>>> {
-        let (memory, comparable, label) = (self.memory.clone(), self.comparable.clone(), self.label.clone());
+        let (memory, label) = (self.request.memory.clone(), self.request.input.label.clone());
+        let comparable = self.comparable.clone();
         background::run(move || {
             let (Some(memory), Some(comparable)) = (memory, comparable) else {
                 return Ok(Vec::new());
@@ -304,7 +288,10 @@ impl EmbeddedTrace {
             };
             novelty
         });
-        let breakdown = knowledgepulse_score::score(&self.features, &self.profile, novelty);
+        let ScoreInput {
+            features, profile, ..
+        } = &self.request.input;
+        let breakdown = knowledgepulse_score::score(features, profile, novelty);
         value_of(&breakdown).to_json()
     }
 }

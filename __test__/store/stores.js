@@ -21,13 +21,9 @@ async function nearestOf(known, entry, method) {
     const similarity = Math.max(...similarities);
     return { ...none, id: known[similarities.indexOf(similarity)].id, similarity };
   }
-  const dimensions = method === 'full' ? 384 : 0;
-  const [{ index, ...parts }] = await addon.compareStored(
-    known.map(packed),
-    [packed(entry)],
-    dimensions,
-    Number.POSITIVE_INFINITY,
-  );
+  const sample = await addon.NativeTraceSample.of([], method === 'full' ? 384 : 0);
+  const found = await sample.compare(known.map(packed), [packed(entry)], null, Number.POSITIVE_INFINITY);
+  const [{ index, ...parts }] = JSON.parse(found);
   return { ...none, ...parts, id: known[index].id };
 }
 

@@ -1,4 +1,4 @@
-//! The cache against a list that is searched one vector at a time with the scalar kernel: the same bits.
+//! The cache against a list that is searched one vector at a time: the same bits. The encoder's tests compare the kernels.
 //!
 //! The input is text, one operation a line; lines that are none are left out. Components that are not given are 0.
 //!
@@ -22,12 +22,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use knowledgepulse_index::{
-    options::MemoryOptions,
-    shared::SharedMemory,
-    simd::{self, Floats, GROUP, Kernels},
-    vectors::VectorCache,
-};
+use knowledgepulse_encoder::{GROUP, Group, dots};
+use knowledgepulse_index::{options::MemoryOptions, shared::SharedMemory, vectors::VectorCache};
 use libfuzzer_sys::fuzz_target;
 
 /// More dimensions or vectors in one call say no more, and take long.
@@ -135,18 +131,13 @@ impl Pair {
 /// What the cache promises, without its blocks, threads and instruction sets.
 struct Model {
     options: MemoryOptions,
-    kernels: Kernels,
     vectors: VecDeque<(Vec<f64>, Instant)>,
 }
 
 impl Model {
     fn new(options: MemoryOptions) -> Self {
-        let mut implementations = simd::implementations();
-        let kernels = implementations.pop().expect("the scalar one");
-        assert_eq!(kernels.kernel.name(), "portable");
         Self {
             options,
-            kernels,
             vectors: VecDeque::new(),
         }
     }
@@ -194,7 +185,7 @@ impl Model {
         let similarities = self.live(now).map(|vector| {
             let (vector, norm) = scaled(vector);
             let mut product = [0.0];
-            self.kernels.dots(&query, &vector, &mut product);
+            dots(&query, &vector, &mut product);
             // Adding 0 makes a negative zero plain.
             if query_norm == 0.0 {
                 0.0
@@ -213,7 +204,7 @@ impl Model {
 }
 
 /// The vector in single precision, at a comfortable scale, and one over its norm.
-fn scaled(vector: &[f64]) -> (Vec<Floats>, f64) {
+fn scaled(vector: &[f64]) -> (Vec<Group>, f64) {
     let largest = vector.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
     let comfortable = largest == 0.0 || (2.0_f64.powi(-40)..=2.0_f64.powi(40)).contains(&largest);
     let exponent = if comfortable {
@@ -224,10 +215,10 @@ fn scaled(vector: &[f64]) -> (Vec<Floats>, f64) {
     // In two steps, because the reciprocal of the smallest number is none.
     let half = exponent / 2;
     let factors = (2.0_f64.powi(half), 2.0_f64.powi(exponent - half));
-    let groups: Vec<Floats> = vector
+    let groups: Vec<Group> = vector
         .chunks(GROUP)
         .map(|chunk| {
-            let mut group = Floats([0.0; GROUP]);
+            let mut group = Group([0.0; GROUP]);
             for (component, x) in group.0.iter_mut().zip(chunk) {
                 *component = (x * factors.0 * factors.1) as f32;
             }

@@ -8,7 +8,7 @@
 use std::{
     fs,
     path::Path,
-    sync::{LazyLock, atomic::AtomicBool},
+    sync::LazyLock,
 };
 
 use knowledgepulse_embed::{model::ModelFiles, parse_tokenizer};
@@ -52,6 +52,6 @@ fn use_model(directory: &Path) -> Result<()> {
     let tokenizer = parse_tokenizer(&files.read_tokenizer()?, files.max_length)?;
     let tokens = tokenizer.encode(TEXT);
     assert!(tokens.ids.len() <= files.max_length);
-    files.weights_sha256(&AtomicBool::new(true))?;
+    files.weights_sha256()?;
     Ok(())
 }

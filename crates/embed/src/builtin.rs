@@ -14,7 +14,7 @@ use knowledgepulse_encoder::{
 use knowledgepulse_error::{Error, Result, fault};
 
 use crate::{
-    DIMENSIONS, Embedding, Lane, Limits, Network, damaged, encoder_failed,
+    DIMENSIONS, Embedding, Lane, Limits, Network, damaged, embedding_of, encoder_failed,
     file::{Identity, check_room},
     model::{self, IN_MEMORY},
     runtime::stop_at_exit,
@@ -171,15 +171,8 @@ impl Lane for EncoderLane {
         if let Some(file) = &self.file {
             file.check_unchanged()?;
         }
-        embeddings
-            .map_err(encoder_failed)?
-            .into_iter()
-            .map(|embedding| {
-                let found = embedding.len();
-                Embedding::try_from(embedding)
-                    .map_err(|_| Error::Inference(format!("an embedding of {found} numbers")))
-            })
-            .collect()
+        let embeddings = embeddings.map_err(encoder_failed)?;
+        embeddings.into_iter().map(embedding_of).collect()
     }
 
     fn threads(&self) -> usize {

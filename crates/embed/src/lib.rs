@@ -252,14 +252,7 @@ fn unsupported(path: &Path, reason: impl Into<String>) -> Error {
     }
 }
 
-/// `vector`, scaled to length one.
-#[cfg(not(target_family = "wasm"))]
-fn scaled(vector: Embedding) -> Result<Embedding> {
-    let squares: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
-    let norm = squares.sqrt();
-    if !norm.is_finite() || norm == 0.0 {
-        return Err(Error::Inference("the model's output is not finite".into()));
-    }
-    #[allow(clippy::cast_possible_truncation)]
-    Ok(vector.map(|x| (f64::from(x) / norm) as f32))
+fn embedding_of(numbers: Vec<f32>) -> Result<Embedding> {
+    let wrong = |numbers: Vec<f32>| Error::Inference(format!("an embedding of {} numbers", numbers.len()));
+    Embedding::try_from(numbers).map_err(wrong)
 }

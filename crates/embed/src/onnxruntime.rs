@@ -10,13 +10,14 @@ use ort::{
     value::{Outlet, TensorRef},
 };
 
+use knowledgepulse_encoder::unit_mean;
 use knowledgepulse_error::{Error, Result, fault};
 
 use crate::{
-    DIMENSIONS, Embedding, Lane, Limits, Network, damaged,
+    DIMENSIONS, Embedding, Lane, Limits, Network, damaged, embedding_of, encoder_failed,
     file::{Identity, check_room},
     runtime::Runtime,
-    scaled, unsupported,
+    unsupported,
 };
 
 /// The inputs that a BERT export may have, in the order in which [`SessionLane`] makes them.
@@ -160,8 +161,7 @@ fn to_i64(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// Returns the mean of the tokens' vectors, scaled to length one. As in the SDK, sums are in double precision, rounded to single
-/// precision after the mean and after the scaling.
+/// Returns the mean of the tokens' vectors, scaled to length one. Sums are in double precision, as in the SDK.
 fn pool(states: &[f32]) -> Result<Embedding> {
     let (tokens, _) = states.as_chunks::<DIMENSIONS>();
     let mut sums = [0.0_f64; DIMENSIONS];
@@ -170,10 +170,7 @@ fn pool(states: &[f32]) -> Result<Embedding> {
             *sum += f64::from(component);
         }
     }
-    #[allow(clippy::cast_precision_loss)] // At most 512 tokens.
-    let count = tokens.len() as f64;
-    #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
-    scaled(sums.map(|sum| (sum / count) as f32))
+    embedding_of(unit_mean(&sums, tokens.len()).map_err(encoder_failed)?)
 }
 
 #[cfg(test)]

@@ -473,8 +473,7 @@ impl Pass {
         });
     }
 
-    /// Returns the mean of the tokens' states, scaled to length one. Sums in double precision and rounds after the mean and
-    /// after the scaling.
+    /// Returns the mean of the tokens' states, scaled to length one.
     fn pool(&self, text: &Range<usize>) -> Result<Vec<f32>> {
         let hidden = self.model.shape().hidden;
         let mut sums = vec![0.0_f64; hidden];
@@ -487,18 +486,26 @@ impl Pass {
                 }
             }
         }
-        #[allow(clippy::cast_precision_loss)] // A few thousand at most.
-        let count = text.len() as f64;
-        #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
-        let mean: Vec<f32> = sums.iter().map(|sum| (sum / count) as f32).collect();
-        let squares: f64 = mean.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
-        let norm = squares.sqrt();
-        if !norm.is_finite() || norm == 0.0 {
-            return Err(Error::NotFinite);
-        }
-        #[allow(clippy::cast_possible_truncation)]
-        Ok(mean.iter().map(|&x| (f64::from(x) / norm) as f32).collect())
+        unit_mean(&sums, text.len())
     }
+}
+
+/// Returns the mean of `count` vectors with these sums, scaled to length one. Rounds to single precision after the mean and after the scaling.
+///
+/// # Errors
+/// [`Error::NotFinite`].
+pub fn unit_mean(sums: &[f64], count: usize) -> Result<Vec<f32>> {
+    #[allow(clippy::cast_precision_loss)] // A few thousand at most.
+    let count = count as f64;
+    #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
+    let mean: Vec<f32> = sums.iter().map(|sum| (sum / count) as f32).collect();
+    let squares: f64 = mean.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+    let norm = squares.sqrt();
+    if !norm.is_finite() || norm == 0.0 {
+        return Err(Error::NotFinite);
+    }
+    #[allow(clippy::cast_possible_truncation)]
+    Ok(mean.iter().map(|&x| (f64::from(x) / norm) as f32).collect())
 }
 
 impl Segment {

@@ -50,8 +50,8 @@
 compile_error!("weights are read, and packed for the kernels, as the little-endian numbers of the file");
 
 pub use encoder::{Encoder, Options};
-#[doc(hidden)] // For `tools/quantize`.
-pub use encoder::{Linear, PASS_TOKENS, passes};
+#[doc(hidden)] // For `tools/quantize` and the other engine.
+pub use encoder::{Linear, PASS_TOKENS, passes, unit_mean};
 pub use error::{Error, Result};
 pub use kernels::attention::HEAD as HEAD_WIDTH;
 pub use kernels::dots::{GROUP, Group};

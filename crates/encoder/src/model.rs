@@ -37,6 +37,16 @@ pub enum Precision {
     Int8,
 }
 
+impl Precision {
+    /// Returns the bytes of a number.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Float32 => 4,
+            Self::Int8 => 1,
+        }
+    }
+}
+
 /// The sizes of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -165,10 +175,7 @@ impl Model {
     /// # Errors
     /// [`Error::Read`].
     pub fn detach(&mut self) -> Result<()> {
-        let size = match self.precision {
-            Precision::Float32 => 4,
-            Precision::Int8 => 1,
-        };
+        let size = self.precision.bytes();
         let length = (self.shape.vocabulary * self.shape.hidden * size) as u64;
         let offset = self.words.offset;
         let words = self.words.source.read(offset..offset + length)?.into_owned();
@@ -183,10 +190,7 @@ impl Model {
     /// [`Error::Read`].
     pub(crate) fn read_word(&self, token: u32, bytes: &mut Vec<u8>, row: &mut [f32]) -> Result<()> {
         let index = u64::from(token);
-        let size = match self.precision {
-            Precision::Float32 => 4,
-            Precision::Int8 => 1,
-        };
+        let size = self.precision.bytes();
         bytes.resize(row.len() * size, 0);
         let offset = self.words.offset + index * bytes.len() as u64;
         self.words.source.read_into(offset, bytes)?;

@@ -3,7 +3,6 @@
 //! come to.
 
 use std::{
-    any::Any,
     hint,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -14,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use knowledgepulse_error::panic_message;
 use knowledgepulse_os as os;
 
 use crate::error::{Error, Result};
@@ -190,7 +190,7 @@ impl Pass {
                 let Ok(part) = taken else { break };
                 let work = || (self.work)(thread, step, part - first);
                 let outcome = catch_unwind(AssertUnwindSafe(work));
-                let outcome = outcome.unwrap_or_else(|panic| Err(Error::Panicked(message(&*panic))));
+                let outcome = outcome.unwrap_or_else(|panic| Err(Error::Panicked(panic_message(&*panic))));
                 let mut done = 1;
                 if let Err(error) = outcome {
                     lock(&self.failure).get_or_insert(error);
@@ -256,12 +256,6 @@ fn spin_until(limit: Duration, over: impl Fn() -> bool) -> bool {
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // The next pass overwrites everything that a panic leaves behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned())
 }
 
 #[cfg(test)]

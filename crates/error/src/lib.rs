@@ -302,17 +302,20 @@ impl Error {
         code.name()
     }
 
-    /// Returns the message of a caught panic.
+    /// Returns the error for a caught panic.
     #[must_use]
     pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
-        let message = payload
-            .downcast_ref::<&str>()
-            .map(|message| (*message).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned());
-        let message = message.unwrap_or_else(|| "panic without a message".into());
         let place = PANIC_PLACE.take().map(|place| format!(" at {place}"));
-        Self::Internal(message + &place.unwrap_or_default())
+        Self::Internal(panic_message(payload) + &place.unwrap_or_default())
     }
+}
+
+/// Returns the message of a caught panic.
+#[must_use]
+pub fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic without a message".into())
 }
 
 /// Runs `work`; a panic becomes [`Error::Internal`].

@@ -33,11 +33,6 @@ impl Group {
             group
         })
     }
-
-    #[inline(always)]
-    fn part(&self, part: usize) -> &[f32; LANES] {
-        &self.0.as_chunks().0[part]
-    }
 }
 
 /// Writes the dot product of `query` with each of the rows, which lie one after another and are as long as `query`, to `products`.
@@ -48,11 +43,10 @@ pub fn dots<L: Lanes>(lanes: L, query: &[Group], rows: &[Group], products: &mut 
         for (query, row) in query.chunks(SPAN).zip(row.chunks(SPAN)) {
             let mut sums = [lanes.splat(0.0); GROUP / LANES];
             for (query, row) in query.iter().zip(row) {
-                let ahead = std::ptr::from_ref(row).wrapping_add(AHEAD).cast::<[f32; LANES]>();
-                for (part, sum) in sums.iter_mut().enumerate() {
-                    lanes.prefetch(ahead.wrapping_add(part));
-                    let row = lanes.load(row.part(part));
-                    *sum = lanes.fuse(lanes.load(query.part(part)), row, *sum);
+                let parts = query.0.as_chunks().0.iter().zip(row.0.as_chunks().0);
+                for (sum, (query, row)) in sums.iter_mut().zip(parts) {
+                    lanes.prefetch(std::ptr::from_ref(row).wrapping_add(AHEAD * GROUP / LANES));
+                    *sum = lanes.fuse(lanes.load(query), lanes.load(row), *sum);
                 }
             }
             let [a, b, c, d] = sums;

@@ -31,7 +31,7 @@ pub(super) struct Job {
 type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<SpelledWords>) + Send>;
 
 /// The step after finding what is compared of a trace.
-pub(super) type SettleTrace = Box<dyn FnOnce(&Shared, &Request, Result<Option<Comparable>>) + Send>;
+pub(super) type SettleTrace = Box<dyn FnOnce(&Shared, Request, Result<Option<Comparable>>) + Send>;
 
 /// The step in the order of the calls: compares, remembers, replies.
 pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
@@ -182,21 +182,24 @@ pub(super) fn of_trace(mut request: Request, settle: SettleTrace) -> Job {
         order: Order::of(&mut request),
         settle: Box::new(move |shared, embedded, words| {
             let comparable = embedded.and_then(|text| Ok(comparable(&request, text, words?)));
-            settle(shared, &request, comparable);
+            settle(shared, request, comparable);
         }),
     }
 }
 
 /// Replies with what a store compares of a trace. A failure costs the comparison, not the call.
-pub(super) fn embedded(reply: Reply<Result<Option<Comparable>>>) -> SettleTrace {
-    Box::new(|shared, _, comparable| {
-        reply(match comparable {
+pub(super) fn embedded(reply: Reply<Result<(Request, Option<Comparable>)>>) -> SettleTrace {
+    Box::new(|shared, mut request, comparable| {
+        // It can be long.
+        request.input.source = None;
+        let comparable = match comparable {
             Err(error) if !matches!(error, Error::Aborted) => {
                 shared.warn(Failure::from(&error));
                 Ok(None)
             }
             comparable => comparable,
-        });
+        };
+        reply(comparable.map(|comparable| (request, comparable)));
     })
 }
 

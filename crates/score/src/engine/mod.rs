@@ -173,17 +173,17 @@ impl Engine {
     /// Through `reply` only: [`Error::MemoryOtherModel`], [`Error::MemoryOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
     pub fn score(&self, request: Request, reply: Reply<Result<ComparedScore>>) {
         let settle: SettleTrace = Box::new(|shared, request, comparable| {
-            reply(guarded(|| job::score(shared, request, comparable)));
+            reply(guarded(|| job::score(shared, &request, comparable)));
         });
         self.submit(request, settle);
     }
 
-    /// Prepares a trace for a store, after all earlier calls. Gives `None` without the needed embedder; [`Engine::take_warning`] reports a failing
-    /// one.
+    /// Prepares a trace for a store, after all earlier calls, and returns it without its text. Gives `None` without the needed embedder;
+    /// [`Engine::take_warning`] reports a failing one.
     ///
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`].
-    pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Comparable>>>) {
+    pub fn embed_trace(&self, request: Request, reply: Reply<Result<(Request, Option<Comparable>)>>) {
         self.submit(request, job::embedded(reply));
     }
 

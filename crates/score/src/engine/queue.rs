@@ -71,11 +71,6 @@ impl<T> Queue<T> {
         state.jobs.len()
     }
 
-    /// Returns the number of waiting jobs.
-    pub(super) fn len(&self) -> usize {
-        self.lock().jobs.len()
-    }
-
     /// Returns the number of the next job to be taken.
     pub(super) fn next_number(&self) -> u64 {
         self.lock().first
@@ -164,7 +159,6 @@ mod tests {
         queue.push('a');
         queue.push('b');
         assert_eq!(queue.wait_for_backlog(Duration::MAX), 2);
-        assert_eq!(queue.len(), 2);
         assert_eq!(queue.wait(), (0, 'a'));
         assert_eq!(queue.next_number(), 1);
         assert_eq!(queue.take(), Some((1, 'b')));

@@ -175,7 +175,7 @@ impl Worker {
                     let lane = lane;
                     let mut is_first = true;
                     loop {
-                        let waiting = self.queue.len();
+                        let waiting = self.queue.wait_for_backlog(Duration::ZERO);
                         // All threads together finish the last ones sooner.
                         if waiting < least && !mem::take(&mut is_first) {
                             return;

@@ -8,6 +8,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
         mpsc::channel,
     },
+    time::Duration,
 };
 
 use knowledgepulse_embed::{
@@ -199,7 +200,9 @@ fn embed_trace_returns_the_parts_that_a_store_compares() {
         (Method::Full, true, true),
     ] {
         let comparable = reply_of(|reply| engine.embed_trace(request(&memory(method), "hello"), reply));
-        let comparable = comparable.unwrap().unwrap();
+        let (request, comparable) = comparable.unwrap();
+        assert!(request.input.source.is_none());
+        let comparable = comparable.unwrap();
         let words = comparable.words.unwrap_or_default();
         assert_eq!(words.words().iter().count() > 0, has_words, "{method:?}");
         let origin = comparable.text.map(|text| text.origin);
@@ -214,6 +217,7 @@ fn embed_trace_returns_the_parts_that_a_store_compares() {
     assert!(
         reply_of(|reply| engine.embed_trace(cancelled, reply))
             .unwrap()
+            .1
             .is_none()
     );
 }
@@ -339,7 +343,7 @@ fn engine_without_a_model_compares_words_alone() {
         let memory = memory(method);
         assert_eq!(engine.can_compare(Some(&memory)), compares, "{method:?}");
         let comparable = reply_of(|reply| engine.embed_trace(request(&memory, "hello"), reply));
-        assert_eq!(comparable.unwrap().is_some(), compares, "{method:?}");
+        assert_eq!(comparable.unwrap().1.is_some(), compares, "{method:?}");
         let basis = if compares {
             Basis::EmptyMemory
         } else {
@@ -442,7 +446,7 @@ fn embed_trace_warns_of_a_failure_and_raises_cancellation() {
         assert!(if cancel {
             matches!(reply, Err(Error::Aborted))
         } else {
-            matches!(reply, Ok(None))
+            matches!(reply, Ok((_, None)))
         });
         let found = shared.warning.get().map(|failure| failure.code);
         assert_eq!(found, warning);
@@ -511,7 +515,10 @@ fn lane_works_until_fewer_calls_wait_and_once_more() {
         }
         worker.work_side_by_side(&loaded, &mut [lane], least);
         assert_eq!(
-            (worker.queue.len(), embedded.load(Ordering::Relaxed)),
+            (
+                worker.queue.wait_for_backlog(Duration::ZERO),
+                embedded.load(Ordering::Relaxed)
+            ),
             (left, 8 - left),
             "{least}"
         );
