@@ -6,7 +6,7 @@ use knowledgepulse_formats::{
     FormatName,
     run::{head_of, runs},
 };
-use rayon::prelude::*;
+use rayon::{iter::Either, prelude::*};
 use walkdir::WalkDir;
 
 use crate::{
@@ -87,15 +87,11 @@ impl Found {
             let is_read = head.map_or(true, |head| head.is_json && is_wanted(head.format));
             (file, is_read)
         });
-        let mut found = Self::default();
-        for (file, is_read) in looked_at.collect::<Vec<_>>() {
-            if is_read {
-                found.files.push(file);
-            } else {
-                found.skipped.push(file);
-            }
-        }
-        found
+        let (read, skipped) = looked_at.partition_map(|(file, is_read)| match is_read {
+            true => Either::Left(file),
+            false => Either::Right(file),
+        });
+        Self { files: read, skipped }
     }
 
     /// Finds the sessions of an agent on this machine.
@@ -114,10 +110,9 @@ impl Found {
             }
         }
         if !self.skipped.is_empty() {
-            let more = if messages.is_verbose() {
-                ""
-            } else {
-                " (--verbose names them)"
+            let more = match messages.is_verbose() {
+                true => "",
+                false => " (--verbose names them)",
             };
             let files = counted(self.skipped.len() as u64, "file");
             messages.note(format!("{place}{files} {why}{more}"));
@@ -185,10 +180,8 @@ pub(crate) fn files_below(folder: &str, messages: &Messages) -> Vec<String> {
             continue;
         }
         let Some(path) = entry.path().to_str() else {
-            messages.warning(format!(
-                "{} is not UTF-8, so it is skipped",
-                entry.path().display()
-            ));
+            let path = entry.path().display();
+            messages.warning(format!("{path} is not UTF-8, so it is skipped"));
             continue;
         };
         if !OF_DATABASES.iter().any(|end| path.ends_with(end)) {

@@ -6,6 +6,7 @@ use std::{
     io::{self, BufRead, BufReader, Read},
     ops::ControlFlow,
     path::{Path, PathBuf},
+    string::FromUtf8Error,
 };
 
 use knowledgepulse_formats::{
@@ -82,18 +83,10 @@ fn text_of(path: &Path) -> io::Result<String> {
             Some(_) => ControlFlow::Break(()),
         }
     })?;
-    if let Some(problem) = problem {
-        return Err(io::Error::other(problem));
-    }
-    text.extend(
-        decoder
-            .finish()
-            .map_err(|foreign| io::Error::other(foreign.what))?,
-    );
-    Ok(
-        String::from_utf8(text)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    )
+    let end = decoder.finish().map_err(|foreign| foreign.what.to_string());
+    text.extend(problem.map_or(end, Err).map_err(io::Error::other)?);
+    let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+    Ok(String::from_utf8(text).unwrap_or_else(lossy))
 }
 
 /// Returns whether a reader makes lines of a file as a whole, as of a database.
@@ -107,10 +100,8 @@ pub fn is_database(file: &Path) -> bool {
 /// Adds the sessions of sub-agents that are in a folder of the name of their session, or beside it, as Claude Code keeps them.
 pub fn add_subagents(inputs: &mut Vec<String>) {
     let mut known: HashSet<PathBuf> = inputs.iter().map(PathBuf::from).collect();
-    let folders: HashSet<PathBuf> = known
-        .iter()
-        .filter_map(|file| file.parent().map(Path::to_owned))
-        .collect();
+    let folders = known.iter().filter_map(|file| file.parent());
+    let folders: HashSet<PathBuf> = folders.map(Path::to_owned).collect();
     let beside = folders.iter().flat_map(|folder| files_of(folder)).filter(|file| {
         let name = file.file_name().and_then(|name| name.to_str());
         let is_of = |session: String| known.contains(&file.with_file_name(format!("{session}.jsonl")));
@@ -121,12 +112,11 @@ pub fn add_subagents(inputs: &mut Vec<String>) {
         let folders = [folder.clone(), folder.join("subagents")];
         // A link may lead out of the agent's folder, and a file beside need not be a session.
         let is_there = folders.iter().all(|folder| is(folder, FileType::is_dir));
-        let files = if is_there {
-            files_of(&folders[1])
-        } else {
-            Vec::new()
-        };
-        files.into_iter().filter(|file| session_in(file).is_some())
+        let files = is_there.then(|| files_of(&folders[1]));
+        files
+            .into_iter()
+            .flatten()
+            .filter(|file| session_in(file).is_some())
     });
     let mut subagents: Vec<PathBuf> = beside.chain(within).collect();
     subagents.sort();
