@@ -31,12 +31,14 @@ use knowledgepulse_json::{Text, Value};
 use rayon::prelude::*;
 
 use crate::{
-    Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, Waiting, files::file_identity::total_size,
-    filter::LeftOut, filter::Verdict, name_of, reason_of, show::messages::BadLines,
+    Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, Waiting, files::file_identity::metadata_of,
+    files::file_identity::total_size, filter::LeftOut, filter::Verdict, name_of, reason_of,
+    show::messages::BadLines,
 };
 
-/// So many bytes of input are handed on at once, or a record.
+/// So many bytes of input are handed on at once, if that is a record for each core, and at most so many, or a record.
 const BATCH_SIZE: u64 = 512 * 1024;
+const MOST_OF_BATCH: u64 = 8 * 1024 * 1024;
 
 /// How many batches of records may wait.
 const MOST_WAITING_BATCHES: usize = 4;
@@ -311,17 +313,20 @@ struct Reader<P> {
 impl<P: Send + 'static> Reader<P> {
     /// Reads everything, until `take` has enough.
     fn run(&self, take: &mut OnBatch<P>) -> ControlFlow<()> {
+        let mut batch = Batch {
+            reading: self,
+            take,
+            waiting: Vec::new(),
+            size: 0,
+        };
         for group in run::groups(&self.inputs.sources) {
             let mut copies = group.copies();
             for run in &group.inputs {
-                self.read(run, copies.as_mut(), take)?;
+                self.read(run, copies.as_mut(), &mut batch)?;
             }
-            let items: Vec<_> = copies.into_iter().flat_map(Copies::end).collect();
-            if !items.is_empty() {
-                take(self.prepared(items))?;
-            }
+            batch.waiting.extend(copies.into_iter().flat_map(Copies::end));
         }
-        ControlFlow::Continue(())
+        batch.hand_on()
     }
 
     /// Builds traces and prepares them on all cores. No two sessions have one id.
@@ -377,25 +382,44 @@ impl<P: Send + 'static> Reader<P> {
     }
 
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(&self, run: &[String], copies: Option<&mut Copies>, take: &mut OnBatch<P>) -> ControlFlow<()> {
+    fn read(&self, run: &[String], mut copies: Option<&mut Copies>, batch: &mut Batch<P>) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
         let settings = Settings {
             format: self.inputs.format,
             given: Arc::new(self.inputs.given.clone()),
             file: (source != STDIN).then(|| source.into()),
         };
+        // What comes through a pipe may take a while.
+        let waits = metadata_of(source).is_some_and(|metadata| metadata.is_file());
         let (mut records, mut reader) = (Records::default(), TraceReader::new(settings));
-        let mut batches = Batches {
-            source: name_of(source),
-            reading: self,
-            copies,
-            take,
+        let source_name = name_of(source);
+        let mut add = |batch: &mut Batch<P>, runs: Vec<Run>, size: u64| {
+            let runs = runs.into_iter().filter_map(|run| match &mut copies {
+                Some(copies) => copies.take(run, source_name.to_owned()),
+                None => Some((run, source_name.to_owned())),
+            });
+            batch.waiting.extend(runs);
+            batch.size += size;
+            match batch.is_full() {
+                true => batch.hand_on(),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        let mut send = |records: &mut Records, reader: &mut TraceReader, batch: &mut Batch<P>| {
+            for record in records {
+                let size = record.place.size;
+                add(batch, reader.read(record), size)?;
+            }
+            match waits {
+                true => ControlFlow::Continue(()),
+                false => batch.hand_on(),
+            }
         };
         let (mut foreign, mut flow) = (None, ControlFlow::Continue(()));
         let mut consume = |text: &[u8]| {
             foreign = records.push(text).err();
             if foreign.is_none() && flow.is_continue() {
-                flow = batches.send(&mut records, &mut reader);
+                flow = send(&mut records, &mut reader, batch);
             }
             go_on(foreign.is_none() && flow.is_continue())
         };
@@ -412,15 +436,16 @@ impl<P: Send + 'static> Reader<P> {
             foreign = records.finish().err();
         }
         if foreign.is_none() {
-            batches.send(&mut records, &mut reader)?;
-            batches.hand_on(reader.end())?;
+            send(&mut records, &mut reader, batch)?;
+            add(batch, reader.end(), 0)?;
         }
         let reason = match (read, foreign) {
             (Err(error), _) => reason_of(&error),
             (_, Some(foreign)) => foreign_input(source, foreign),
             _ => return ControlFlow::Continue(()),
         };
-        take(vec![unread(name_of(source), reason)])
+        batch.hand_on()?;
+        (batch.take)(vec![unread(source_name, reason)])
     }
 
     /// Hands on the text of a file or of standard input, decompressed where it begins as compressed text does.
@@ -446,41 +471,30 @@ impl<P: Send + 'static> Reader<P> {
     }
 }
 
-/// The records of an input, on their way to the run.
-struct Batches<'t, 'f, P> {
-    source: &'t str,
+/// Records that are prepared at once: those of a large input, or of several small ones.
+struct Batch<'t, 'f, P> {
     reading: &'t Reader<P>,
-    /// The runs that a later one of the input's group may contain.
-    copies: Option<&'t mut Copies>,
     take: &'t mut OnBatch<'f, P>,
+    /// The records, each with its source.
+    waiting: Vec<(Run, String)>,
+    /// How many bytes of input were read for them.
+    size: u64,
 }
 
-impl<P: Send + 'static> Batches<'_, '_, P> {
-    /// Passes on the results of the available records.
-    fn send(&mut self, records: &mut Records, reader: &mut TraceReader) -> ControlFlow<()> {
-        let (mut items, mut size) = (Vec::new(), 0);
-        for record in records {
-            size += record.place.size;
-            items.extend(reader.read(record));
-            if size >= BATCH_SIZE {
-                size = 0;
-                self.hand_on(mem::take(&mut items))?;
-            }
-        }
-        self.hand_on(items)
+impl<P: Send + 'static> Batch<'_, '_, P> {
+    /// Returns whether there is enough for all cores, or too much to wait.
+    fn is_full(&self) -> bool {
+        let has_for_all = self.waiting.len() >= rayon::current_num_threads();
+        self.size >= BATCH_SIZE && has_for_all || self.size >= MOST_OF_BATCH
     }
 
-    /// Prepares records on all cores, and passes them on.
-    fn hand_on(&mut self, items: Vec<Run>) -> ControlFlow<()> {
-        let items = items.into_iter().filter_map(|item| match &mut self.copies {
-            Some(copies) => copies.take(item, self.source.to_owned()),
-            None => Some((item, self.source.to_owned())),
-        });
-        let items: Vec<_> = items.collect();
-        if items.is_empty() {
+    /// Prepares the records on all cores, and passes them on.
+    fn hand_on(&mut self) -> ControlFlow<()> {
+        self.size = 0;
+        if self.waiting.is_empty() {
             return ControlFlow::Continue(());
         }
-        (self.take)(self.reading.prepared(items))
+        (self.take)(self.reading.prepared(mem::take(&mut self.waiting)))
     }
 }
 
