@@ -11,7 +11,7 @@ use napi_derive::napi;
 use knowledgepulse_command::embedder_value;
 use knowledgepulse_embed::runtime;
 use knowledgepulse_error as error;
-use knowledgepulse_score::engine::{self, EngineKind, Failure, ModelInMemory};
+use knowledgepulse_score::engine::{EngineKind, EngineOptions, Failure, ModelInMemory};
 
 use crate::{
     call::NativeCall,
@@ -51,28 +51,22 @@ pub fn wait_at_end(env: &Env) -> Result<()> {
 /// Says where the embedder comes from. Returns whether this was the first call, the only one that counts.
 #[napi(catch_unwind)]
 pub fn configure(options: EmbedderOptions<'_>) -> bool {
-    ENGINE.configure(options.into())
-}
-
-impl From<EmbedderOptions<'_>> for engine::EngineOptions {
-    fn from(options: EmbedderOptions<'_>) -> Self {
-        let model_in_memory = options.weights.zip(options.tokenizer);
-        let model_in_memory = model_in_memory.map(|(weights, tokenizer)| ModelInMemory {
-            weights: (&*weights).into(),
-            tokenizer: tokenizer.to_vec(),
-        });
-        Self {
-            engine: options.engine.and_then(|name| EngineKind::from_name(&name)),
-            model_in_memory: Mutex::new(model_in_memory),
-            runtime_packaged: options.runtime_packaged,
-            model_directory: options.model_directory.map(Into::into),
-            runtime_library: options.runtime_library.map(Into::into),
-            model_configured: options.model_configured,
-            runtime_configured: options.runtime_configured,
-            threads: options.threads.map_or(0, |threads| threads as usize),
-            model_advice: None,
-        }
-    }
+    let model_in_memory = options.weights.zip(options.tokenizer);
+    let model_in_memory = model_in_memory.map(|(weights, tokenizer)| ModelInMemory {
+        weights: (&*weights).into(),
+        tokenizer: tokenizer.to_vec(),
+    });
+    ENGINE.configure(EngineOptions {
+        engine: options.engine.and_then(|name| EngineKind::from_name(&name)),
+        model_in_memory: Mutex::new(model_in_memory),
+        runtime_packaged: options.runtime_packaged,
+        model_directory: options.model_directory.map(Into::into),
+        runtime_library: options.runtime_library.map(Into::into),
+        model_configured: options.model_configured,
+        runtime_configured: options.runtime_configured,
+        threads: options.threads.map_or(0, |threads| threads as usize),
+        model_advice: None,
+    })
 }
 
 /// Stops ONNX Runtime for good, because the process is about to exit.

@@ -48,37 +48,21 @@ pub(super) fn rejection(env: Env, error: &Error) -> napi::Error {
     napi::Error::from_unknown_without_coercion(into_unknown(&env, error))
 }
 
-/// Returns the JavaScript error for `error`.
+/// Returns the JavaScript error for `error`: a `TypeError`, a `RangeError` or a plain one.
 pub(super) fn into_unknown<'env>(env: &Env, error: &Error) -> Unknown<'env> {
     let carrier = napi::Error::new(error.code(), message(error));
-    match class(error) {
-        Class::Type => JsTypeError::from(carrier).into_unknown(*env),
-        Class::Range => JsRangeError::from(carrier).into_unknown(*env),
-        Class::Plain => JsError::from(carrier).into_unknown(*env),
-    }
-}
-
-/// The JavaScript class that an error becomes.
-enum Class {
-    /// `TypeError`
-    Type,
-    /// `RangeError`
-    Range,
-    /// `Error`
-    Plain,
-}
-
-fn class(error: &Error) -> Class {
     match error {
-        Error::TraceType { .. } | Error::TraceUnreadable { .. } | Error::Expression { .. } => Class::Type,
+        Error::TraceType { .. } | Error::TraceUnreadable { .. } | Error::Expression { .. } => {
+            JsTypeError::from(carrier).into_unknown(*env)
+        }
         Error::TraceOutOfRange { .. }
         | Error::TraceTooLarge { .. }
         | Error::Weights { .. }
         | Error::Dimensions { .. }
         | Error::NotFinite { .. }
         | Error::LabelTooLong { .. }
-        | Error::OutOfMemory { .. } => Class::Range,
-        _ => Class::Plain,
+        | Error::OutOfMemory { .. } => JsRangeError::from(carrier).into_unknown(*env),
+        _ => JsError::from(carrier).into_unknown(*env),
     }
 }
 

@@ -196,15 +196,14 @@ impl NativeSnapshot {
 
     /// Resolves to the bytes of such a file.
     #[napi(catch_unwind, ts_return_type = "Promise<Uint8Array>")]
-    pub fn bytes(&self) -> AsyncTask<Background<Vec<u8>, Uint8Array>> {
+    pub fn bytes(&self) -> AsyncTask<Background<Uint8Array>> {
         let snapshot = Arc::clone(&self.0);
-        let write = move || {
+        background::run(move || {
             let mut bytes = Vec::new();
             let written = snapshot.write(&mut bytes);
             written.map_err(|error| Error::Internal(error.to_string()))?;
-            Ok(bytes)
-        };
-        background::run_then(write, |_, bytes| Ok(bytes.into()))
+            Ok(bytes.into())
+        })
     }
 }
 

@@ -291,7 +291,6 @@ impl EmbeddedTrace {
         let ScoreInput {
             features, profile, ..
         } = &self.request.input;
-        let breakdown = knowledgepulse_score::score(features, profile, novelty);
-        value_of(&breakdown).to_json()
+        value_of(&knowledgepulse_score::score(features, profile, novelty)).to_json()
     }
 }

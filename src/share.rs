@@ -138,7 +138,7 @@ pub fn show_session(
         let shown = described(&session.log, cleaner, identifiers);
         let (row, conversation) =
             shown.map_err(|reason| Error::Input(format!("{}: {reason}", session.log.name)))?;
-        Ok(object([("row", row.into()), ("conversation", conversation)]).to_json())
+        Ok(object([("row", row), ("conversation", conversation)]).to_json())
     })
 }
 

@@ -14,7 +14,7 @@ use knowledgepulse_encoder::{
 use knowledgepulse_error::{Error, Result, fault};
 
 use crate::{
-    DIMENSIONS, Embedding, Lane, Limits, Network, damaged, embedding_of, encoder_failed,
+    DIMENSIONS, Embedding, Lane, Network, damaged, embedding_of, encoder_failed,
     file::{Identity, check_room},
     model::{self, IN_MEMORY},
     runtime::stop_at_exit,
@@ -97,12 +97,6 @@ impl Weights {
         })
     }
 
-    /// The sizes of the network.
-    #[must_use]
-    pub fn shape(&self) -> Shape {
-        self.model.shape()
-    }
-
     /// The type of the weights: `fp32` or `q8`.
     #[must_use]
     pub fn dtype(&self) -> &'static str {
@@ -152,12 +146,8 @@ impl Network for Weights {
         }))
     }
 
-    fn limits(&self) -> Option<Limits> {
-        let shape = self.model.shape();
-        Some(Limits {
-            vocabulary: shape.vocabulary,
-            positions: shape.positions,
-        })
+    fn shape(&self) -> Option<Shape> {
+        Some(self.model.shape())
     }
 
     fn pass_tokens(&self) -> usize {

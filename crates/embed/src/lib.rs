@@ -26,7 +26,7 @@ use std::{
     thread,
 };
 
-use knowledgepulse_encoder::{self as encoder, Tokenizer, Tokens, passes};
+use knowledgepulse_encoder::{self as encoder, Shape, Tokenizer, Tokens, passes};
 use lru::LruCache;
 
 use knowledgepulse_error::{Error, Result, fault};
@@ -59,8 +59,8 @@ pub trait Network: Send + Sync {
     /// If memory or threads are short, or the model's file has changed.
     fn open_lane(&self, threads: usize) -> Result<Box<dyn Lane>>;
 
-    /// The inputs of the network, if known.
-    fn limits(&self) -> Option<Limits>;
+    /// The sizes of the network, if known.
+    fn shape(&self) -> Option<Shape>;
 
     /// The most tokens of several texts that a lane embeds faster together than one by one; 0 for a network without shared passes. Lanes with
     /// shared passes also share weights, and take little memory.
@@ -80,15 +80,6 @@ pub trait Lane: Send {
 
     /// The instructions that it uses, if the engine names them.
     fn kernel(&self) -> Option<String>;
-}
-
-/// The inputs of a network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The number of token ids.
-    pub vocabulary: usize,
-    /// The most tokens of a text.
-    pub positions: usize,
 }
 
 /// A loaded model, shared by the lanes that run it.
@@ -119,15 +110,15 @@ impl Embedder {
         });
         let (network, lane) = first?;
         let mut tokenizer = tokenizer?;
-        if let Some(limits) = network.limits() {
-            if tokenizer.largest_id() as usize >= limits.vocabulary {
+        if let Some(shape) = network.shape() {
+            if tokenizer.largest_id() as usize >= shape.vocabulary {
                 return Err(Error::Tokenizer(format!(
                     "it has the token {}, and the model {} tokens",
                     tokenizer.largest_id(),
-                    limits.vocabulary
+                    shape.vocabulary
                 )));
             }
-            tokenizer.limit_to(limits.positions);
+            tokenizer.limit_to(shape.positions);
         }
         let embedder = Self {
             network,

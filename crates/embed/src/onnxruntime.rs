@@ -10,11 +10,11 @@ use ort::{
     value::{Outlet, TensorRef},
 };
 
-use knowledgepulse_encoder::unit_mean;
+use knowledgepulse_encoder::{Shape, unit_mean};
 use knowledgepulse_error::{Error, Result, fault};
 
 use crate::{
-    DIMENSIONS, Embedding, Lane, Limits, Network, damaged, embedding_of, encoder_failed,
+    DIMENSIONS, Embedding, Lane, Network, damaged, embedding_of, encoder_failed,
     file::{Identity, check_room},
     runtime::Runtime,
     unsupported,
@@ -106,7 +106,7 @@ impl Network for Graph {
         }))
     }
 
-    fn limits(&self) -> Option<Limits> {
+    fn shape(&self) -> Option<Shape> {
         None
     }
 

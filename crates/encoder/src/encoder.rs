@@ -1,7 +1,7 @@
 //! The forward pass.
 
 use std::{
-    fmt, iter,
+    iter,
     ops::Range,
     sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
 };
@@ -253,19 +253,6 @@ impl Encoder {
             .resize_with(self.blocks.len().max(blocks.len()), Arc::default);
         pass.blocks = blocks.into_iter().zip(self.blocks.iter().cloned()).collect();
         pass
-    }
-}
-
-impl fmt::Debug for Encoder {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let mut debug = formatter.debug_struct("Encoder");
-        debug
-            .field("model", &self.model.shape())
-            .field("precision", &self.model.precision());
-        debug
-            .field("kernel", &self.kernel)
-            .field("threads", &self.threads())
-            .finish()
     }
 }
 

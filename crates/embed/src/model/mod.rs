@@ -4,7 +4,6 @@ mod config;
 
 use std::{
     collections::BTreeMap,
-    fmt::Write as _,
     fs::File,
     io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
@@ -312,10 +311,7 @@ fn file_sha256(path: &Path) -> io::Result<String> {
 }
 
 fn hexadecimal(digest: &[u8]) -> String {
-    digest.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // Writing to a string cannot fail.
-        text
-    })
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

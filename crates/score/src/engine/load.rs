@@ -194,7 +194,9 @@ fn load_from_directory(options: &EngineOptions, status: &mut Status) -> Result<(
                     EngineKind::BuiltIn => {
                         files.require_builtin()?;
                         let weights = Weights::open(&path, threads)?;
-                        files.require_sizes(weights.shape())?;
+                        weights
+                            .shape()
+                            .map_or(Ok(()), |shape| files.require_sizes(shape))?;
                         status.dtype.get_or_insert_with(|| weights.dtype().to_owned());
                         Ok(Box::new(weights))
                     }

@@ -12,9 +12,12 @@ use std::{
 };
 
 use knowledgepulse_embed::{
-    DIMENSIONS, Embedder, Embedding, Lane, Limits, MOST_TOKENS, Network, model::sha256, parse_tokenizer,
+    DIMENSIONS, Embedder, Embedding, Lane, MOST_TOKENS, Network, model::sha256, parse_tokenizer,
 };
-use knowledgepulse_encoder::fixtures::{WORDS, small_json, small_model};
+use knowledgepulse_encoder::{
+    Shape,
+    fixtures::{WORDS, small_json, small_model},
+};
 use knowledgepulse_index::{
     memory::Basis, method::Method, options::MemoryOptions, traces::TraceMemory, vectors::VectorCache,
 };
@@ -363,7 +366,7 @@ impl Network for Failing {
         Ok(Box::new(Self(threads, Arc::clone(&self.1))))
     }
 
-    fn limits(&self) -> Option<Limits> {
+    fn shape(&self) -> Option<Shape> {
         None
     }
 
