@@ -142,6 +142,7 @@ fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
         [b'\\', b'/', ..] => Some((Some(u16::from(b'/')), 2)),
         [b'\\', b'u', a, b, c, d, ..] => shown(hexadecimal(&[*a, *b, *c, *d]), 6),
         [b'\\', b'x', b'1', b'b' | b'B', b'[', ..] => colour(letters, 5),
+        [b'\\', b'x', a, b, ..] => shown(hexadecimal(&[*a, *b]), 4),
         [b'\\', b'0', b'3', b'3', b'[', ..] => colour(letters, 5),
         [b'\\', b'e', b'[', ..] => colour(letters, 3),
         [b'\\', b'\\', b'u', ..] => Some((Some(u16::from(b'\\')), 2)),
