@@ -1,7 +1,7 @@
 // The name and contents of this machine's platform package.
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -91,6 +91,20 @@ export function temporaryDirectory(name) {
 
 /** @type {string[]} */
 const temporary = [];
+
+/**
+ * Throws unless a file has the size that docs/installing.md tells in megabytes after these words, or a twentieth more or less.
+ *
+ * @param {string} file
+ * @param {string} words
+ */
+export function assertToldSize(file, words) {
+  const page = readFileSync(path.join(root, 'docs', 'installing.md'), 'utf8');
+  const told = Number.parseFloat(page.split(words)[1]);
+  const megabytes = statSync(file).size / 1e6;
+  if (Math.abs(megabytes / told - 1) <= 0.05) return;
+  throw new Error(`${file} has ${megabytes.toFixed(1)} MB; docs/installing.md tells ${told} MB`);
+}
 
 /** @returns {Manifest} */
 export function readManifest(directory = root) {

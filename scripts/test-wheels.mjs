@@ -2,19 +2,16 @@
 // environments, the wheels without Node.js, and runs the transcripts with that program and with the command of `@knowledgepulse/native`,
 // and the commands of README.md and docs/walk.md from a registry.
 
-import { rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import path from 'node:path';
 
 import { prepareTools } from '../__test__/install/tools.mjs';
 import { commandPackages, pack } from './pack.mjs';
-import { builtProgram, root, temporaryDirectory, venvPython } from './platform.mjs';
+import { assertToldSize, builtProgram, root, temporaryDirectory, venvPython } from './platform.mjs';
 import { run, runScript, setup } from './setup.mjs';
 import { smokeTest } from './smoke-test.mjs';
 import { runSuites, transcripts } from './suites.mjs';
 import { buildWheels } from './wheels.mjs';
-
-/** What `npx kp-score` and `uvx kp-score` may weigh, in bytes: the program, beside which there are a few texts. */
-const BUDGET = 8.8e6;
 
 await runScript(async () => {
   await setup();
@@ -22,8 +19,7 @@ await runScript(async () => {
   const wheels = path.join(root, 'target', 'wheels');
   rmSync(wheels, { recursive: true, force: true });
   buildWheels(wheels);
-  const { size } = statSync(builtProgram());
-  if (size > BUDGET) throw new Error(`${builtProgram()} has ${size} bytes, more than ${BUDGET}`);
+  assertToldSize(builtProgram(), 'bring the program, ');
   const tarballs = temporaryDirectory('tarballs');
   pack(tarballs, commandPackages());
   smokeTest(tarballs, { commandOnly: true });
