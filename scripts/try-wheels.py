@@ -1,7 +1,7 @@
 """Installs kp-score from its wheels into empty environments, without network and Node.js, and scores there.
 
     python scripts/try-wheels.py WHEEL_DIRECTORY [--platform TAG]
-    python scripts/try-wheels.py --published                          this version from PyPI, with its network
+    python scripts/try-wheels.py --published                          this version from PyPI or from PIP_INDEX_URL, with its network
 
 Needs nothing but Python and its pip, so that it runs on every platform of a release. With `--platform`, programs of another platform
 that this machine can run are tried.
