@@ -16,6 +16,10 @@ import { runScript, setup } from './setup.mjs';
 const fuzz = path.join(root, 'fuzz');
 const targets = readdirSync(path.join(fuzz, 'fuzz_targets')).map((file) => path.parse(file).name);
 
+/** Seeds beside fuzz/corpus: what agents have written. */
+const RECORDINGS = path.join(root, '__test__', 'formats');
+const READERS = ['clean', 'sessions', 'share'];
+
 const SMOKE_SECONDS = 5;
 
 /** Has the compiler count which branches an input takes, as cargo-fuzz does. */
@@ -64,7 +68,7 @@ function run(host, target, found, flags) {
   if (existsSync(dictionary)) flags.push(`-dict=${dictionary}`);
   const limits = ['-timeout=20', '-max_len=8192'];
   const program = path.join(fuzz, 'target', host, 'release', target);
-  const folders = [found, path.join(fuzz, 'corpus', target)];
+  const folders = [found, READERS.includes(target) ? RECORDINGS : path.join(fuzz, 'corpus', target)];
   execFileSync(program, [`-artifact_prefix=${artifacts}${path.sep}`, ...limits, ...flags, ...folders], {
     cwd: fuzz,
     stdio: 'inherit',

@@ -1,0 +1,92 @@
+//! Any bytes as a file of sessions that is shared: each line that is written is JSON, and the set that was written is read again.
+
+#![no_main]
+
+use std::{collections::BTreeMap, io};
+
+use knowledgepulse_clean::{CleanOptions, Cleaner};
+use knowledgepulse_formats::reader::{Content, Settings as Reading, TraceReader};
+use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
+use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_score::engine::Engine;
+use knowledgepulse_share::{Files, Form, Log, MANIFEST, Quality, Session, Set, Settings, share};
+use libfuzzer_sys::fuzz_target;
+
+/// The files of a folder in memory.
+#[derive(Default)]
+struct Shelf {
+    files: BTreeMap<String, Vec<u8>>,
+    last: String,
+}
+
+impl Files for Shelf {
+    fn create(&mut self, name: &str) -> io::Result<()> {
+        assert!(
+            self.files.insert(name.into(), Vec::new()).is_none(),
+            "{name} is written twice"
+        );
+        self.last = name.into();
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.files.get_mut(&self.last).unwrap().extend(bytes);
+        Ok(())
+    }
+}
+
+fuzz_target!(|text: &str| {
+    let Ok(items) = TraceReader::new(Reading::default()).read_all(text.as_bytes()) else {
+        return;
+    };
+    let traces = items.into_iter().filter_map(|item| match item.content {
+        Content::Converted(trace, _) | Content::Plain(trace, _) => {
+            Some((item.format?, item.place.line, trace))
+        }
+        _ => None,
+    });
+    let sessions: Vec<Session> = (1..)
+        .zip(traces)
+        .map(|(rank, (format, line, trace))| {
+            let log = Log {
+                text: Some(Box::new(|| Ok(text.to_owned()))),
+                line,
+                ..Log::of_trace("fuzzed.jsonl".into(), format, Box::new(move || Ok(trace.clone())))
+            };
+            Session::new(log, rank, "coverage")
+        })
+        .collect();
+    for form in [Form::Native, Form::Messages, Form::Atif, Form::Knowledgepulse] {
+        check(&sessions, form);
+    }
+});
+
+/// Shares sessions, and looks at every file.
+fn check(sessions: &[Session], form: Form) {
+    let engine = Engine::default();
+    let settings = Settings {
+        form,
+        cleaner: &|| {
+            Cleaner::new(CleanOptions {
+                identifiers: true,
+                strict: true,
+            })
+        },
+        identifiers: true,
+        quality: &Quality::beside(&engine, Memory::new(Method::Lexical, MemoryOptions::default())),
+        chosen: "all of them".into(),
+        program: "kp-score 0.0.0".into(),
+    };
+    let mut shelf = Shelf::default();
+    let manifest = share(Set::default(), &[], sessions, &settings, &mut shelf, &|_| true).unwrap();
+    let lines = |name: &str| -> Vec<Value> {
+        let bytes = shelf.files.get(name).map(Vec::as_slice).unwrap_or_default();
+        let lines = std::str::from_utf8(bytes).unwrap().lines();
+        lines.map(|line| parse_str(line).unwrap()).collect()
+    };
+    let told = lines(MANIFEST).len();
+    assert_eq!(told + manifest.left_out.len(), sessions.len());
+    for name in shelf.files.keys().filter(|name| name.ends_with(".jsonl")) {
+        assert!(!lines(name).is_empty(), "{name} is empty");
+    }
+}
