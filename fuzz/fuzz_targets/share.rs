@@ -14,23 +14,11 @@ use libfuzzer_sys::fuzz_target;
 
 /// The files of a folder in memory.
 #[derive(Default)]
-struct Shelf {
-    files: BTreeMap<String, Vec<u8>>,
-    last: String,
-}
+struct Shelf(BTreeMap<String, Vec<u8>>);
 
 impl Files for Shelf {
-    fn create(&mut self, name: &str) -> io::Result<()> {
-        assert!(
-            self.files.insert(name.into(), Vec::new()).is_none(),
-            "{name} is written twice"
-        );
-        self.last = name.into();
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.files.get_mut(&self.last).unwrap().extend(bytes);
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.0.entry(name.into()).or_default().extend(bytes);
         Ok(())
     }
 }
@@ -80,13 +68,13 @@ fn check(sessions: &[Session], form: Form) {
     let mut shelf = Shelf::default();
     let manifest = share(Set::default(), &[], sessions, &settings, &mut shelf, &|_| true).unwrap();
     let lines = |name: &str| -> Vec<Value> {
-        let bytes = shelf.files.get(name).map(Vec::as_slice).unwrap_or_default();
+        let bytes = shelf.0.get(name).map(Vec::as_slice).unwrap_or_default();
         let lines = std::str::from_utf8(bytes).unwrap().lines();
         lines.map(|line| parse_str(line).unwrap()).collect()
     };
     let told = lines(MANIFEST).len();
     assert_eq!(told + manifest.left_out.len(), sessions.len());
-    for name in shelf.files.keys().filter(|name| name.ends_with(".jsonl")) {
+    for name in shelf.0.keys().filter(|name| name.ends_with(".jsonl")) {
         assert!(!lines(name).is_empty(), "{name} is empty");
     }
 }
