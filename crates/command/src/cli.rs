@@ -5,7 +5,10 @@ use std::{
     path::Path,
 };
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    CommandFactory, FromArgMatches, Parser, Subcommand,
+    error::{ContextKind, ErrorKind},
+};
 use knowledgepulse_error::guarded;
 use knowledgepulse_index::method::Method;
 
@@ -141,12 +144,23 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
     match error.kind() {
         ErrorKind::DisplayVersion => Output::print(&format!("{VERSION}\n"))?,
         ErrorKind::DisplayHelp => Output::print(&text(io::stdout().is_terminal()))?,
+        ErrorKind::UnknownArgument if names_json(error) => {
+            return Err(Failure::usage(
+                "there is no option --json; --format json prints JSON",
+            ));
+        }
         _ => {
             messages.text(&text(io::stderr().is_terminal()));
             return Ok(Exit::Usage);
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Returns whether the unknown argument is `--json`, an option of many programs.
+fn names_json(error: &clap::Error) -> bool {
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
+    argument.is_some_and(|argument| argument == "--json")
 }
 
 /// Characters that a mistyped command may lack, have too many, or have in another place.
