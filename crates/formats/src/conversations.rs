@@ -282,10 +282,20 @@ fn without_marks(message: &Object) -> impl Iterator<Item = (&Text, &Value)> {
     message.iter().filter(|(name, _)| !MARKS.contains(&name.as_str()))
 }
 
-/// Returns what the snapshots of a run have in common, which others may have too: the thread, and the first message.
+/// The fields by which a row names its run.
+const RUNS: [&str; 5] = [
+    "trial_name",
+    "run_id",
+    "thread_id",
+    "session_id",
+    "conversation_id",
+];
+
+/// Returns what the snapshots of a run have in common, which others may have too: the name of the run, and the first message.
 pub fn marks_of(row: &Value) -> [Option<u64>; 2] {
     let row = without_event(row);
     let thread = thread_of(row).filter(|_| is_state(row));
+    let thread = thread.or_else(|| RUNS.iter().find_map(|name| row.get(name)));
     let first = plain_list(row).first().map(|first| match first {
         Value::Object(first) => {
             let fields = without_marks(first).map(|(name, value)| (name, value.to_json()));

@@ -76,7 +76,7 @@ impl fmt::Display for OfNoFormat {
 /// What tells rows that may be snapshots of one run.
 type Marks = [Option<u64>; 2];
 
-/// So many rows wait for others that go on with them.
+/// So many rows that name their run wait for others that go on with them.
 const MOST_HELD: usize = 64;
 
 /// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.
@@ -241,7 +241,8 @@ impl TraceReader {
         runs
     }
 
-    /// Keeps a row until others are there: of snapshots of a run, which may be mixed, the longest stands for the others.
+    /// Keeps a row until the next one is there, and one that names its run until several are: of snapshots of a run, which may be mixed, the
+    /// longest stands for the others.
     fn hold(&mut self, mut row: Row, runs: &mut Vec<Run>) {
         self.end_messages(runs);
         let begins = |one: &Row, other: &Row| is_begun_by(&other.value, &one.value);
@@ -259,9 +260,15 @@ impl TraceReader {
         }
         self.held.push_back((marks, row));
         let size = |held: &VecDeque<(_, Row)>| held.iter().map(|(_, row)| row.place.size).sum::<u64>();
-        while let Some((marks, _)) = self.held.front()
-            && (*marks == [None; 2] || self.held.len() > MOST_HELD || size(&self.held) > DEFAULT_LIMIT)
-        {
+        while let Some((marks, _)) = self.held.front() {
+            let most = match marks {
+                [None, None] => 0,
+                [None, _] => 1,
+                _ => MOST_HELD,
+            };
+            if self.held.len() <= most && size(&self.held) <= DEFAULT_LIMIT {
+                break;
+            }
             let first = self.held.pop_front();
             runs.extend(first.map(|(_, row)| Run::Row(row, Arc::clone(&self.settings))));
         }
