@@ -168,14 +168,18 @@ test('select cancels its call when onProgress throws', async () => {
     call = given.at(-1);
     return new Promise(() => {});
   });
-  const compared = jest.spyOn(native, 'compared', 'get').mockReturnValue(1);
+  const compared = Object.getOwnPropertyDescriptor(native, 'compared');
+  Object.defineProperty(native, 'compared', { configurable: true, get: () => 1 });
   const onProgress = () => {
     throw new Error('stop');
   };
-  await expect(select([traceOf('a task')], { count: 1, onProgress })).rejects.toThrow('stop');
-  expect(call.complete()).toBe(false);
-  mocked.mockRestore();
-  compared.mockRestore();
+  try {
+    await expect(select([traceOf('a task')], { count: 1, onProgress })).rejects.toThrow('stop');
+    expect(call.complete()).toBe(false);
+  } finally {
+    Object.defineProperty(native, 'compared', compared);
+    mocked.mockRestore();
+  }
 });
 
 test('select rejects with the reason of a signal', async () => {
