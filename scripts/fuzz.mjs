@@ -16,9 +16,8 @@ import { runScript, setup } from './setup.mjs';
 const fuzz = path.join(root, 'fuzz');
 const targets = readdirSync(path.join(fuzz, 'fuzz_targets')).map((file) => path.parse(file).name);
 
-/** Seeds beside fuzz/corpus: what agents have written. */
+/** The seeds of targets without a folder in fuzz/corpus: what agents have written. */
 const RECORDINGS = path.join(root, '__test__', 'formats');
-const READERS = ['clean', 'sessions', 'share'];
 
 const SMOKE_SECONDS = 5;
 
@@ -68,7 +67,8 @@ function run(host, target, found, flags) {
   if (existsSync(dictionary)) flags.push(`-dict=${dictionary}`);
   const limits = ['-timeout=20', '-max_len=8192'];
   const program = path.join(fuzz, 'target', host, 'release', target);
-  const folders = [found, READERS.includes(target) ? RECORDINGS : path.join(fuzz, 'corpus', target)];
+  const corpus = path.join(fuzz, 'corpus', target);
+  const folders = [found, existsSync(corpus) ? corpus : RECORDINGS];
   execFileSync(program, [`-artifact_prefix=${artifacts}${path.sep}`, ...limits, ...flags, ...folders], {
     cwd: fuzz,
     stdio: 'inherit',

@@ -3,13 +3,12 @@
 // `@knowledgepulse/native`, and the commands of README.md and docs/walk.md from a registry.
 
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
 import { prepareTools } from '../__test__/install/tools.mjs';
+import { freePort } from '../__test__/support/free-port.js';
 import { commandPackages, pack } from './pack.mjs';
 import { assertToldSize, builtProgram, root, temporaryDirectory, venvBin, venvPython } from './platform.mjs';
 import { pipInstall, run, runScript, setup } from './setup.mjs';
@@ -47,14 +46,6 @@ async function tryPublished(wheels) {
   } finally {
     server.kill();
   }
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-  server.close();
-  return port;
 }
 
 /** @param {string} url */

@@ -4,11 +4,11 @@
 
 const { execFile, spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
 const { promisify } = require('node:util');
 
+const { freePort } = require('./free-port.js');
 const { root } = require('./paths.js');
 
 /** @typedef {{ prefix: string[], reason?: string, uid?: number, gid?: number }} User */
@@ -233,18 +233,6 @@ async function startPostgres({ settings = {}, durable = false, from } = {}) {
     if (server.exitCode === null && server.signalCode === null) await stop();
     fs.rmSync(directory, { recursive: true, force: true, maxRetries: 10 });
   }
-}
-
-/** @returns {Promise<number>} */
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const listener = net.createServer();
-    listener.once('error', reject);
-    listener.listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {net.AddressInfo} */ (listener.address());
-      listener.close(() => resolve(port));
-    });
-  });
 }
 
 module.exports = { home, installation, startPostgres, unavailable, unavailableFile };

@@ -250,8 +250,12 @@ impl TraceReader {
         let is_one = |(mark, other): (&Option<u64>, &Option<u64>)| mark.is_some() && mark == other;
         let is_like = |others: &Marks| marks.iter().zip(others).any(is_one);
         let mut others = self.held.iter_mut().filter(|(others, _)| is_like(others));
-        if let Some((_, held)) = others.find(|(_, held)| begins(held, &row) || begins(&row, held)) {
-            if begins(held, &row) {
+        let of_run = others.find_map(|(_, held)| {
+            let has_grown = begins(held, &row);
+            (has_grown || begins(&row, held)).then_some((held, has_grown))
+        });
+        if let Some((held, has_grown)) = of_run {
+            if has_grown {
                 mem::swap(held, &mut row);
             }
             held.copies += row.copies + 1;
