@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
-            r#"://(?:[^\s\x80/@?#'"`<>\[\]:]*:([^\s\x80/'"`<>\[\]]+)"#,
+            r#"://(?:[^\s\x80/?#'"`<>\[\]:]*:([^\s\x80/'"`<>\[\]]+)"#,
             r#"|([^\s\x80/@?#'"`<>\[\]:]{20,}))@"#
         ))
     });

@@ -13,6 +13,7 @@ use regex::bytes::Regex;
 
 use crate::{
     languages,
+    random::is_uuid,
     ranges::{Ranges, expression, find, keyword_automaton, skip, skip_back},
     text::{is_white_space, is_word, starts_with},
     values::{
@@ -39,6 +40,8 @@ pub(super) enum Sort {
     Generated,
     /// It is a secret if it looks generated, and is no digest.
     Header,
+    /// As [`Sort::Header`], or a UUID.
+    OfService,
     /// It is an HTTP scheme and a secret.
     Authorization,
     /// It is a list of cookies.
@@ -196,7 +199,10 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
             Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
             Sort::Generated => is_generated(value) || is_drawn(value),
-            Sort::Header => is_generated(value) && (is_of_cases(value) || value.contains(&b'.')),
+            Sort::OfService if is_uuid(value) => true,
+            Sort::Header | Sort::OfService => {
+                is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
+            }
             Sort::Authorization | Sort::Cookie => false,
         }
 }
@@ -363,7 +369,14 @@ impl<'l> Assignment<'l> {
                 end -= 1;
             }
         }
-        let name = name_before(letters, end);
+        let mut name = name_before(letters, end);
+        if sign == b'>'
+            && is_quoted
+            && sort_of(&letters[name.clone()]).is_none()
+            && let Some(tag) = tag_before(letters, name.start)
+        {
+            (name, is_quoted) = (tag, false);
+        }
         // `--- PASS: TestLogin2` of Go's tests.
         if letters[..name.start].ends_with(b"--- ") {
             return None;
@@ -376,7 +389,7 @@ impl<'l> Assignment<'l> {
         let sort = sort_of(text).or_else(|| spaced_key(letters, &name))?;
         // A description can follow as well as a value.
         let sort = match sort {
-            Sort::Generated | Sort::Header => sort,
+            Sort::Generated | Sort::Header | Sort::OfService => sort,
             _ if is_of_document => Sort::Pass,
             _ => sort,
         };
@@ -580,8 +593,11 @@ impl<'l> Assignment<'l> {
         let end = bare_end(letters, start);
         let value = &letters[start..end];
         if value.len() > MOST_VALUE_LETTERS {
-            let is_secret = !matches!(self.sort, Sort::Generated | Sort::Header | Sort::Credentials)
-                || is_generated(value);
+            let needs_look = matches!(
+                self.sort,
+                Sort::Generated | Sort::Header | Sort::OfService | Sort::Credentials
+            );
+            let is_secret = !needs_look || is_generated(value);
             if is_secret && !is_marked(value) {
                 ranges.push(start..end);
             }
@@ -869,7 +885,7 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     let is_other = word.is_empty() || OTHERS.has(word) || !word.iter().all(u8::is_ascii_alphanumeric);
     match WORDS.has(word) {
         true => Some(Sort::Secret),
-        false => (!is_other).then_some(Sort::Header),
+        false => (!is_other).then_some(Sort::OfService),
     }
 }
 
@@ -893,6 +909,14 @@ fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
     } else {
         ELEMENT.is_match(before)
     }
+}
+
+/// Returns the name of the element whose attribute ends at `end`.
+fn tag_before(letters: &[u8], end: usize) -> Option<Range<usize>> {
+    let least = end.saturating_sub(MOST_VALUE_LETTERS);
+    let start = least + memrchr2(b'<', b'>', &letters[least..end])? + 1;
+    let name = start..skip(letters, start, is_word);
+    (letters[start - 1] == b'<' && letters.get(name.end) == Some(&b' ')).then_some(name)
 }
 
 /// Returns the text before a name that can tell what the name means.

@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 use crate::{
     ranges::{Ranges, expression, find_letter, runs, skip, skip_back, stands_alone},
-    text::is_word,
+    text::{OTHER, is_word},
 };
 
 /// Returns the digits of a number, each as its value.
@@ -230,8 +230,32 @@ pub(super) fn national_id(letters: &[u8], found: Range<usize>) -> Option<Range<u
         is_part(letter) || b" .-/".contains(&letter)
     });
     let end = skip_back(letters, start..end, |letter| !is_part(letter));
-    let digits = digits_of(letters.get(start..end)?).len();
-    ((6..=18).contains(&digits) && stands_alone(letters, &(start..end))).then_some(start..end)
+    let digits = digits_of(letters.get(start..end)?);
+    let is_number = match letters[found.start] {
+        OTHER => is_japanese(&digits),
+        _ => (6..=18).contains(&digits.len()) || is_indian(&letters[start..end]),
+    };
+    (is_number && stands_alone(letters, &(start..end))).then_some(start..end)
+}
+
+/// Returns whether a text is of five letters, four digits and a letter.
+fn is_indian(text: &[u8]) -> bool {
+    let has_digits = text
+        .iter()
+        .enumerate()
+        .all(|(at, letter)| (5..9).contains(&at) == letter.is_ascii_digit());
+    text.len() == 10 && has_digits
+}
+
+/// Returns whether the last of twelve digits is the check digit of the others.
+fn is_japanese(digits: &[u8]) -> bool {
+    const WEIGHTS: [u64; 11] = [6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
+    let sum = WEIGHTS
+        .iter()
+        .zip(digits)
+        .map(|(weight, digit)| weight * u64::from(*digit))
+        .sum::<u64>();
+    digits.len() == 12 && u64::from(digits[11]) == (11 - sum % 11) % 11 % 10
 }
 
 /// Returns whether no digit stands beside a number, also behind a hyphen or a point.
