@@ -18,6 +18,7 @@ use regex::bytes::{Captures, Regex};
 
 use crate::{
     columns::{self, Table, line_at},
+    phrases,
     ranges::expression,
     review::{PEOPLE, plain},
     text::{LATIN, Text, letter},
@@ -46,6 +47,12 @@ static ANSWERS: Words = Words::new("content text output stdout result observatio
 static ORGANISATIONS: Words = Words::new(include_str!("../rules/organisations.txt"));
 /// Domains in which everybody can have an address.
 static PROVIDERS: Words = Words::of("identity.providers");
+/// Labels of names that are no people's.
+static THINGS: Words = Words::of("identity.things");
+/// Words in small letters within the names of people.
+static PARTICLES: Words = Words::new("af al bin da de del den der di do dos el la le ten ter van von y");
+/// Domains of examples, whose addresses are nobody's.
+const EXAMPLES: [&str; 4] = ["example.com", "example.net", "example.org", "test.com"];
 static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     include_str!("../rules/common-words.txt")
         .split_whitespace()
@@ -163,7 +170,13 @@ impl Rule {
 }
 
 /// What stands for `<...>` in the rules. Lines also begin in strings of JSON within JSON; words also behind escape sequences.
-const PARTS: [(&str, &str); 14] = [
+const PARTS: [(&str, &str); 16] = [
+    ("<HERE>", "^"),
+    // What stands before a value: the rest of the label, and a sign.
+    (
+        "<IS>",
+        r#"(?:[ _-]?(?:name|Name|NAME|id|Id|ID|login))?(?:\\?["'*]{1,3})? ?(?::|=>?)\s{0,4}"#,
+    ),
     (
         "<HOMES>",
         r"(?:^|[^A-Za-z0-9_.})$-])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data)|<TO>Device<TO>HarddiskVolume\d{1,3})?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS|Documents and Settings))<TO>",
@@ -203,6 +216,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             keywords: keywords.split('|').collect(),
             anchor: match pattern {
                 _ if pattern.starts_with("<LINE>") => Some(lines_before),
+                _ if pattern.starts_with("<HERE>") => Some(word_before),
                 _ if pattern.starts_with('^') => Some(login_before),
                 _ => None,
             },
@@ -235,6 +249,7 @@ impl Identities {
             self.learn_rows(text);
         }
         self.learn_labelled(text);
+        self.learn_alone(text);
         self.learn_listing(text);
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
@@ -577,6 +592,7 @@ impl Identities {
                 let is_of_url = line[..found.start()].ends_with(['/', ':']) && !line.contains("mailto:");
                 if !is_nobody(local) && !is_of_url {
                     self.add_domain(domain);
+                    self.add_local(local, domain);
                 }
                 let is_sign = |c: char| ",|\t;".contains(c);
                 let is_around = |c: char| " \t\"'`<([{>)]}|,;*".contains(c);
@@ -626,6 +642,64 @@ impl Identities {
                 }
             }
             above = [above[1], above[2], line];
+        }
+    }
+
+    /// Learns the account that an address is made of, and the words of a name in it.
+    fn add_local(&mut self, local: &str, domain: &str) {
+        const LEAST_LETTERS: usize = 4;
+        let local = local
+            .split('+')
+            .next()
+            .unwrap_or_default()
+            .replace(['_', '-'], ".");
+        let is_own =
+            |part: &str| !phrases::WORDS.has(part.as_bytes()) && !COMMON.contains(&*part.to_lowercase());
+        if local.len() >= LEAST_LETTERS && local.split('.').all(is_own) && !EXAMPLES.contains(&domain) {
+            self.add_user(&local, "", "");
+        }
+    }
+
+    /// Learns the full names that stand alone: behind a label, in quotes, in brackets, and in cells.
+    fn learn_alone(&mut self, text: &str) {
+        static ALONE: LazyLock<Regex> = LazyLock::new(|| {
+            const WORD: &str = r"[A-Z\xc3-\xd4][a-z\x80-\xff][A-Za-z'\x80-\xff-]{0,24}";
+            expression(&format!(
+                concat!(
+                    r#"(?:["'`(|\t,;>=:]|  ) ?(?:(?:Dr|Prof|Mrs?|Ms|Herr|Frau)\.? )?({word}(?: (?:{word}|[A-Z]\.|[a-z]{{1,3}})){{1,4}})"#,
+                    r#"(?:["'`)|\t,;<\r\n\\]|  | [<(|]|$)|(?:[,;|\t]"|\] )({word}, {word})(?:["\r\n]|$| \()"#
+                ),
+                word = WORD
+            ))
+        });
+        const MOST_LABEL: usize = 24;
+        let bytes = text.as_bytes();
+        let mut from = 0;
+        while let Some(found) = ALONE.captures_at(bytes, from) {
+            let (Some(all), Some(name)) = (found.get(0), found.get(1).or(found.get(2))) else {
+                break;
+            };
+            from = name.end();
+            let before = &bytes[all.start().saturating_sub(MOST_LABEL)..all.start()];
+            let mut label = before
+                .trim_ascii_end()
+                .split(|byte| !byte.is_ascii_alphanumeric());
+            let Ok(name) = std::str::from_utf8(name.as_bytes()) else {
+                continue;
+            };
+            let name = match name.split_once(", ") {
+                Some((last, first)) => format!("{first} {last}"),
+                None => name.to_owned(),
+            };
+            let is_word = |word: &str| phrases::WORDS.has(word.as_bytes()) && !PARTICLES.has(word.as_bytes());
+            if is_full_name(&name)
+                && !name.split(' ').any(is_word)
+                && !label
+                    .rfind(|word| !word.is_empty())
+                    .is_some_and(|word| THINGS.has(word))
+            {
+                self.add_author(&name, "");
+            }
         }
     }
 
@@ -887,6 +961,12 @@ fn lines_before(text: &[u8]) -> [Option<usize>; 2] {
     [line.or((text.len() < BEFORE).then_some(text.len())), escaped]
 }
 
+/// Returns 0 if no word ends a text.
+fn word_before(text: &[u8]) -> [Option<usize>; 2] {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./$".contains(byte);
+    [(!text.last().is_some_and(is_part)).then_some(0), None]
+}
+
 /// Returns how long the word is that ends a text and may be a login: behind an escape, a colour, or what is no part of a word.
 fn login_before(text: &[u8]) -> [Option<usize>; 2] {
     const MOST: usize = 40;
@@ -942,11 +1022,18 @@ fn is_of_people(heading: &[u8]) -> bool {
 
 /// Returns whether a text is the name of a person whatever stands beside it: two or three words, none of which is common.
 fn is_full_name(text: &str) -> bool {
-    let words: Vec<&str> = text.split(' ').collect();
+    let is_initial = |word: &str| matches!(word.as_bytes(), [b'A'..=b'Z', b'.']);
+    let words = text
+        .split(' ')
+        .filter(|word| !PARTICLES.has(word.as_bytes()) && !is_initial(word));
+    let words: Vec<&str> = words.collect();
     let is_own = |word: &&str| {
-        word.chars().any(char::is_lowercase) && !is_nobody(word) && !COMMON.contains(&*word.to_lowercase())
+        word.chars().any(char::is_lowercase)
+            && is_person(word)
+            && !is_nobody(word)
+            && !COMMON.contains(&*word.to_lowercase())
     };
-    matches!(words.len(), 2 | 3) && is_person(text) && words.iter().all(is_own)
+    matches!(words.len(), 2 | 3) && words.iter().all(is_own)
 }
 
 /// Returns whether the local part of an address is made of a name: of a word of it, or of its beginning.
@@ -1193,6 +1280,12 @@ mod tests {
             "Bill to:\nSvenja Brockhaus\n12 High Street",
             "Mit freundlichen Grüßen,\nSvenja Brockhaus",
             r#"{"contact":{"name":"Svenja Brockhaus","phone":"1"}}"#,
+            "Uppdragsledare: Svenja Brockhaus\n",
+            "approved-by = 'Svenja K. Brockhaus'",
+            "<td>Svenja van der Brockhaus</td>",
+            "7,\"Brockhaus, Svenja\",x",
+            "alt=\"Dr. Svenja Brockhaus\"",
+            "to svenja.brockhaus@corp.example",
         ] {
             let clean = cleaned_text(text, &format!("{text}\nask Brockhaus"));
             assert!(
@@ -1201,9 +1294,11 @@ mod tests {
             );
         }
         for text in [
-            "| Name | Use |\n|---|---|\n| Svenja Brockhaus | CTO |\n| read_file | reads |",
+            "| Name | Use |\n|---|---|\n| Visual Studio | CTO |\n| read_file | reads |",
             "| Name | Version |\n|---|---|\n| Visual Studio | 2022 |",
             "Client: Redis\nname,value\nalpha,1",
+            "use loom::{Poison, RwLock}; f(Brockhaus, Svenja)",
+            "title: \"Brockhaus Svenjason\"",
         ] {
             assert_eq!(cleaned_text(text, text), text);
         }
@@ -1241,6 +1336,10 @@ mod tests {
             "\u{1b}[01;32mjdoe@laptop7\u{1b}[00m:\u{1b}[01;34m~/x\u{1b}[00m$ ls",
             "ssh -i key jdoe@build7.corp.example",
             "scp x jdoe@build7:/srv",
+            "ask @jdoe:matrix.example",
+            "user = \"jdoe\"",
+            "<User>jdoe</User>",
+            "level=info user=jdoe status=200",
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPabcdefgh jdoe@laptop7",
             "uid=1000(jdoe) gid=1000(jdoe) groups=1000(jdoe),27(sudo)",
             "-rw-r--r--  1 jdoe staff  120 Jan  1 10:00 a.txt",

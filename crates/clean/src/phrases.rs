@@ -9,7 +9,7 @@ use crate::{
     words::Words,
 };
 
-static WORDS: Words = Words::new(include_str!("../rules/bip39-english.txt"));
+pub(super) static WORDS: Words = Words::new(include_str!("../rules/bip39-english.txt"));
 
 /// More words are two phrases, or a list of words.
 const WORDS_OF_PHRASE: std::ops::RangeInclusive<usize> = 12..=50;
