@@ -11,25 +11,22 @@ use crate::{
     places,
 };
 
-/// The format of an agent, a platform or a kind of rows, and all that it is registered with. [`crate::agents`] lists them.
+/// Decodes a record: says what it means.
+type Decode = fn(&Value, &mut Events) -> Result<Decoded, Wrong>;
+
+/// The format of an agent, a platform or a kind of rows: what its adapter does. [`crate::agents`] lists them.
 pub struct Format {
     /// The name of the format.
     pub name: &'static str,
-    /// The names of the programs that write it.
-    pub of: &'static str,
-    /// Where they keep their files, if that is in the user's folders.
-    pub folders: &'static [&'static str],
-    /// What else is read, for docs/formats.md.
-    pub also: &'static str,
-    /// What is not read, for docs/formats.md.
-    pub unread: &'static str,
     /// What its records are.
     pub(crate) kind: Kind,
-    /// Returns whether a file is of this agent, by one of its first records and its path.
-    pub(crate) recognises: fn(&Value, Option<&Path>) -> bool,
+    /// Returns whether a file is of this agent, by one of its first records.
+    pub(crate) recognises: fn(&Value) -> bool,
+    /// The name of a file in which more records are of this agent than in any, and whether one is.
+    of_file: Option<(&'static str, fn(&Value) -> bool)>,
     /// Says what a record means. It keeps no state: `session` puts the events of a run together. An error is for a record of a known kind
     /// that is wrong.
-    pub(crate) decode: fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
+    pub(crate) decode: Decode,
     /// Where a record has further runs, which are decoded by themselves.
     pub(crate) inner: Option<Inner>,
     /// Says what files beside the input of this path tell of its runs.
@@ -40,22 +37,31 @@ pub struct Format {
     pub(crate) named: fn(&Path) -> Named,
 }
 
+/// What the search for sessions and docs/formats.md know of a format.
+#[derive(Debug)]
+pub struct About {
+    /// The names of the programs that write it.
+    pub of: &'static str,
+    /// Where they keep their files, if that is in the user's folders.
+    pub folders: Vec<&'static str>,
+    /// What else is read.
+    pub also: &'static str,
+    /// What is not read.
+    pub unread: &'static str,
+}
+
 impl Format {
     pub(crate) const fn new(
         name: &'static str,
-        of: &'static str,
         kind: Kind,
-        recognises: fn(&Value, Option<&Path>) -> bool,
-        decode: fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
+        recognises: fn(&Value) -> bool,
+        decode: Decode,
     ) -> Self {
         Self {
             name,
-            of,
-            folders: &[],
-            also: "",
-            unread: "",
             kind,
             recognises,
+            of_file: None,
             decode,
             inner: None,
             beside: |_, _| {},
@@ -65,29 +71,17 @@ impl Format {
     }
 
     /// Returns the format of an agent that keeps sessions.
-    pub(crate) const fn sessions(
-        name: &'static str,
-        of: &'static str,
-        recognises: fn(&Value, Option<&Path>) -> bool,
-        decode: fn(&Value, &mut Events) -> Result<Decoded, Wrong>,
-    ) -> Self {
-        Self::new(name, of, Kind::Sessions, recognises, decode)
-    }
-
-    pub(crate) const fn at(self, folders: &'static [&'static str]) -> Self {
-        Self { folders, ..self }
-    }
-
-    pub(crate) const fn also(self, also: &'static str) -> Self {
-        Self { also, ..self }
-    }
-
-    pub(crate) const fn without(self, unread: &'static str) -> Self {
-        Self { unread, ..self }
+    pub(crate) const fn sessions(name: &'static str, recognises: fn(&Value) -> bool, decode: Decode) -> Self {
+        Self::new(name, Kind::Sessions, recognises, decode)
     }
 
     pub(crate) const fn named(self, named: fn(&Path) -> Named) -> Self {
         Self { named, ..self }
+    }
+
+    pub(crate) const fn of_file(self, name: &'static str, is_one: fn(&Value) -> bool) -> Self {
+        let of_file = Some((name, is_one));
+        Self { of_file, ..self }
     }
 
     pub(crate) const fn inner(self, inner: Inner) -> Self {
@@ -103,10 +97,35 @@ impl Format {
         Self { patch, ..self }
     }
 
+    /// Returns whether a file of this path is of this format, by one of its first records.
+    pub(crate) fn is_of(&self, record: &Value, path: Option<&Path>) -> bool {
+        let is_of_file = |(name, is_one): (&str, fn(&Value) -> bool)| {
+            path.is_some_and(|path| path.ends_with(name)) && is_one(record)
+        };
+        (self.recognises)(record) || self.of_file.is_some_and(is_of_file)
+    }
+
+    /// Returns its row in `tables/agents.tsv`.
+    #[must_use]
+    pub fn about(&self) -> About {
+        let mut rows = include_str!("../tables/agents.tsv")
+            .lines()
+            .map(|row| row.split('\t'));
+        let own = rows.find_map(|mut row| (row.next() == Some(self.name)).then_some(row));
+        let mut cells = own.into_iter().flatten();
+        let mut next = || cells.next().unwrap_or_default();
+        About {
+            of: next(),
+            folders: next().split(' ').filter(|folder| !folder.is_empty()).collect(),
+            also: next(),
+            unread: next(),
+        }
+    }
+
     /// Returns the folders and files of its sessions that are on this machine, none within another, in the order of its folders.
     #[must_use]
     pub fn here(&self) -> Vec<PathBuf> {
-        places::here(self.folders)
+        places::here(&self.about().folders)
     }
 }
 

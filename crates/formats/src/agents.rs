@@ -1,4 +1,4 @@
-//! The agents, each in a file of its own that begins with what it is registered with. An agent is added here and nowhere else.
+//! The agents, each in a file of its own. An agent is added here, and in `tables/agents.tsv`, which says where it keeps its files.
 
 mod aider;
 mod amp;
@@ -48,14 +48,7 @@ use crate::{
 };
 
 /// Traces of this package.
-static TRACE: Format = Format::new(
-    "trace",
-    "KnowledgePulse",
-    Kind::Traces,
-    |record, _| is_trace(record),
-    |_, _| Ok(Decoded::Unknown),
-)
-.also("`ReasoningTrace`s, which stay unchanged");
+static TRACE: Format = Format::new("trace", Kind::Traces, is_trace, |_, _| Ok(Decoded::Unknown));
 
 /// Declares the formats, the most used agents first. A file is of the first one that recognises its records.
 macro_rules! agents {
@@ -142,7 +135,7 @@ impl FormatName {
     pub fn of(record: &Value, path: Option<&Path>) -> Option<Self> {
         // Traces of this package say so in a field: no other format need be asked.
         let mut formats = [Self::Trace].iter().chain(Self::ALL).copied();
-        formats.find(|format| (format.format().recognises)(record, path))
+        formats.find(|format| format.format().is_of(record, path))
     }
 
     /// Returns whether its records are sessions of a program that writes code.
@@ -170,17 +163,18 @@ mod tests {
     /// Returns the list of docs/formats.md.
     fn list() -> String {
         let entry = |format: &Format| {
-            let folders = format.folders.iter().map(|place| format!("`{place}`"));
+            let about = format.about();
+            let folders = about.folders.iter().map(|place| format!("`{place}`"));
             let mut parts = vec![folders.collect::<Vec<_>>().join(", ")];
-            match (format.folders, format.also) {
+            match (&about.folders[..], about.also) {
                 (_, "") => {}
                 ([], also) => parts = vec![also.to_owned()],
                 (_, also) => parts.push(format!("also {also}")),
             }
-            if !format.unread.is_empty() {
-                parts.push(format!("not {}", format.unread));
+            if !about.unread.is_empty() {
+                parts.push(format!("not {}", about.unread));
             }
-            format!("- **{}** (`{}`): {}\n", format.of, format.name, parts.join("; "))
+            format!("- **{}** (`{}`): {}\n", about.of, format.name, parts.join("; "))
         };
         FormatName::ALL
             .iter()

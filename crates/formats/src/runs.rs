@@ -418,7 +418,7 @@ impl Runs {
         let is_named = self.settings.format.is_some();
         let decoded = match decoded {
             // A value of any kind may be decoded as a run without words.
-            Decoded::Whole if is_session && !is_named && !(self.agent().recognises)(value, None) => {
+            Decoded::Whole if is_session && !is_named && !(self.agent().recognises)(value) => {
                 say = Events::default();
                 Decoded::Unknown
             }

@@ -17,12 +17,12 @@ pub(crate) fn run(messages: &Messages) -> Result<Exit> {
     for &name in FormatName::ALL {
         let found = Found::on_this_machine(name, messages);
         let format = name.format();
-        let files = if format.folders.is_empty() {
+        let files = if format.about().folders.is_empty() {
             String::new()
         } else {
             grouped(found.files.len() as u64)
         };
-        rows.push([format.name.to_owned(), format.of.to_owned(), files]);
+        rows.push([format.name.to_owned(), format.about().of.to_owned(), files]);
         unread.skipped.extend(found.skipped);
     }
     let widths = [0, 1].map(|column| {

@@ -3,10 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("aider", "Aider", recognises, decode)
-    .at(&["~/.aider.chat.history.md"])
-    .also("`PROJECT/.aider.chat.history.md`")
-    .without("arguments and results of edits (it keeps none)");
+pub static FORMAT: Format = Format::sessions("aider", recognises, decode);
 
 /// How the program says that it has changed a file.
 const EDITED: &str = "Applied edit to ";
@@ -18,7 +15,7 @@ const SHELL: [&str; 3] = ["/run", "/test", "/git"];
 /// An empty line of a prompt.
 const BLANK: &str = "<blank>";
 
-fn recognises(launch: &Value, _path: Option<&Path>) -> bool {
+fn recognises(launch: &Value) -> bool {
     has_all(launch, &["aider", "text"])
 }
 

@@ -2,11 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("amp", "Amp", recognises, decode)
-    .at(&["~/.local/share/amp/threads"])
-    .also("exported threads");
+pub static FORMAT: Format = Format::sessions("amp", recognises, decode);
 
-fn recognises(thread: &Value, _path: Option<&Path>) -> bool {
+fn recognises(thread: &Value) -> bool {
     let is_named = str_of(thread.get("id")).is_some_and(|id| id.starts_with("T-"));
     is_named && has_list(thread, "messages")
 }

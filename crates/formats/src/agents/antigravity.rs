@@ -2,9 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("antigravity", "Antigravity", recognises, decode)
-    .at(&["${GEMINI_CLI_HOME:-~}/.gemini/antigravity*/brain/*/.system_generated/logs"])
-    .without("conversations in Protocol Buffers");
+pub static FORMAT: Format = Format::sessions("antigravity", recognises, decode);
 
 /// How the lines begin with which a result opens.
 const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
@@ -12,7 +10,7 @@ const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
 /// What says in a result that its command failed.
 const FAILED: &str = "failed with exit code";
 
-fn recognises(step: &Value, _path: Option<&Path>) -> bool {
+fn recognises(step: &Value) -> bool {
     let source = str_of(step.get("source"));
     let is_source = matches!(
         source,
@@ -22,7 +20,7 @@ fn recognises(step: &Value, _path: Option<&Path>) -> bool {
 }
 
 fn decode(step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(step, None) {
+    if !recognises(step) {
         return Ok(Decoded::Unknown);
     }
     say.begin_record(None, step.get("created_at"));

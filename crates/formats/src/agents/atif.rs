@@ -3,14 +3,13 @@
 
 use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format = Format::new("atif", "Harbor", Kind::Rows, recognises, decode)
+pub static FORMAT: Format = Format::new("atif", Kind::Rows, recognises, decode)
     .inner(Inner {
         list: "subagent_trajectories",
         are_sub_agents: true,
         given: None,
     })
-    .beside(beside)
-    .also("Agent Trajectory Interchange Format 1.0 to 1.8");
+    .beside(beside);
 
 /// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
 const FOLDERS_UP: usize = 4;
@@ -21,7 +20,7 @@ const MAIN_FILE: &str = "trajectory.json";
 /// How the names of files begin that go on with [`MAIN_FILE`]; a number follows.
 const CONTINUATION: &str = "trajectory.cont-";
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     let version = str_of(record.get("schema_version"));
     let minor = version.and_then(|version| version.strip_prefix("ATIF-v1."));
     minor.is_some_and(|minor| minor.parse::<u32>().is_ok())
@@ -53,7 +52,7 @@ fn beside(path: &Path, say: &mut Events) {
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let trajectory = object_of(Some(record));
     let Some(Value::Array(steps)) = trajectory.get("steps") else {
-        return Err(Wrong::new(if recognises(record, None) {
+        return Err(Wrong::new(if recognises(record) {
             "steps must be an array"
         } else {
             r#"it has no schema_version of ATIF, such as "ATIF-v1.6""#

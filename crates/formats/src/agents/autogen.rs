@@ -2,8 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format =
-    Format::sessions("autogen", "AutoGen", recognises, decode).also("messages, results, states");
+pub static FORMAT: Format = Format::sessions("autogen", recognises, decode);
 
 /// Types of messages that say nothing more than others do.
 const LEFT_OUT: [&str; 4] = [
@@ -54,7 +53,7 @@ fn messages_of(record: &Value) -> Option<&[Value]> {
     thread.or_else(|| agents.max_by_key(|list| list.len()))
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     is_message(record) || messages_of(record).is_some()
 }
 

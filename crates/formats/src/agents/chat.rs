@@ -21,22 +21,20 @@ const IDS: &[&str] = &[
 
 /// Conversations of chat APIs.
 pub static OPENAI_CHAT: Format = Format::new(
-    "openai-chat", "chat APIs",
+    "openai-chat",
     Kind::Rows,
-    |value, _| match value {
+    |value| match value {
         Value::Object(record) => is_message(value) || messages_of(record).is_some(),
         value => is_first(Some(value), is_message),
     },
     decode,
-)
-    .also("OpenAI (Chat Completions, Responses), Anthropic, Bedrock's Converse, Gemini, Vercel's AI SDK; rows of data sets; exports of Helicone, sessions of Microsoft's Agent Framework and the OpenAI Agents SDK");
+);
 
 /// Messages of LangChain and states of LangGraph.
 pub static LANGCHAIN: Format = Format::new(
     "langchain",
-    "LangChain",
     Kind::Rows,
-    |value, _| {
+    |value| {
         let value = without_event(value);
         let of_state = fields_of(value, "values").get("messages");
         if is_state(value) || !updates_of(value).is_empty() {
@@ -46,15 +44,13 @@ pub static LANGCHAIN: Format = Format::new(
         langchain::is_message(value) || lists.any(|list| is_first(list, langchain::is_message))
     },
     decode,
-)
-.also("messages, states and streams of LangGraph");
+);
 
 /// Conversations of data sets for fine-tuning.
 pub static SHAREGPT: Format = Format::new(
     "sharegpt",
-    "data sets",
     Kind::Rows,
-    |value, _| {
+    |value| {
         let turns = list_at(value, "conversations");
         let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
         sharegpt::is_turn(value)
@@ -62,8 +58,7 @@ pub static SHAREGPT: Format = Format::new(
             || has_list(value, "conversations") && turns.first().is_none_or(is_known)
     },
     decode,
-)
-.also("ShareGPT, LLaMA-Factory, Axolotl, Hermes, Agent Data Protocol");
+);
 
 fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let value = without_event(value);

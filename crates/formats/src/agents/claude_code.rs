@@ -3,14 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("claude-code", "Claude Code, iFlow", recognises, decode)
-    .at(&[
-        "${CLAUDE_CONFIG_DIR:-~/.claude}/projects",
-        "SETTINGS/claude/projects",
-        "~/.iflow/projects",
-    ])
-    .also("output of `stream-json`")
-    .without("contexts of editors, abandoned branches");
+pub static FORMAT: Format = Format::sessions("claude-code", recognises, decode);
 
 /// How results begin that say that the user has stopped the tool.
 const INTERRUPTED: [&str; 3] = [
@@ -43,7 +36,7 @@ const EVENTS: &[(&str, &[&str])] = &[
     ("stream_event", &["event"]),
 ];
 
-fn recognises(event: &Value, _path: Option<&Path>) -> bool {
+fn recognises(event: &Value) -> bool {
     let has = |name: &&str| event.get(name).is_some();
     let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role") && !has(&"systemPayload")) else {
         return false;
@@ -57,7 +50,7 @@ fn recognises(event: &Value, _path: Option<&Path>) -> bool {
 
 fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let session = session_of(event);
-    if !recognises(event, None) && (session.is_none() || str_of(event.get("type")).is_none()) {
+    if !recognises(event) && (session.is_none() || str_of(event.get("type")).is_none()) {
         return Ok(Decoded::Unknown);
     }
     let message = fields_of(event, "message");

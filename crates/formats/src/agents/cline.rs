@@ -6,14 +6,8 @@ use crate::{
     tagged::{Tag, split},
 };
 
-pub static FORMAT: Format = Format::sessions("cline", "Cline, Roo Code, Kilo Code", recognises, decode)
-    .at(&[
-        "EDITOR/globalStorage/*/tasks",
-        "${CLINE_DATA_DIR:-~/.cline/data}/sessions",
-        "${CLINE_DATA_DIR:-~/.cline/data}/tasks",
-        "~/.kilocode/cli/global/tasks",
-    ])
-    .without("`ui_messages.json`, summaries");
+pub static FORMAT: Format =
+    Format::sessions("cline", recognises, decode).of_file(FILE, |record| record.get("role").is_some());
 
 const FILE: &str = "api_conversation_history.json";
 
@@ -39,14 +33,13 @@ fn is_session(record: &Value) -> bool {
     has_all(record, &["messages", "agent", "sessionId", "updated_at"])
 }
 
-fn recognises(record: &Value, path: Option<&Path>) -> bool {
-    let is_history = path.is_some_and(|path| path.ends_with(FILE));
+fn recognises(record: &Value) -> bool {
     let parts = elements_of(record.get("content")).iter();
     let texts = parts.filter_map(|part| str_of(part.get("text")));
     let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
     let is_task =
         || texts.clone().next().is_some_and(begins) && texts.clone().any(|text| text.contains(DETAILS));
-    is_session(record) || (record.get("role").is_some() && (is_history || is_task()))
+    is_session(record) || (record.get("role").is_some() && is_task())
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

@@ -3,13 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("codex", "Codex", recognises, decode)
-    .at(&[
-        "${CODEX_HOME:-~/.codex}/sessions",
-        "${CODEX_HOME:-~/.codex}/archived_sessions",
-    ])
-    .also("output of `codex exec --json`")
-    .without("encrypted reasoning");
+pub static FORMAT: Format = Format::sessions("codex", recognises, decode);
 
 /// Types of lines.
 #[rustfmt::skip]
@@ -72,7 +66,7 @@ fn is_state(line: &Object) -> bool {
     str_of(line.get("record_type")) == Some("state")
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     let line = object_of(Some(record));
     line_of(line).is_some() || printed(line).is_some() || is_state(line)
 }

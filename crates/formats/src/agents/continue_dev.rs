@@ -2,11 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("continue", "Continue", recognises, decode)
-    .at(&["${CONTINUE_GLOBAL_DIR:-~/.continue}/sessions"])
-    .without("context items");
+pub static FORMAT: Format = Format::sessions("continue", recognises, decode);
 
-fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+fn recognises(session: &Value) -> bool {
     let history = list_at(session, "history");
     let is_item = |item: &Value| fields_of(item, "message").contains("role");
     session.get("sessionId").is_some() && !history.is_empty() && history.iter().all(is_item)

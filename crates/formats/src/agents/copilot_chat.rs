@@ -4,19 +4,7 @@ use std::{collections::HashSet, mem};
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "copilot-chat",
-    "GitHub Copilot in VS Code",
-    Kind::Sessions,
-    recognises,
-    decode,
-)
-.patch(patch)
-.at(&[
-    "EDITOR/workspaceStorage/*/chatSessions",
-    "EDITOR/globalStorage/emptyWindowChatSessions",
-])
-.without("edits of files");
+pub static FORMAT: Format = Format::new("copilot-chat", Kind::Sessions, recognises, decode).patch(patch);
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";
@@ -37,7 +25,7 @@ fn mutation_of(record: &Value) -> Option<f64> {
     is_one.then_some(kind)
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     is_session(record) || mutation_of(record).is_some()
 }
 

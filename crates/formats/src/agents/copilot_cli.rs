@@ -2,9 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("copilot-cli", "GitHub Copilot CLI", recognises, decode)
-    .at(&["${COPILOT_HOME:-~/.copilot}/session-state"])
-    .without("messages of skills");
+pub static FORMAT: Format = Format::sessions("copilot-cli", recognises, decode);
 
 /// What the types of events begin with.
 #[rustfmt::skip]
@@ -18,7 +16,7 @@ fn kind_of(record: &Value) -> Option<&str> {
     (record.get("timestamp").is_some() && has_object(record, "data")).then_some(kind)
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     kind_of(record).is_some()
 }
 

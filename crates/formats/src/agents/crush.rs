@@ -2,9 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("crush", "Crush", recognises, decode)
-    .also("`PROJECT/.crush/crush.db`")
-    .without("summaries");
+pub static FORMAT: Format = Format::sessions("crush", recognises, decode);
 
 /// Types of parts.
 #[rustfmt::skip]
@@ -12,7 +10,7 @@ const PARTS: &[&str] = &[
     "text", "reasoning", "tool_call", "tool_result", "finish", "image_url", "binary", "shell_command",
 ];
 
-fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+fn recognises(session: &Value) -> bool {
     let messages = list_at(session, "messages").iter();
     let mut parts = messages.flat_map(|message| list_at(message, "parts")).peekable();
     let is_part = |part: &Value| {

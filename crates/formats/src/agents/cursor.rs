@@ -3,14 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("cursor", "Cursor", recognises, decode)
-    .at(&[
-        "${CURSOR_DATA_DIR:-${CURSOR_CONFIG_DIR:-~/.cursor}}/projects/*/agent-transcripts",
-        "SETTINGS/Cursor/User/globalStorage/state.vscdb",
-        "SETTINGS/Cursor/User/workspaceStorage/*/state.vscdb",
-    ])
-    .without("results in transcripts (it keeps none), chats of before composers")
-    .named(named);
+pub static FORMAT: Format = Format::sessions("cursor", recognises, decode).named(named);
 
 /// The transcripts do not name their session: their files do.
 fn named(path: &Path) -> Named {
@@ -38,7 +31,7 @@ fn is_printed(record: &Value) -> bool {
         }
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     let is_composer = has_all(record, &["composerId", "bubbles"]);
     is_composer || is_printed(record) || (is_line(record) && record.get("type").is_none())
 }

@@ -3,9 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("droid", "Droid", recognises, decode)
-    .at(&["${FACTORY_HOME_OVERRIDE:-~}/.factory/sessions"])
-    .without("lists of tasks, summaries");
+pub static FORMAT: Format = Format::sessions("droid", recognises, decode);
 
 /// Returns whether a record is one that `droid exec` prints. Claude Code and Cursor print a `system` record too.
 fn is_printed(record: &Value) -> bool {
@@ -27,7 +25,7 @@ fn is_printed(record: &Value) -> bool {
         }
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     match str_of(record.get("type")) {
         Some("message") if has_object(record, "message") => fields_of(record, "message").contains("role"),
         Some("session_start" | "session_end" | "todo_state" | "compaction_state") => true,

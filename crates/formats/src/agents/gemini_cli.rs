@@ -3,11 +3,7 @@
 
 use crate::{contexts::is_of_program, prelude::*};
 
-pub static FORMAT: Format = Format::sessions("gemini-cli", "Gemini CLI", recognises, decode)
-    .at(&["${GEMINI_CLI_HOME:-~}/.gemini/tmp/*/chats"])
-    .also("checkpoints of `/chat save`, output of `stream-json`")
-    .without("turns that were taken back")
-    .named(named);
+pub static FORMAT: Format = Format::sessions("gemini-cli", recognises, decode).named(named);
 
 /// Commands that Gemini CLI and Qwen Code carry out themselves.
 #[rustfmt::skip]
@@ -61,7 +57,7 @@ fn checkpoint_of(record: &Value) -> Option<&[Value]> {
     history.first().is_some_and(is_content).then_some(history)
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     let is_reply = str_of(record.get("type")) == Some("gemini") && record.get("content").is_some();
     let is_begin = || {
         str_of(record.get("type")) == Some("init") && has_all(record, &["session_id", "model", "timestamp"])

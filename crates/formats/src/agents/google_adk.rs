@@ -3,8 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("google-adk", "Google ADK", recognises, decode)
-    .also("sessions in JSON, in SQLite of `SqliteSessionService` and `DatabaseSessionService`");
+pub static FORMAT: Format = Format::sessions("google-adk", recognises, decode);
 
 /// What an event of the kit is told by.
 fn is_event(record: &Value) -> bool {
@@ -19,7 +18,7 @@ fn is_session(record: &Value) -> bool {
     has_name && has_list(record, "events") && first.is_none_or(is_event)
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     is_session(record) || is_event(record)
 }
 

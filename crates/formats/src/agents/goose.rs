@@ -2,21 +2,14 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("goose", "Goose", recognises, decode)
-    .at(&[
-        "$GOOSE_PATH_ROOT/data/sessions",
-        "~/.local/share/goose/sessions",
-        "SETTINGS/Block/goose/data/sessions",
-    ])
-    .also("`goose session export`")
-    .without("messages that the user does not see");
+pub static FORMAT: Format = Format::sessions("goose", recognises, decode);
 
 fn is_header(record: &Value) -> bool {
     let is_described = record.get("description").or(record.get("conversation")).is_some();
     record.get("working_dir").is_some() && is_described
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     let kind = |part: &Value| {
         let kind = str_of(part.get("type"));
         matches!(kind, Some("toolRequest" | "toolResponse" | "frontendToolRequest"))

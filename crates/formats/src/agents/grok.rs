@@ -3,10 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("grok", "Grok Build", recognises, decode)
-    .at(&["${GROK_HOME:-~/.grok}/sessions"])
-    .also("`updates.jsonl`: the Agent Client Protocol")
-    .without("synthetic messages");
+pub static FORMAT: Format = Format::sessions("grok", recognises, decode).of_file(FILE, is_line);
 
 const FILE: &str = "chat_history.jsonl";
 
@@ -32,10 +29,9 @@ fn is_line(record: &Value) -> bool {
         }
 }
 
-fn recognises(record: &Value, path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     // Other programs have prompts of the system of that form.
-    let is_own =
-        path.is_some_and(|path| path.ends_with(FILE)) || str_of(record.get("type")) != Some("system");
+    let is_own = str_of(record.get("type")) != Some("system");
     (is_line(record) && is_own) || update_of(record).is_some()
 }
 

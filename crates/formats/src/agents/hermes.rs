@@ -2,13 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("hermes", "Hermes", recognises, decode)
-    .at(&[
-        "${HERMES_HOME:-~/.hermes}/state.db",
-        "${HERMES_HOME:-~/.hermes}/profiles/*/state.db",
-    ])
-    .also("`hermes sessions export`")
-    .without("rows that were taken back");
+pub static FORMAT: Format = Format::sessions("hermes", recognises, decode);
 
 /// What a content of several parts begins with in the database.
 const PARTS: &str = "\0json:";
@@ -24,7 +18,7 @@ fn session_of(record: &Value) -> Option<&Value> {
     (is_one && record.get("messages").is_some()).then_some(session)
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     let is_row = has_all(record, &["role", "session_id", "timestamp", "active"]);
     is_row || is_header(record) || session_of(record).is_some()
 }

@@ -2,14 +2,11 @@
 
 use crate::{archive::LOG, prelude::*, tagged, verdicts::truth_word};
 
-pub static FORMAT: Format = Format::new("inspect", "Inspect", Kind::Rows, recognises, decode)
-    .inner(Inner {
-        list: "samples",
-        are_sub_agents: false,
-        given: Some((LOG, "eval")),
-    })
-    .also("logs in JSON and `.eval`")
-    .without("archives of more than 256 MB");
+pub static FORMAT: Format = Format::new("inspect", Kind::Rows, recognises, decode).inner(Inner {
+    list: "samples",
+    are_sub_agents: false,
+    given: Some((LOG, "eval")),
+});
 
 /// The fields of a log that are kept.
 const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];
@@ -31,7 +28,7 @@ fn is_log(record: &Value) -> bool {
     has_text(eval, "task") && has_all(eval, &["model", "dataset"])
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     is_log(record) || is_sample(record)
 }
 

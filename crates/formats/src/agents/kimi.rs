@@ -3,13 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("kimi", "Kimi Code, Kimi CLI", recognises, decode)
-    .at(&[
-        "${KIMI_CODE_HOME:-~/.kimi-code}/sessions",
-        "${KIMI_SHARE_DIR:-~/.kimi}/sessions",
-    ])
-    .without("`context.jsonl`")
-    .named(named);
+pub static FORMAT: Format = Format::sessions("kimi", recognises, decode).named(named);
 
 /// The session is the folder around `agents/main/`, and the parent of what other agents there say.
 fn named(path: &Path) -> Named {
@@ -39,7 +33,7 @@ fn is_old(record: &Value) -> bool {
     has_all(fields_of(record, "message"), &["payload", "type"]) && record.get("timestamp").is_some()
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     let has = |name| record.get(name).is_some();
     is_old(record)
         || match str_of(record.get("type")) {
@@ -52,7 +46,7 @@ fn recognises(record: &Value, _path: Option<&Path>) -> bool {
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(record, None) {
+    if !recognises(record) {
         return Ok(Decoded::Unknown);
     }
     let message = fields_of(record, "message");

@@ -2,9 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("kiro", "Kiro CLI", recognises, decode)
-    .at(&["${KIRO_HOME:-~/.kiro}/sessions", "DATA/kiro-cli/data.sqlite3"])
-    .without("sessions of the IDE, Amazon Q");
+pub static FORMAT: Format = Format::sessions("kiro", recognises, decode);
 
 /// Returns the role of a line.
 fn role_of(record: &Value) -> Option<&'static str> {
@@ -16,7 +14,7 @@ fn role_of(record: &Value) -> Option<&'static str> {
     fields_of(record, "data").contains("content").then_some(role)
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     role_of(record).is_some() || has_all(record, &["conversation_id", "history"])
 }
 

@@ -2,11 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("letta", "Letta Code", recognises, decode)
-    .also("`transcript.jsonl`")
-    .without("agent files (`.af`)");
+pub static FORMAT: Format = Format::sessions("letta", recognises, decode);
 
-fn recognises(row: &Value, _path: Option<&Path>) -> bool {
+fn recognises(row: &Value) -> bool {
     let kind = str_of(row.get("kind"));
     let is_row = matches!(
         kind,
@@ -16,7 +14,7 @@ fn recognises(row: &Value, _path: Option<&Path>) -> bool {
 }
 
 fn decode(row: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(row, None) {
+    if !recognises(row) {
         return Ok(Decoded::Unknown);
     }
     say.begin(Origin {

@@ -2,21 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format =
-    Format::sessions("opencode", "opencode, Kilo, MiMoCode, ZCode", recognises, decode)
-        .at(&[
-            "~/.local/share/opencode/*.db",
-            "~/.local/share/opencode/storage/session",
-            "$OPENCODE_DB",
-            "~/.local/share/kilo/*.db",
-            "$KILO_DB",
-            "~/.local/share/mimocode/*.db",
-            "~/.zcode/cli/db/*.db",
-        ])
-        .also("`opencode export`, output of `opencode run --format json`")
-        .without("a file for each part, as before 2026");
+pub static FORMAT: Format = Format::sessions("opencode", recognises, decode);
 
-fn recognises(session: &Value, _path: Option<&Path>) -> bool {
+fn recognises(session: &Value) -> bool {
     let messages = list_at(session, "messages");
     let is_message = |message: &Value| has_all(message, &["info", "parts"]) || has_text(message, "type");
     let is_named = fields_of(session, "info").contains("id");

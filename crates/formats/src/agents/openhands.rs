@@ -3,12 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("openhands", "OpenHands", recognises, decode)
-    .at(&[
-        "${OPENHANDS_CONVERSATIONS_DIR:-~/.openhands/conversations}",
-        "$OPENHANDS_PERSISTENCE_DIR/conversations",
-    ])
-    .also("events of its server and SDK, `output.jsonl` of its evaluations");
+pub static FORMAT: Format = Format::sessions("openhands", recognises, decode);
 
 /// Arguments of version 0 that say how the program carries a call out.
 #[rustfmt::skip]
@@ -65,7 +60,7 @@ fn events_of(record: &Value) -> Option<impl Iterator<Item = &Value>> {
     (is_output || events.peek().is_some_and(|first| is_event(first))).then_some(events)
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     is_event(record) || events_of(record).is_some()
 }
 

@@ -6,11 +6,9 @@ use knowledgepulse_json::trim;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("otel", "OpenTelemetry", Kind::Spans, recognises, decode)
-    .also("spans and logs in OTLP JSON of GenAI, OpenInference, Traceloop, Strands or the AI SDK")
-    .without("binary OTLP");
+pub static FORMAT: Format = Format::new("otel", Kind::Spans, recognises, decode);
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     !lists_of(record).is_empty()
 }
 

@@ -4,14 +4,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("pi", "Pi, OpenClaw", recognises, decode)
-    .at(&[
-        "${PI_CODING_AGENT_DIR:-~/.pi/agent}/sessions",
-        "$PI_CODING_AGENT_SESSION_DIR",
-        "${OPENCLAW_STATE_DIR:-~/.openclaw}/agents/*/sessions",
-    ])
-    .also("Session Trace Simple Format")
-    .without("abandoned branches");
+pub static FORMAT: Format = Format::sessions("pi", recognises, decode);
 
 /// Types of entries.
 #[rustfmt::skip]
@@ -39,7 +32,7 @@ fn type_of(entry: &Value) -> Option<&str> {
     (is_message || entry.get("parentId").is_some()).then_some(kind)
 }
 
-fn recognises(entry: &Value, _path: Option<&Path>) -> bool {
+fn recognises(entry: &Value) -> bool {
     is_header(entry) || type_of(entry).is_some()
 }
 

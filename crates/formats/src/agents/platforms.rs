@@ -42,31 +42,27 @@ static TABLE: LazyLock<HashMap<(&str, &str), Vec<&str>>> = LazyLock::new(|| {
 /// A platform, by its name in the table.
 pub struct Platform(&'static str);
 
-/// Declares platforms: their names in the table, and those of the programs.
+/// Declares platforms, by their names in the table.
 macro_rules! platforms {
-    ($($format:ident = $name:literal, $of:literal, also $also:literal, not $unread:literal;)*) => {
-        $(pub static $format: Format =
-            Format::new(
+    ($($format:ident = $name:literal;)*) => {
+        $(pub static $format: Format = Format::new(
             $name,
-            $of,
             Kind::Spans,
-            |record, _| Platform($name).recognises(record),
+            |record| Platform($name).recognises(record),
             |record, say| Platform($name).decode(record, say),
-        )
-        .also($also)
-        .without($unread);)*
+        );)*
     };
 }
 
 platforms! {
-    LANGSMITH = "langsmith", "LangSmith", also "runs", not "";
-    LANGFUSE = "langfuse", "Langfuse", also "traces and observations", not "";
-    PHOENIX = "phoenix", "Phoenix", also "spans", not "";
-    MLFLOW = "mlflow", "MLflow", also "traces in JSON", not "";
-    WEAVE = "weave", "Weave", also "exported calls", not "functions that are neither models nor tools";
-    BRAINTRUST = "braintrust", "Braintrust", also "spans of logs and experiments", not "";
-    LOGFIRE = "logfire", "Logfire", also "rows of `records`", not "";
-    OPENAI_AGENTS = "openai-agents", "OpenAI Agents SDK", also "spans", not "";
+    LANGSMITH = "langsmith";
+    LANGFUSE = "langfuse";
+    PHOENIX = "phoenix";
+    MLFLOW = "mlflow";
+    WEAVE = "weave";
+    BRAINTRUST = "braintrust";
+    LOGFIRE = "logfire";
+    OPENAI_AGENTS = "openai-agents";
 }
 
 const LANGFUSE_SPANS: Platform = Platform("langfuse");

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format =
-    Format::sessions("pydantic-ai", "Pydantic AI", recognises, decode).also("`all_messages_json()`");
+pub static FORMAT: Format = Format::sessions("pydantic-ai", recognises, decode);
 
 /// Where records of programs keep a run's messages.
 const LISTS: [&str; 4] = ["all_messages", "message_history", "messages", "new_messages"];
@@ -34,7 +33,7 @@ fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {
         .find(|list| list.first().is_some_and(is_message))
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     is_message(record) || messages_of(record).is_some()
 }
 

@@ -2,8 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format =
-    Format::sessions("smolagents", "smolagents", recognises, decode).also("memory, `RunResult`");
+pub static FORMAT: Format = Format::sessions("smolagents", recognises, decode);
 
 /// The tool whose argument is the answer.
 const ANSWER: &str = "final_answer";
@@ -22,7 +21,7 @@ fn is_step(record: &Value) -> bool {
         || (record.get("system_prompt").is_some() && object_of(Some(record)).len() == 1)
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     is_step(record) || list_at(record, "steps").first().is_some_and(is_step)
 }
 

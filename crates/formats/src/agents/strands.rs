@@ -2,14 +2,12 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("strands", "Strands Agents", recognises, decode)
-    .also("folders of `FileSessionManager`")
-    .named(named);
+pub static FORMAT: Format = Format::sessions("strands", recognises, decode).named(named);
 
 /// How the folder of a session begins.
 const SESSION: &str = "session_";
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     let message = fields_of(record, "message");
     number_of(record.get("message_id")).is_some() && has_list(message, "content") && has_text(message, "role")
 }
@@ -23,7 +21,7 @@ fn named(path: &Path) -> Named {
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(record, None) {
+    if !recognises(record) {
         return Ok(Decoded::Unknown);
     }
     say.begin_record(record.get("message_id"), record.get("created_at"));

@@ -6,14 +6,7 @@ use ::regex::Regex;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "swe-agent",
-    "SWE-agent, mini-SWE-agent",
-    Kind::Rows,
-    recognises,
-    decode,
-)
-.also("`.traj` files");
+pub static FORMAT: Format = Format::new("swe-agent", Kind::Rows, recognises, decode);
 
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
@@ -75,7 +68,7 @@ fn is_demonstration(message: &Value) -> bool {
     is_true(message, "is_demo") || has_word(message, "message_type", "demonstration")
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     shape_of(record).is_some()
 }
 

@@ -2,13 +2,11 @@
 
 use crate::{prelude::*, verdicts::verdicts_of};
 
-pub static FORMAT: Format = Format::new("tau2", "tau2-bench", Kind::Rows, recognises, decode)
-    .inner(Inner {
-        list: "simulations",
-        are_sub_agents: false,
-        given: None,
-    })
-    .also("results");
+pub static FORMAT: Format = Format::new("tau2", Kind::Rows, recognises, decode).inner(Inner {
+    list: "simulations",
+    are_sub_agents: false,
+    given: None,
+});
 
 /// How a simulated user ends a conversation.
 const ENDS: [&str; 3] = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];
@@ -20,7 +18,7 @@ fn is_simulation(record: &Value) -> bool {
     )
 }
 
-fn recognises(record: &Value, _path: Option<&Path>) -> bool {
+fn recognises(record: &Value) -> bool {
     is_simulation(record) || list_at(record, "simulations").first().is_some_and(is_simulation)
 }
 

@@ -2,20 +2,14 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("zed", "Zed", recognises, decode)
-    .at(&[
-        "DATA/zed/threads/threads.db",
-        "DATA/Zed/threads/threads.db",
-        "~/.var/app/dev.zed.Zed/data/zed/threads/threads.db",
-    ])
-    .without("text threads, contents of mentions");
+pub static FORMAT: Format = Format::sessions("zed", recognises, decode);
 
 fn is_message(message: &Value) -> bool {
     let names = ["User", "Agent", "segments"];
     message.as_str().is_some() || names.iter().any(|name| message.get(name).is_some())
 }
 
-fn recognises(thread: &Value, _path: Option<&Path>) -> bool {
+fn recognises(thread: &Value) -> bool {
     let messages = list_at(thread, "messages");
     thread.get("version").is_some()
         && messages.iter().any(|message| message.as_object().is_some())
