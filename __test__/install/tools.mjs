@@ -39,7 +39,7 @@ export const YARN = path.join(modules, '@yarnpkg', 'cli-dist', 'bin', 'yarn.js')
 
 /** The Node.js versions that are promised, as far as npm has them for this platform; else the one that runs this. */
 function nodes() {
-  const found = [20, 22, 24]
+  const found = [20, 22, 24, 26]
     .map((major) => ({ major, program: path.join(modules, `node-${major}`, 'bin', 'node') }))
     .filter(({ program }) => existsSync(program));
   const own = { major: process.versions.node.split('.', 1)[0], program: process.execPath };
