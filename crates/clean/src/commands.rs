@@ -3,11 +3,12 @@
 use std::{ops::Range, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
-use memchr::memchr3;
+use memchr::{memchr_iter, memchr3};
+use regex::bytes::Regex;
 
 use crate::{
     names::{closing_quote, is_marked, is_secret, is_secret_name, opening_at},
-    ranges::{Ranges, find_letter, merged, skip, skip_back, stands_alone},
+    ranges::{Ranges, expression, find_letter, merged, skip, skip_back, stands_alone},
     text::{is_white_space, is_word, starts_with},
     values::{
         STOP_WORDS, is_expression, is_generated, is_keyword, is_mixed, is_path, is_placeholder,
@@ -579,11 +580,31 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
         && !text.starts_with(b"[")
 }
 
-/// Returns the last field of a line of `.pgpass`.
-pub(super) fn password_of_line(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let value = skip_back(letters, found.clone(), |letter| letter != b':')..found.end;
-    let text = &letters[value.clone()];
-    (!is_placeholder(text) && !is_keyword(text)).then_some(value)
+/// Finds the last fields of lines of `.pgpass`: `localhost:5432:shop:ann:hunter2`.
+pub(super) fn passwords_of_lines(letters: &[u8]) -> Ranges {
+    static FIELDS: LazyLock<Regex> =
+        LazyLock::new(|| expression(r#"^:(?:543\d|6432|\*|\d{5}):[\w*-]+:[\w.*-]+:([^\s\x80:'"`,;\\]{3,})"#));
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    for colon in memchr_iter(b':', letters) {
+        let is_port = |length: usize| letters.get(colon + 1 + length) == Some(&b':');
+        let may_begin = match letters.get(colon + 1) {
+            Some(b'*') => is_port(1),
+            Some(b'0'..=b'9') => is_port(4) || is_port(5),
+            _ => false,
+        };
+        let host = letters[..colon].last().copied().unwrap_or(b' ');
+        if colon < from || !may_begin || !(is_word(host) || b"*-".contains(&host)) {
+            continue;
+        }
+        if let Some(value) = FIELDS.captures(&letters[colon..]).and_then(|found| found.get(1)) {
+            from = colon + value.end();
+            let text = value.as_bytes();
+            ranges
+                .extend((!is_placeholder(text) && !is_keyword(text)).then_some(colon + value.start()..from));
+        }
+    }
+    ranges
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use memchr::memchr3;
+
 use crate::text::{OTHER, Text, WHITE_SPACE};
 
 /// What stands around a code, in its line, is looked at with it.
@@ -18,13 +20,15 @@ pub(super) struct Decoded {
 impl Decoded {
     /// Returns the lines of a text that have codes; `None` if there is none.
     pub(super) fn of(text: &Text) -> Option<Self> {
-        if !(0..=u8::MAX).any(|letter| may_begin(letter) && text.has_all(&[letter])) {
-            return None;
-        }
         let (units, letters) = (text.units(), text.letters());
         let mut parts: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
-        while let Some(next) = letters[at..].iter().position(|letter| may_begin(*letter)) {
+        let is_plain = !text.has_any(&[0x1B, OTHER, WHITE_SPACE]);
+        let next_of = |letters: &[u8]| match is_plain {
+            true => memchr3(b'%', b'\\', b'&', letters),
+            false => letters.iter().position(|letter| may_begin(*letter)),
+        };
+        while let Some(next) = next_of(&letters[at..]) {
             at += next;
             let Some((_, length)) = code_at(&units[at..]) else {
                 at += 1;
@@ -116,7 +120,16 @@ fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
     if matches!(first, 0xAD | 0x200B..=0x200D | 0x2060 | 0xFEFF) {
         return Some((None, 1));
     }
-    if !matches!(first, 0x1B | 0x25 | 0x26 | 0x5C) {
+    // Told at once, because most backslashes and signs begin none.
+    let second = u8::try_from(*units.get(1)?).ok()?;
+    let may_be_code = match first {
+        0x1B => second == b'[',
+        0x25 => second.is_ascii_hexdigit(),
+        0x26 => b"#qalg".contains(&second),
+        0x5C => b"/ux0e\\".contains(&second),
+        _ => false,
+    };
+    if !may_be_code {
         return None;
     }
     let mut letters = [OTHER; MOST_LETTERS];

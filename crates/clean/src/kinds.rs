@@ -46,7 +46,7 @@ pub(super) struct Kind {
     /// Whether it is applied with `strict`, and whether without.
     modes: (bool, bool),
     /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit, `6` for a number of so many, around
-    /// which alone it is searched, `L` for letters of a key in a row, in which alone it is, and `*` for a word for a secret.
+    /// which alone it is searched, `G` for four groups of digits, likewise, `L` for letters of a key in a row, in which alone it is, and `*` for a word for a secret.
     needs: &'static [u8],
     finder: Finder,
     pattern: &'static str,
@@ -83,7 +83,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("assigned", Own(names::assigned)),
     ("bearer_tokens", Own(bearer_tokens)),
     ("beside_keys", Own(random::beside_keys)),
-    ("card_numbers", Own(numbers::card_numbers)),
+    ("card_numbers", InText(numbers::card_numbers)),
     ("columns", Own(columns::values)),
     ("emails_in_words", Own(emails::emails_in_words)),
     (
@@ -103,7 +103,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("other_email", Match(emails::other_email)),
     ("own_address", Match(numbers::own_address)),
     ("own_email", Match(emails::own_email)),
-    ("password_of_line", Match(commands::password_of_line)),
+    ("passwords_of_lines", Own(commands::passwords_of_lines)),
     ("passwords", Own(passwords)),
     ("passwords_outside_programs", Own(passwords_outside_programs)),
     ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
@@ -175,6 +175,8 @@ impl Kind {
         };
         if self.needs.contains(&b'6') {
             text.numbers().iter().cloned().for_each(find_in);
+        } else if self.needs.contains(&b'G') {
+            text.groups().iter().cloned().for_each(find_in);
         } else if self.needs.contains(&b'L') {
             let of_key = |letter: u8| is_word(letter) || b"~.:+/=-".contains(&letter);
             runs(letters, LEAST_KEY_LETTERS, of_key).for_each(find_in);

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
+use memchr::{memchr, memchr3};
 
 use crate::{
     commands::is_said,
@@ -231,9 +232,14 @@ pub(super) fn shaped(letters: &[u8]) -> Ranges {
     let is_sign = |letter: u8| b"!#%^".contains(&letter);
     let of_word =
         |letter: u8| letter.is_ascii_alphanumeric() || is_sign(letter) || b"$&*+@~_-".contains(&letter);
+    let has_caret = memchr(b'^', letters).is_some();
+    let sign_from = |from: usize| match has_caret {
+        true => find(letters, from, is_sign),
+        false => Some(from + memchr3(b'!', b'#', b'%', &letters[from..])?),
+    };
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(sign) = find(letters, from, is_sign) {
+    while let Some(sign) = sign_from(from) {
         let least = sign.saturating_sub(*LENGTHS.end()).max(from);
         let mut start = skip_back(letters, least..sign, of_word);
         let end = skip(

@@ -50,8 +50,15 @@ pub(super) fn break_at(letters: &[u8], start: usize) -> Option<usize> {
 /// Returns where the line that `at` stands in begins, no further back than `most` letters.
 pub(super) fn line_start(letters: &[u8], at: usize, most: usize) -> usize {
     let least = at.saturating_sub(most);
-    let last = Lines::new(letters, least..at).last();
-    last.map_or(least, |line| line.start)
+    let ends = |end: usize| match letters[end] {
+        b'\n' | b'\r' => true,
+        b'n' | b'r' => end > least && letters[end - 1] == b'\\',
+        _ => false,
+    };
+    (least..at)
+        .rev()
+        .find(|end| ends(*end))
+        .map_or(least, |end| end + 1)
 }
 
 /// Returns whether a letter is of Base64.

@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 use crate::{
     ranges::{Ranges, expression, find_letter, runs, skip, skip_back, stands_alone},
-    text::{OTHER, is_word},
+    text::{OTHER, Text, is_word},
 };
 
 /// Returns the digits of a number, each as its value.
@@ -17,18 +17,22 @@ fn digits_of(number: &[u8]) -> Vec<u8> {
 
 /// Finds numbers of payment cards: as long as their network makes them, in one piece of at most 16 digits or in groups with a space or a hyphen between them,
 /// with a valid check digit.
-pub(super) fn card_numbers(letters: &[u8]) -> Ranges {
+pub(super) fn card_numbers(text: &Text) -> Ranges {
     static EXPRESSION: LazyLock<Regex> =
         LazyLock::new(|| expression(r"[2-6]\d{3}(?:\d{9,12}|(?:[ -]\d{3,7}){0,4}[ -]\d{1,12})"));
+    let letters = text.letters();
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(found) = EXPRESSION.find_at(letters, from) {
-        let card = card_number(letters, found.range());
-        from = match &card {
-            Some(range) => range.end,
-            None => skip(letters, found.start(), |letter| letter.is_ascii_digit()),
-        };
-        ranges.extend(card);
+    for part in text.numbers() {
+        from = part.start.max(from);
+        while let Some(found) = EXPRESSION.find_at(&letters[..part.end], from.min(part.end)) {
+            let card = card_number(letters, found.range());
+            from = match &card {
+                Some(range) => range.end,
+                None => skip(letters, found.start(), |letter| letter.is_ascii_digit()),
+            };
+            ranges.extend(card);
+        }
     }
     ranges
 }

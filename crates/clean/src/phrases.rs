@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, find, runs, skip},
+    ranges::{Ranges, expression, skip, skip_back},
     words::Words,
 };
 
@@ -17,39 +17,78 @@ const LETTERS_OF_WORD: std::ops::RangeInclusive<usize> = 3..=8;
 /// Signs, numbers and blanks between two words.
 const MOST_BETWEEN: usize = 12;
 
-/// Finds seed phrases.
+/// Finds seed phrases. A phrase has a word at one of any places that are its least length apart, so few words are looked up.
 pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
     /// Twelve words of three letters, and what stands between them.
     const LEAST_LETTERS: usize = 47;
     let mut ranges = Ranges::new();
-    for run in runs(letters, LEAST_LETTERS, |letter| {
-        letter.is_ascii_alphabetic() || is_between(letter)
-    }) {
-        phrases_in(&letters[..run.end], run.start, &mut ranges);
+    let mut at = 0;
+    while at < letters.len() {
+        let Some(word) = word_around(letters, at) else {
+            at += LEAST_LETTERS;
+            continue;
+        };
+        let mut row = vec![word.clone()];
+        row.extend(std::iter::successors(word_before(letters, &word), |word| {
+            word_before(letters, word)
+        }));
+        row.reverse();
+        row.extend(std::iter::successors(word_behind(letters, word.end), |word| {
+            word_behind(letters, word.end)
+        }));
+        let (first, last) = (row[0].start, row[row.len() - 1].end);
+        let mut texts: Vec<_> = row.iter().map(|word| &letters[word.clone()]).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        // Most words of a phrase differ.
+        if WORDS_OF_PHRASE.contains(&row.len()) && texts.len() * 4 >= row.len() * 3 {
+            ranges.push(first..last);
+        }
+        at = last.max(at) + LEAST_LETTERS;
     }
     ranges
 }
 
-/// Finds the seed phrases from a place on.
-fn phrases_in(letters: &[u8], mut end: usize, ranges: &mut Ranges) {
-    // Words in a row that are as long as those of the list. Most rows of a text are short, and are not looked up.
-    let mut row: Vec<Range<usize>> = Vec::new();
-    while let Some(mut start) = find(letters, end, |letter| letter.is_ascii_alphabetic()) {
-        let between = end..start;
-        // The letter of a line break in a JSON string.
-        start += usize::from(letters[start] == b'n' && letters[..start].ends_with(b"\\"));
-        end = skip(letters, start, |letter| letter.is_ascii_alphabetic());
-        let is_word = LETTERS_OF_WORD.contains(&(end - start));
-        let is_next =
-            || between.len() <= MOST_BETWEEN && letters[between.clone()].iter().copied().all(is_between);
-        if !is_word || !row.is_empty() && !is_next() {
-            take_phrases(letters, &mut row, ranges);
-        }
-        if is_word {
-            row.push(start..end);
-        }
+/// Returns the word of the list that a place stands in, or the one behind it.
+fn word_around(letters: &[u8], at: usize) -> Option<Range<usize>> {
+    let least = at.saturating_sub(LETTERS_OF_WORD.end() + 1);
+    match letters[at].is_ascii_alphabetic() {
+        true => listed(
+            letters,
+            skip_back(letters, least..at, |letter| letter.is_ascii_alphabetic()),
+        ),
+        false => word_behind(letters, at),
     }
-    take_phrases(letters, &mut row, ranges);
+}
+
+/// Returns the word of the list that follows a place, behind what may stand between two words.
+fn word_behind(letters: &[u8], at: usize) -> Option<Range<usize>> {
+    let limit = letters.len().min(at + MOST_BETWEEN);
+    listed(letters, skip(&letters[..limit], at, is_between))
+}
+
+/// Returns the word of the list before another word.
+fn word_before(letters: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
+    let of_word = |letter: u8| letter.is_ascii_alphabetic();
+    // The letter of a line break belongs to what stands between.
+    let start = skip_back(letters, word.start.saturating_sub(1)..word.start, of_word);
+    let least = start.saturating_sub(MOST_BETWEEN);
+    let end = skip_back(letters, least..start, is_between);
+    let start = skip_back(
+        letters,
+        end.saturating_sub(LETTERS_OF_WORD.end() + 2)..end,
+        of_word,
+    );
+    (start < end).then(|| listed(letters, start)).flatten()
+}
+
+/// Returns the word of the list whose letters begin at a place.
+fn listed(letters: &[u8], mut start: usize) -> Option<Range<usize>> {
+    // The letter of a line break in a JSON string.
+    start += usize::from(letters.get(start) == Some(&b'n') && letters[..start].ends_with(b"\\"));
+    let limit = letters.len().min(start + LETTERS_OF_WORD.end() + 1);
+    let end = skip(&letters[..limit], start, |letter| letter.is_ascii_alphabetic());
+    (LETTERS_OF_WORD.contains(&(end - start)) && WORDS.has(&letters[start..end])).then_some(start..end)
 }
 
 /// Returns whether a letter can stand between the words of a list, and not of a program.
@@ -60,21 +99,6 @@ fn is_between(letter: u8) -> bool {
     );
     let is_quote = matches!(letter, b'"' | b'\'' | b'`' | b'\\');
     is_sign || is_quote || letter.is_ascii_digit() || letter.is_ascii_whitespace() || !letter.is_ascii()
-}
-
-/// Adds the phrases of a row of words, which it empties. Most words of a phrase differ.
-fn take_phrases(letters: &[u8], row: &mut Vec<Range<usize>>, ranges: &mut Ranges) {
-    if row.len() >= *WORDS_OF_PHRASE.start() {
-        let phrases = row.split(|word| !WORDS.has(&letters[word.clone()]));
-        let phrases = phrases.filter(|words| {
-            let mut texts: Vec<_> = words.iter().map(|word| &letters[word.clone()]).collect();
-            texts.sort_unstable();
-            texts.dedup();
-            WORDS_OF_PHRASE.contains(&words.len()) && texts.len() * 4 >= words.len() * 3
-        });
-        ranges.extend(phrases.map(|words| words[0].start..words[words.len() - 1].end));
-    }
-    row.clear();
 }
 
 /// Finds the codes by which an account is recovered, below or behind words that say so.

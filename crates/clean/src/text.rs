@@ -4,7 +4,10 @@ use std::{borrow::Cow, cell::OnceCell, ops::Range};
 
 use memchr::memmem;
 
-use crate::{names, ranges::runs};
+use crate::{
+    names,
+    ranges::{Ranges, skip, skip_back},
+};
 
 /// The letter for white space beyond ASCII.
 pub(super) const WHITE_SPACE: u8 = 0x80;
@@ -23,8 +26,10 @@ pub(super) struct Text<'t> {
     letters: Vec<u8>,
     /// Which letters there are.
     has: [bool; 256],
-    /// Where its numbers are, once a kind has asked.
-    numbers: OnceCell<Vec<Range<usize>>>,
+    /// Where its digits are, its numbers, and its groups of digits, once a kind has asked.
+    digits: OnceCell<Ranges>,
+    numbers: OnceCell<Ranges>,
+    groups: OnceCell<Ranges>,
     /// Whether it has a part of the name of a secret, once a kind has asked.
     tells: OnceCell<bool>,
     /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
@@ -37,16 +42,29 @@ impl<'t> Text<'t> {
         Self {
             units: Cow::Borrowed(units),
             has: letters_of(&letters),
+            digits: OnceCell::new(),
             numbers: OnceCell::new(),
+            groups: OnceCell::new(),
             tells: OnceCell::new(),
             letters,
             changes: Vec::new(),
         }
     }
 
+    fn digits(&self) -> &[Range<usize>] {
+        self.digits.get_or_init(|| digits_of(&self.letters))
+    }
+
     /// Returns the parts of the text that have a number of six digits or more, with what stands around it.
     pub(super) fn numbers(&self) -> &[Range<usize>] {
-        self.numbers.get_or_init(|| numbers_of(&self.letters))
+        self.numbers
+            .get_or_init(|| numbers_of(&self.letters, self.digits()))
+    }
+
+    /// Returns the parts of the text that have four groups of digits with a point or a hyphen between them, with what stands around them.
+    pub(super) fn groups(&self) -> &[Range<usize>] {
+        self.groups
+            .get_or_init(|| groups_of(&self.letters, self.digits()))
     }
 
     /// Returns the place in the original text of a place in this one. In a marker, it is the beginning of the text that it replaced.
@@ -66,15 +84,20 @@ impl<'t> Text<'t> {
         &self.units
     }
 
-    /// Returns whether all of these letters are in the text; `0`, `6` and `L` stand for any digit, `*` for a part of the name of a secret,
+    /// Returns whether all of these letters are in the text; `0`, `6`, `G` and `L` stand for any digit, `*` for a part of the name of a secret,
     /// `U` for `://`.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| match letter {
-            b'0' | b'6' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
+            b'0' | b'6' | b'G' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
             b'U' => self.has_all(b":/") && memmem::find(&self.letters, b"://").is_some(),
             b'*' => *self.tells.get_or_init(|| names::tells_secret(&self.letters)),
             letter => self.has[usize::from(*letter)],
         })
+    }
+
+    /// Returns whether one of these letters is in the text.
+    pub(super) fn has_any(&self, letters: &[u8]) -> bool {
+        letters.iter().any(|letter| self.has[usize::from(*letter)])
     }
 
     pub(super) fn letters(&self) -> &[u8] {
@@ -110,7 +133,9 @@ impl<'t> Text<'t> {
         letters.extend_from_slice(&self.letters[end..]);
         // Anew: a kind that needs digits does not search a text whose digits are all replaced.
         self.has = letters_of(&letters);
+        self.digits = OnceCell::new();
         self.numbers = OnceCell::new();
+        self.groups = OnceCell::new();
         self.tells = OnceCell::new();
         self.units = Cow::Owned(units);
         self.letters = letters;
@@ -127,8 +152,51 @@ fn letters_of(letters: &[u8]) -> [bool; 256] {
     has
 }
 
+/// Returns the runs of digits.
+fn digits_of(letters: &[u8]) -> Ranges {
+    const EIGHT: usize = size_of::<u64>();
+    let mut runs = Ranges::new();
+    let mut at = 0;
+    while at < letters.len() {
+        // Of eight letters at once: the high bit of each byte that is a digit.
+        if let Some(eight) = letters[at..].first_chunk::<EIGHT>() {
+            let low = u64::from_le_bytes(*eight) ^ u64::from_le_bytes([b'0'; EIGHT]);
+            let is_other =
+                ((low & u64::from_le_bytes([0x7F; EIGHT])) + u64::from_le_bytes([0x76; EIGHT])) | low;
+            let digits = !is_other & u64::from_le_bytes([0x80; EIGHT]);
+            at += digits.trailing_zeros() as usize / EIGHT;
+            if digits == 0 {
+                continue;
+            }
+        }
+        let end = skip(letters, at, |letter| letter.is_ascii_digit());
+        if end > at {
+            runs.push(at..end);
+        }
+        at = end + 1;
+    }
+    runs
+}
+
+/// Returns parts of a text with so many letters before and behind them, joined where they overlap.
+fn with_around(
+    letters: &[u8],
+    parts: impl Iterator<Item = Range<usize>>,
+    (before, behind): (usize, usize),
+) -> Ranges {
+    let mut wide = Ranges::new();
+    for part in parts {
+        let part = part.start.saturating_sub(before)..letters.len().min(part.end + behind);
+        match wide.last_mut() {
+            Some(last) if part.start <= last.end => last.end = part.end,
+            _ => wide.push(part),
+        }
+    }
+    wide
+}
+
 /// Returns the parts of a text around runs of digits, capitals and the signs between them that have six digits or more.
-fn numbers_of(letters: &[u8]) -> Vec<Range<usize>> {
+fn numbers_of(letters: &[u8], digits: &[Range<usize>]) -> Ranges {
     const LEAST_DIGITS: usize = 6;
     /// The name of a number, and the parts of it that have small letters.
     const MOST_AROUND: usize = 64;
@@ -139,21 +207,39 @@ fn numbers_of(letters: &[u8]) -> Vec<Range<usize>> {
         );
         is_sign || letter.is_ascii_digit() || letter.is_ascii_uppercase()
     };
-    let mut parts: Vec<Range<usize>> = Vec::new();
-    for run in runs(letters, LEAST_DIGITS, of_number) {
-        let digits = letters[run.clone()]
-            .iter()
-            .filter(|letter| letter.is_ascii_digit());
-        if digits.count() < LEAST_DIGITS {
-            continue;
+    let mut digits = digits.iter().peekable();
+    let mut last_end = 0;
+    let numbers = std::iter::from_fn(|| {
+        loop {
+            let first = digits.next()?;
+            let start = skip_back(letters, last_end..first.start, of_number);
+            let (mut end, mut count) = (skip(letters, first.end, of_number), first.len());
+            while let Some(next) = digits.next_if(|next| next.start < end) {
+                (end, count) = (end.max(next.end), count + next.len());
+            }
+            last_end = end;
+            if count >= LEAST_DIGITS {
+                return Some(start..end);
+            }
         }
-        let part = run.start.saturating_sub(MOST_AROUND)..letters.len().min(run.end + MOST_AROUND);
-        match parts.last_mut() {
-            Some(last) if part.start <= last.end => last.end = part.end,
-            _ => parts.push(part),
-        }
-    }
-    parts
+    });
+    with_around(letters, numbers, (MOST_AROUND, MOST_AROUND))
+}
+
+/// Returns the parts of a text around four groups of digits with the same sign between them.
+fn groups_of(letters: &[u8], digits: &[Range<usize>]) -> Ranges {
+    const GROUPS: usize = 4;
+    /// The names of a machine and of its domain.
+    const MOST_AROUND: (usize, usize) = (32, 256);
+    let groups = digits.windows(GROUPS).filter(|groups| {
+        let sign = letters[groups[0].end];
+        matches!(sign, b'.' | b'-')
+            && groups
+                .windows(2)
+                .all(|pair| pair[0].end + 1 == pair[1].start && letters[pair[0].end] == sign)
+    });
+    let groups = groups.map(|groups| groups[0].start..groups[GROUPS - 1].end);
+    with_around(letters, groups, MOST_AROUND)
 }
 
 /// Longer texts are cleaned block by block with `strict`: each change copies the text.

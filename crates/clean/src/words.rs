@@ -8,8 +8,15 @@ const MOST_LETTERS: usize = 16;
 /// A list of words in small letters, which are compared as numbers.
 pub(super) struct Words {
     text: &'static str,
+    sorted: OnceLock<Sorted>,
+}
+
+struct Sorted {
     /// In order.
-    numbers: OnceLock<Vec<u128>>,
+    numbers: Vec<u128>,
+    /// The lengths of the words, and their first letters, by which most others are told: a bit each.
+    lengths: u32,
+    firsts: u32,
 }
 
 /// Lists of words, one a line: its name, and the words.
@@ -44,8 +51,8 @@ impl Words {
 
     /// Creates the list of the words of a text.
     pub(super) const fn new(text: &'static str) -> Self {
-        let numbers = OnceLock::new();
-        Self { text, numbers }
+        let sorted = OnceLock::new();
+        Self { text, sorted }
     }
 
     /// Returns the words.
@@ -55,15 +62,29 @@ impl Words {
 
     /// Returns whether a word is in the list, in any case.
     pub(super) fn has(&self, word: &[u8]) -> bool {
-        let numbers = self.numbers.get_or_init(|| {
-            let mut numbers: Vec<_> = self.iter().map(|word| number(word.as_bytes())).collect();
+        let Some(first) = word.first() else { return false };
+        let sorted = self.sorted.get_or_init(|| {
+            let words = || self.iter().map(str::as_bytes);
+            let mut numbers: Vec<_> = words().map(number).collect();
             numbers.sort_unstable();
-            numbers
+            Sorted {
+                numbers,
+                lengths: words().fold(0, |bits, word| bits | 1 << word.len()),
+                firsts: words().fold(0, |bits, word| bits | bit_of(word[0])),
+            }
         });
         // A number does not tell a word from one with zeros behind it.
-        let is_possible = word.len() <= MOST_LETTERS && !word.ends_with(&[0]);
-        is_possible && numbers.binary_search(&number(word)).is_ok()
+        word.len() <= MOST_LETTERS
+            && sorted.lengths & 1 << word.len() != 0
+            && sorted.firsts & bit_of(*first) != 0
+            && !word.ends_with(&[0])
+            && sorted.numbers.binary_search(&number(word)).is_ok()
     }
+}
+
+/// Returns the bit of a letter, the same in any case. Others share it.
+fn bit_of(letter: u8) -> u32 {
+    1 << (letter & 31)
 }
 
 /// Returns the number of a word of at most [`MOST_LETTERS`], the same in any case.

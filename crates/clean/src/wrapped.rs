@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, skip, skip_back},
+    ranges::{Ranges, expression, runs, skip_back},
     text::is_word,
     values::is_mixed,
 };
@@ -68,25 +68,45 @@ pub(super) fn tokens(letters: &[u8], find: impl Fn(&[u8]) -> Ranges) -> Ranges {
     let of_token = |letter: u8| is_word(letter) || matches!(letter, b'-' | b'.');
     let mut joined = Joined::default();
     let mut last = 0..0;
-    for gap in EXPRESSION.find_iter(letters) {
-        let behind = gap.end()..skip(letters, gap.end(), of_token);
-        if behind.len() < LEAST_BEHIND
-            || is_of_words(&letters[behind.clone()])
-            || is_name(&letters[behind.start..], behind.len())
-        {
+    let mut from = 0;
+    for run in runs(letters, LEAST_BEHIND, of_token) {
+        // A gap has no letters but those of a line break in a JSON string.
+        let of_gap = |at: usize| match letters[at] {
+            b'n' | b'r' => at > 0 && letters[at - 1] == b'\\',
+            letter => !letter.is_ascii_alphabetic(),
+        };
+        let start = (from..run.start)
+            .rev()
+            .find(|at| !of_gap(*at))
+            .map_or(from, |at| at + 1);
+        let mut at = start;
+        from = run.end;
+        let may_be_gap = |letter: &u8| b"\n\\\"'`".contains(letter);
+        if !letters[start..run.start].iter().any(may_be_gap) || is_of_words(&letters[run.clone()]) {
             continue;
         }
-        let least = last.start.max(gap.start().saturating_sub(MOST_LETTERS));
-        let before = skip_back(letters, least..gap.start(), of_token)..gap.start();
-        if before != last {
-            if before.len() < LEAST_BEFORE {
+        while let Some(gap) = EXPRESSION.find_at(&letters[..run.end], at) {
+            at = gap.end();
+            let behind = gap.end()..run.end;
+            if gap.end() < run.start
+                || behind.len() < LEAST_BEHIND
+                || is_of_words(&letters[behind.clone()])
+                || is_name(&letters[behind.start..], behind.len())
+            {
                 continue;
             }
-            joined.text.push(b' ');
-            joined.push(letters, before);
+            let least = last.start.max(gap.start().saturating_sub(MOST_LETTERS));
+            let before = skip_back(letters, least..gap.start(), of_token)..gap.start();
+            if before != last {
+                if before.len() < LEAST_BEFORE {
+                    continue;
+                }
+                joined.text.push(b' ');
+                joined.push(letters, before);
+            }
+            joined.push(letters, behind.clone());
+            last = behind;
         }
-        joined.push(letters, behind.clone());
-        last = behind;
     }
     if joined.parts.is_empty() {
         return Ranges::new();
