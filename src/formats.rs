@@ -20,7 +20,7 @@ use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_formats::{
     FormatName, Given, Known,
     encoding::Foreign,
-    reader::{Content, Item, OfNoFormat, Run, Settings, TraceReader},
+    reader::{Content, Item, Run, Settings, TraceReader, of_no_format},
     records::{Record, Records, reason_of},
     trace::known_of,
 };
@@ -347,7 +347,7 @@ fn native(item: Item) -> NativeItem {
             found.json = Some(trace.to_json());
         }
         Content::Plain(value, _) if item.format.is_none() => {
-            found.error = Some(utf_16_of(&OfNoFormat::new(&value).to_string().into()));
+            found.error = Some(utf_16_of(&of_no_format(&value).into()));
         }
         Content::Plain(value, text) => {
             found.known = Some(pair_of(known_of(&value)));

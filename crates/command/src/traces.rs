@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use knowledgepulse_formats::{Known, reader::OfNoFormat, trace::known_of};
+use knowledgepulse_formats::{Known, reader::of_no_format, trace::known_of};
 use knowledgepulse_json::Text;
 
 pub use crate::read::{Inputs, Item, State};
@@ -105,9 +105,9 @@ fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
     let is_object = read.value.as_object().is_some();
     let foreign = read
         .foreign
-        .or_else(|| (!is_object).then(|| OfNoFormat::new(&read.value)));
+        .or_else(|| (!is_object).then(|| of_no_format(&read.value)));
     if let Some(foreign) = foreign {
-        return Err(foreign.to_string().into());
+        return Err(foreign.into());
     }
     let known = known_of(&read.value);
     Ok(TraceRead {

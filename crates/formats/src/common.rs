@@ -2,8 +2,6 @@
 
 use knowledgepulse_json::{Text, Value, object};
 
-use crate::values;
-
 /// A value of more bytes is not read.
 pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
 
@@ -50,30 +48,4 @@ pub struct Place {
 }
 
 /// The problem of a record, in words.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Wrong(Text);
-
-impl Wrong {
-    /// Something that is not of its format.
-    pub fn new(reason: impl Into<Text>) -> Self {
-        Self(reason.into())
-    }
-
-    /// Returns the same with the place in the record.
-    #[must_use]
-    pub(crate) fn within(self, place: impl Into<Text>) -> Self {
-        Self(values::joined([place.into(), self.0], ": "))
-    }
-
-    /// Returns the same with more words at its end.
-    #[must_use]
-    pub(crate) fn with(self, more: String) -> Self {
-        Self(values::joined([self.0, more.into()], ""))
-    }
-
-    /// Returns the problem, in words.
-    #[must_use]
-    pub fn reason(self) -> Text {
-        self.0
-    }
-}
+pub type Wrong = Text;

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     contexts::{self, Words},
     parts::{Call, Part, parts_of},
-    values::{Fields, id_of, is_blank, joined, joined_parts, text_at, with_end, without_nulls},
+    values::{Fields, id_of, is_blank, joined, joined_parts, text_at, without_nulls},
 };
 
 /// Something that happened in a run: all that one message or entry says.
@@ -242,6 +242,15 @@ impl Events {
         });
     }
 
+    /// Begins an event of the run of this name at this time, where records of several runs are mixed.
+    pub fn begin_in_run(&mut self, run: Option<Text>, time: Option<&Value>) {
+        self.begin(Origin {
+            run,
+            time: time.cloned(),
+            ..Origin::default()
+        });
+    }
+
     /// Begins a run of this name at this time, where a record is a run or its header.
     pub fn begin_run(&mut self, id: Option<&Value>, time: Option<&Value>) {
         self.begin_record(None, time);
@@ -422,7 +431,7 @@ impl Events {
     /// Counts what a part has beside its words.
     fn count(&mut self, part: &Part) {
         match part {
-            Part::Picture(kind) | Part::Page(kind) => self.leave_out(with_end(kind, " part")),
+            Part::Picture(kind) | Part::Page(kind) => self.leave_out(format!("{kind} part")),
             Part::Thought(None) => self.leave_out("encrypted reasoning"),
             Part::Result { content, .. } => content.iter().for_each(|part| self.count(part)),
             Part::Text(_) | Part::Thought(_) | Part::Call(_) | Part::Other(_) => {}

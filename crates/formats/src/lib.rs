@@ -46,6 +46,7 @@ mod spans_joined;
 pub mod split;
 mod table;
 mod tagged;
+mod tags;
 mod tools;
 pub mod trace;
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub fn message_by(role: &str, content: Value) -> Value {
 /// If it is no message.
 pub fn add_message(say: &mut Events, value: &Value) -> Result<(), Wrong> {
     let Some(message) = value.as_object() else {
-        return Err(Wrong::new("a message must be an object"));
+        return Err(Wrong::from("a message must be an object"));
     };
     if let Some(role) = str_of(message.get("role")) {
         add_of_role(say, message, role);

@@ -18,7 +18,7 @@ pub fn check(bytes: u64) -> Result<(), Wrong> {
         return Ok(());
     }
     let megabytes = DEFAULT_LIMIT / 1024 / 1024;
-    Err(Wrong::new(format!(
+    Err(Wrong::from(format!(
         "its trace would be longer than {megabytes} MB, and goes on without it"
     )))
 }
@@ -61,7 +61,7 @@ impl<T> OpenTraces<T> {
     pub fn add(&mut self, key: &Text, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
         let bytes = self.open.get(key).map(|trace| trace.bytes);
         if bytes.is_none() && self.finished.contains(key) {
-            return Err(Wrong::new(format!(
+            return Err(Wrong::from(format!(
                 "it comes too late for its trace, which was finished because {MOST_OPEN} others were open, or 256 MB of them"
             )));
         }
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(traces.get(&key(0)), Some(&0));
         assert_eq!(traces.get(&key(1)), None);
         for number in 1..=2 {
-            let wrong = traces.add(&key(number), 1, || number).unwrap_err().reason();
+            let wrong = traces.add(&key(number), 1, || number).unwrap_err();
             assert!(wrong.starts_with("it comes too late"));
         }
         let left = traces.take_all();
@@ -169,7 +169,7 @@ mod tests {
         let mut traces = OpenTraces::default();
         let mut add = |size| {
             let added = traces.add(&key(0), size, || 0).map(drop);
-            added.map_err(|wrong| wrong.reason().to_string())
+            added.map_err(|wrong| wrong.to_string())
         };
         assert_eq!(add(DEFAULT_LIMIT - 2), Ok(()));
         assert_eq!(add(1), Ok(()));

@@ -1,8 +1,8 @@
 //! Reads one input: says by its first records what it holds, and hands each record to the reader of its format.
 
-use std::{collections::VecDeque, fmt, mem, sync::Arc};
+use std::{collections::VecDeque, mem, sync::Arc};
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Text, Value};
 
 pub use crate::{
     records::is_trace,
@@ -18,59 +18,34 @@ use crate::{
     messages::is_message,
     records::{Record, Records, may_be_trace},
     runs::{Row, Runs},
+    values::object_of,
 };
 
 /// How many keys of a record are named, and how long they may be.
 const MAX_KEYS: usize = 12;
 const KEY_LENGTH: usize = 40;
 
-/// The problem of a record that no format recognises. Its text names the keys of the record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfNoFormat {
-    kind: &'static str,
-    /// Of an object, the first keys: one more than are named, if there are so many.
-    keys: Vec<Text>,
-}
-
-impl OfNoFormat {
-    /// Notes what the text of the problem is made of.
-    #[must_use]
-    pub fn new(value: &Value) -> Self {
-        let keys = value.as_object().into_iter().flat_map(Object::keys);
-        Self {
-            kind: value.kind(),
-            keys: keys.take(MAX_KEYS + 1).cloned().collect(),
-        }
-    }
-}
-
-impl fmt::Display for OfNoFormat {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Only names of fields are quoted: the message may be shared.
-        let is_name = |key: &&str| {
-            let mut bytes = key.bytes();
-            key.len() <= KEY_LENGTH
-                && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-.@$:/ ".contains(&byte))
-        };
-        let keys = self
-            .keys
-            .iter()
-            .map(|key| Some(key.as_str()).filter(is_name).unwrap_or("…"));
-        let mut keys: Vec<_> = keys.collect();
-        if let Some(more) = keys.get_mut(MAX_KEYS) {
-            *more = "…";
-        }
-        let found = match self.kind {
-            "object" if keys.is_empty() => "its keys are none".into(),
-            "object" => format!("its keys are {}", keys.join(", ")),
-            "array" => "it is an array".into(),
-            kind => format!("it is a {kind}"),
-        };
-        write!(
-            formatter,
-            "of no format that is known: {found}; docs/formats.md lists the formats"
-        )
-    }
+/// Returns the problem of a record that no format recognises. It names the keys of the record.
+#[must_use]
+pub fn of_no_format(record: &Value) -> String {
+    // Only names of fields are quoted: the message may be shared.
+    let is_name = |key: &&str| {
+        let mut bytes = key.bytes();
+        key.len() <= KEY_LENGTH
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"_-.@$:/ ".contains(&byte))
+    };
+    let fields = object_of(Some(record));
+    let keys = fields.keys().take(MAX_KEYS).map(Text::as_str);
+    let keys = keys.map(|key| Some(key).filter(is_name).unwrap_or("…"));
+    let more = (fields.len() > MAX_KEYS).then_some("…");
+    let keys: Vec<_> = keys.chain(more).collect();
+    let found = match record.kind() {
+        "object" if keys.is_empty() => "its keys are none".into(),
+        "object" => format!("its keys are {}", keys.join(", ")),
+        "array" => "it is an array".into(),
+        kind => format!("it is a {kind}"),
+    };
+    format!("of no format that is known: {found}; docs/formats.md lists the formats")
 }
 
 /// What tells rows that may be snapshots of one run.

@@ -103,7 +103,7 @@ impl Run {
     }
 
     fn wrong(place: Place, format: FormatName, wrong: Wrong) -> Self {
-        let reason = format!("not {format}: {}", wrong.reason());
+        let reason = format!("not {format}: {wrong}");
         Self::done(place, Some(format), Content::Wrong(reason.into()))
     }
 
@@ -429,7 +429,7 @@ impl Runs {
             let kind = str_of(value.get("type")).unwrap_or("of an unknown kind");
             let is_before = self.open.get(&self.last).is_none();
             if is_before && (is_named || self.has_whole) {
-                return Err(Wrong::new("it is no record of a session"));
+                return Err(Wrong::from("it is no record of a session"));
             }
             if say.is_empty() {
                 say.leave_out(format!("record {kind}"));
@@ -510,7 +510,8 @@ impl Runs {
                 Err(wrong) => {
                     // Its size is that of the record around it.
                     let place = Place { size: 0, ..place };
-                    runs.push(Run::wrong(place, self.format, wrong.within(name)));
+                    let wrong = format!("{name}: {wrong}");
+                    runs.push(Run::wrong(place, self.format, wrong.into()));
                 }
             }
         }
@@ -523,7 +524,7 @@ impl Runs {
         if let Err(wrong) = self.read_all(value, place, runs) {
             let other = FormatName::of(value, None).filter(|&other| other != self.format);
             let wrong = match other.filter(|_| self.settings.format.is_some()) {
-                Some(other) => wrong.with(format!("; it looks like {other}")),
+                Some(other) => format!("{wrong}; it looks like {other}").into(),
                 None => wrong,
             };
             runs.push(Run::wrong(place, self.format, wrong));
@@ -557,7 +558,7 @@ impl Runs {
         runs.extend(wrong.map(|wrong| Run::wrong(place, self.format, wrong)));
         self.end_all(runs);
         if !mem::take(&mut self.unknown).is_empty() {
-            let wrong = Wrong::new("no record of it is of a session");
+            let wrong = Wrong::from("no record of it is of a session");
             runs.push(Run::wrong(place, self.format, wrong));
         }
     }

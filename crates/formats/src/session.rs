@@ -475,18 +475,12 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
         builder.at(event.origin.time.as_ref());
         for what in event.what {
             match what {
-                What::Said(kind, text) => {
-                    let is_turn = matches!(kind, TextKind::User | TextKind::Message | TextKind::Reasoning);
-                    builder.is_conversation |= is_turn;
-                    builder.say(kind, text);
-                }
+                What::Said(kind, text) => builder.say(kind, text),
                 What::Call(call) => {
-                    builder.is_conversation = true;
                     notes.waiting += 1;
                     builder.call(call);
                 }
                 What::Result(result) => {
-                    builder.is_conversation = true;
                     notes.waiting = notes.waiting.saturating_sub(1);
                     let noted = result.id.as_ref().and_then(|id| notes.failed.get(id));
                     builder.result(Outcome {

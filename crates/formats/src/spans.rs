@@ -23,7 +23,7 @@ use crate::{
     trace::{TraceBuilder, count},
     verdicts::{is_verdict, truth_word},
 };
-use merged::{Conversation, Items, List, ToolSpan, items_of_all};
+use merged::{Conversation, Item, Items, List, items_of_all};
 use said::{Said, argument_in, first_in, messages_in, parsed, said_in, text_within};
 
 /// The event of an evaluation.
@@ -35,7 +35,8 @@ const LATEST: i128 = 1 << 64;
 /// What a span adds to the conversation.
 struct Part {
     span: Span,
-    tool: Option<ToolSpan>,
+    is_tool: bool,
+    /// A model's input and output, or a tool's call and result.
     said: Said,
     /// Whether the output repeats some of the messages within its span.
     repeats: bool,
@@ -43,17 +44,17 @@ struct Part {
 
 impl Part {
     fn of(span: Span) -> Self {
-        let tool = is_tool(&span.attributes).then(|| tool_of(&span));
+        let is_tool = is_tool(&span.attributes);
         Self {
-            said: if tool.is_some() {
-                Said::default()
-            } else {
-                said_in(&span)
-            },
+            said: if is_tool { tool_of(&span) } else { said_in(&span) },
             span,
-            tool,
+            is_tool,
             repeats: false,
         }
+    }
+
+    fn has_messages(&self) -> bool {
+        !self.is_tool && !self.said.is_empty()
     }
 }
 
@@ -84,7 +85,7 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
     }
     let mut parts: Vec<Part> = spans.into_iter().map(Part::of).collect();
     keep_outermost(&mut parts, builder);
-    if parts.iter().all(|part| part.said.is_empty()) {
+    if !parts.iter().any(Part::has_messages) {
         read_outer_values(&mut parts);
     }
     let reward = reward.or_else(|| parts.iter().find_map(|part| verdict_of(&part.span)));
@@ -170,7 +171,7 @@ const TOOL_INPUTS: &str =
     "gen_ai.tool.call.arguments tool_arguments ai.toolCall.args input.value tool.parameters";
 const TOOL_OUTPUTS: &str = "gen_ai.tool.call.result tool_response ai.toolCall.result output.value";
 
-fn tool_of(span: &Span) -> ToolSpan {
+fn tool_of(span: &Span) -> Said {
     let attributes = &span.attributes;
     // Strands has both in events.
     let told = |event: &str, name: &str| {
@@ -192,22 +193,29 @@ fn tool_of(span: &Span) -> ToolSpan {
     #[allow(clippy::cast_precision_loss)] // As JavaScript's `Number` does.
     let milliseconds =
         (span.end >= span.start && span.start > 0).then(|| (span.end - span.start) as f64 / 1e6);
-    ToolSpan {
-        call: Call {
-            id: string_of(id).cloned(),
-            ..Call::new(
-                None,
-                name,
-                args.as_ref().and_then(argument_in).as_ref().or(args.as_ref()),
-            )
-        },
-        is_named: name.is_some(),
-        is_failure: content.is_none() && failed == Some(true),
-        content: content
-            .map(text_in)
-            .or_else(|| (failed == Some(true)).then(failure)),
-        failed,
-        milliseconds,
+    let call = Call {
+        id: string_of(id).cloned(),
+        ..Call::new(
+            None,
+            name,
+            args.as_ref().and_then(argument_in).as_ref().or(args.as_ref()),
+        )
+    };
+    let is_failure = content.is_none() && failed == Some(true);
+    let content = content.map(text_in).or_else(|| is_failure.then(failure));
+    let result = content.map(|content| {
+        let content = Events::default().text_of(Some(&content));
+        let result = Outcome {
+            id: None,
+            content,
+            failed,
+        };
+        Item::traced(What::Result(result), is_failure, None)
+    });
+    Said {
+        input: vec![Item::traced(What::Call(call), false, milliseconds)],
+        output: result.into_iter().collect(),
+        replies: 0,
     }
 }
 
@@ -249,7 +257,7 @@ fn read_outer_values(parts: &mut [Part]) {
         let own = span.attributes.get(&format!("{side}.value")).cloned();
         own.or_else(|| entity_in(&span.attributes, side).map(|entity| text_within(&entity)))
     };
-    let mut silent = parts.iter_mut().filter(|part| part.tool.is_none());
+    let mut silent = parts.iter_mut().filter(|part| !part.is_tool);
     let Some((part, input)) = silent.find_map(|part| value(&part.span, "input").map(|input| (part, input)))
     else {
         return;
@@ -266,9 +274,9 @@ type Act = (i128, bool, usize, bool);
 
 /// Returns the acts of all spans, two of each, in their order: the second at the end of a span if that is known or others are within it.
 fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
-    let has_messages = parts.iter().any(|part| !part.said.is_empty());
-    let around_tools = ids_around(parts, |part| part.tool.is_some());
-    let around_messages = ids_around(parts, |part| !part.said.is_empty());
+    let has_messages = parts.iter().any(Part::has_messages);
+    let around_tools = ids_around(parts, |part| part.is_tool);
+    let around_messages = ids_around(parts, Part::has_messages);
     let mut acts: Vec<Act> = Vec::new();
     for (part, each) in parts.iter_mut().enumerate() {
         let (span, said) = (&mut each.span, &mut each.said);
@@ -287,16 +295,15 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
         let is_in = |ids: &HashSet<Text>| span.id.as_ref().is_some_and(|id| ids.contains(id));
         each.repeats = is_in(&around_messages) || span.end == LATEST;
         let is_around = each.repeats || is_in(&around_tools);
-        let nothing = match &each.tool {
-            Some(tool) if has_messages && !tool.is_named => Some("tool span without a name"),
-            None if said.is_empty() => Some("span without messages"),
-            _ => None,
-        };
-        if let Some(nothing) = nothing {
-            builder.leave_out(nothing);
+        if each.is_tool && has_messages && first_in(&span.attributes, TOOL_NAMES).is_none() {
+            builder.leave_out("tool span without a name");
             continue;
         }
-        if each.tool.is_none() {
+        if said.is_empty() {
+            builder.leave_out("span without messages");
+            continue;
+        }
+        if !each.is_tool {
             // The AI SDK puts the texts of all calls together in the span around them.
             if each.repeats && span.attributes.contains("ai.prompt") {
                 said.output = Items::new();
@@ -324,24 +331,14 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
 /// messages in them, as within the span of an agent, its output repeats some of these.
 fn converse(parts: &[Part], acts: Vec<Act>) -> Conversation {
     let mut conversation = Conversation::default();
-    let mut calls: HashMap<usize, usize> = HashMap::new();
     let mut lists: HashMap<usize, List> = HashMap::new();
-    for (_, _, part, is_first) in acts {
-        let Part {
-            tool, said, repeats, ..
-        } = &parts[part];
-        match (tool, is_first) {
-            (Some(tool), true) => drop(calls.insert(part, conversation.add_call(tool))),
-            (Some(tool), false) => {
-                if let Some(call) = calls.remove(&part) {
-                    conversation.add_result(call, tool);
-                }
-            }
-            (None, true) => drop(lists.insert(part, conversation.add(&said.input, List::default()))),
-            (None, false) => {
-                let list = lists.remove(&part).filter(|_| !repeats);
-                conversation.add(&said.output, list.unwrap_or_default());
-            }
+    for (_, _, at, is_first) in acts {
+        let part = &parts[at];
+        if is_first {
+            lists.insert(at, conversation.add(&part.said.input, List::default()));
+        } else {
+            let list = lists.remove(&at).filter(|_| part.is_tool || !part.repeats);
+            conversation.add(&part.said.output, list.unwrap_or_default());
         }
     }
     conversation

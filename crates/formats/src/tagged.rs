@@ -4,6 +4,7 @@ use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
     parts::{Part, parts_in, parts_of},
+    tags::{tags, words},
     values::{first_of, has_text, list_of, text_in},
     written::{
         OBSERVATION, bare_calls_in, between, calls_in, commands_in, is_like_call, may_have_calls, react_in,
@@ -11,39 +12,8 @@ use crate::{
     },
 };
 
-/// The beginnings and ends of reasoning.
-const THOUGHTS: [[&str; 2]; 4] = [
-    ["<think>", "</think>"],
-    ["<seed:think>", "</seed:think>"],
-    ["[THINK]", "[/THINK]"],
-    ["<|START_THINKING|>", "<|END_THINKING|>"],
-];
-
-/// The beginnings and ends of results; the first three in turns of a user too.
-const RESULTS: [[&str; 2]; 12] = [
-    ["<tool_response>", "</tool_response>"],
-    ["<function_response>", "</function_response>"],
-    ["<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>"],
-    ["<result>", "</result>"],
-    ["<response>", "</response>"],
-    ["<|tool_response_start|>", "<|tool_response_end|>"],
-    ["[TOOL_RESULTS]", "[/TOOL_RESULTS]"],
-    ["<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>"],
-    ["<TOOL_RESPONSE>", "</TOOL_RESPONSE>"],
-    ["<tool_output>", "</tool_output>"],
-    ["<information>", "</information>"],
-    ["```tool_output", "```"],
-];
-
-/// What is around several results.
-const AROUND: [&str; 6] = [
-    "<function_results>",
-    "</function_results>",
-    "<tool_responses>",
-    "</tool_responses>",
-    "<｜tool▁outputs▁begin｜>",
-    "<｜tool▁outputs▁end｜>",
-];
+/// The tag of most reasoning, whose beginning may be in the prompt.
+const THOUGHT: [&str; 2] = ["<think>", "</think>"];
 
 /// What Kimi's models are given before a result: the id of its call follows.
 const RETURN: &str = "## Return of ";
@@ -55,13 +25,6 @@ const ENDS: [&str; 5] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|ch
 /// The roles of calls and results in messages of smolagents.
 pub const CALL_ROLE: &str = "tool-call";
 pub const RESULT_ROLE: &str = "tool-response";
-
-/// What models write last, which templates leave in their texts.
-#[rustfmt::skip]
-const ENDS_OF_TURN: [&str; 9] = [
-    "</s>", "<|eot|>", "<|eot_id|>", "<|eom_id|>", "<|eom|>", "<|im_end|>", "<|endoftext|>", "<｜end▁of▁sentence｜>",
-    "[e~[",
-];
 
 /// A text with so many tags that cannot be read goes on as plain text, because each of them is read up to the end of the text.
 const MOST_BROKEN: usize = 16;
@@ -106,11 +69,11 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
     let only = || text.or_else(|| text_in(list_of(content).first()?).map(Text::as_str));
     let tagged = match role {
         "assistant" | "model" | "ai" => text.and_then(parts_of_model),
-        "user" | "human" => text.and_then(|text| parts_of_results(text, &RESULTS[..3])),
+        "user" | "human" => text.and_then(|text| parts_of_results(text, &["result"])),
         "tool" => text.and_then(|text| {
             let observed = || Some(vec![Part::Text(text.strip_prefix(OBSERVATION)?.trim().into())]);
             let channels = || text.contains(MESSAGE).then(|| parts_of_channels(text))?;
-            parts_of_results(text, &RESULTS)
+            parts_of_results(text, &["result", "tool-result"])
                 .or_else(channels)
                 .or_else(|| listed_results(text))
                 .or_else(observed)
@@ -151,26 +114,33 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         return parts_of_channels(text);
     }
     let text = text.trim_end();
-    let text = ENDS_OF_TURN
-        .iter()
+    let text = words("end-of-turn")
         .find_map(|end| text.strip_suffix(end))
         .unwrap_or(text);
     if let Some(parts) = commands_in(text).or_else(|| bare_calls_in(text)) {
         return Some(parts);
     }
     let ends_with_list = text.trim_end().ends_with(")]") && text.contains("\n[");
-    if !ends_with_list && !THOUGHTS.iter().flatten().any(|tag| text.contains(tag)) && !may_have_calls(text) {
+    if !ends_with_list
+        && !tags("thought")
+            .as_flattened()
+            .iter()
+            .any(|tag| text.contains(tag))
+        && !may_have_calls(text)
+    {
         return None;
     }
     let thought = |body: &str| Part::Thought(Some(body.trim().into()));
-    // The beginning of a thought may be in the prompt.
-    let [begin, end] = THOUGHTS[0];
+    let [begin, end] = THOUGHT;
     let (first, rest) = match text.split_once(end) {
         Some((body, after)) if !body.contains(begin) => (Some(thought(body)), after),
         _ => (None, text),
     };
     let mut parts = split(rest, |_, tagged| {
-        if let Some([begin, end]) = THOUGHTS.iter().find(|[begin, _]| tagged.starts_with(begin)) {
+        if let Some([begin, end]) = tags("thought")
+            .iter()
+            .find(|[begin, _]| tagged.starts_with(begin))
+        {
             let inner = &tagged[begin.len()..];
             let (body, after) = inner.split_once(end).unwrap_or((inner, ""));
             return Tag::Parts(vec![thought(body)], after);
@@ -228,7 +198,8 @@ fn parts_of_channels(text: &str) -> Option<Vec<Part>> {
 }
 
 /// Returns the results at the beginning of a text, and the text behind them; `None` if it begins otherwise.
-fn parts_of_results(text: &str, tags: &[[&str; 2]]) -> Option<Vec<Part>> {
+fn parts_of_results(text: &str, kinds: &[&str]) -> Option<Vec<Part>> {
+    let tags = kinds.iter().flat_map(|kind| tags(kind));
     let (mut parts, mut rest) = (Pieces::default(), without_around(text));
     if let Some((id, body)) = rest.strip_prefix(RETURN).and_then(|rest| rest.split_once('\n')) {
         return Some(vec![Part::result(
@@ -237,7 +208,7 @@ fn parts_of_results(text: &str, tags: &[[&str; 2]]) -> Option<Vec<Part>> {
             None,
         )]);
     }
-    while let Some((body, after)) = tags.iter().find_map(|tags| between(rest, *tags)) {
+    while let Some((body, after)) = tags.clone().find_map(|tags| between(rest, *tags)) {
         parts.list.push(result_in(body.trim()));
         rest = without_around(after);
     }
@@ -257,7 +228,7 @@ fn result_in(text: &str) -> Part {
 /// Returns a text without what is around several results, where it begins with that.
 fn without_around(text: &str) -> &str {
     let text = text.trim_start();
-    let rest = AROUND.iter().find_map(|tag| text.strip_prefix(tag));
+    let rest = words("around").find_map(|tag| text.strip_prefix(tag));
     rest.map_or(text, str::trim_start)
 }
 
@@ -441,12 +412,12 @@ mod tests {
         assert_eq!(
             parts_of_results(
                 "<tool_response>\n1\n</tool_response>\n<tool_response>2</tool_response>",
-                &RESULTS[..3]
+                &["result"]
             ),
             Some(vec![result("1"), result("2")])
         );
         assert_eq!(
-            parts_of_results("What is <tool_response>1</tool_response>?", &RESULTS),
+            parts_of_results("What is <tool_response>1</tool_response>?", &["result"]),
             None
         );
     }

@@ -17,7 +17,6 @@ use crate::{
     pictures,
     values::{
         NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex, truth_of,
-        with_end,
     },
 };
 
@@ -277,7 +276,7 @@ impl TraceBuilder {
         let mut counts: Vec<_> = self.left_out.iter().collect();
         counts.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         let named = counts.iter().take(MAX_NAMED);
-        let named = named.map(|(name, times)| with_end(name, &format!(" ({times})")));
+        let named = named.map(|(name, times)| Text::from(format!("{name} ({times})")));
         let named = joined(named, ", ");
         let mut reason = Text::from(format!("{} without a turn of a user or a step", self.format));
         if !named.is_empty() {
@@ -291,7 +290,7 @@ impl TraceBuilder {
     pub fn leave_out_times(&mut self, what: impl Into<Text>, times: u64) {
         let mut name = what.into();
         if units_of(&name) > NAME_LENGTH {
-            name = with_end(cut(&name, NAME_LENGTH), "…");
+            name = format!("{}…", cut(&name, NAME_LENGTH)).into();
         }
         if STOPPED.is_match(&name) {
             self.interrupted = self.steps.len().checked_sub(1);
@@ -449,6 +448,7 @@ impl TraceBuilder {
 
     /// Takes a text.
     pub fn say(&mut self, kind: TextKind, mut text: Text) {
+        self.is_conversation |= !matches!(kind, TextKind::Event | TextKind::Told);
         self.replace_files(&mut text);
         match kind {
             // Most messages that call tools have no text, which is not worth counting.
@@ -468,6 +468,7 @@ impl TraceBuilder {
 
     /// Takes a call of a tool.
     pub fn call(&mut self, mut call: Call) {
+        self.is_conversation = true;
         self.leave_out_files(pictures::replace_in(&mut call.args));
         let tool = call.name.unwrap_or_else(|| "unknown".into());
         let content = render_call(&tool, &call.args);
@@ -484,6 +485,7 @@ impl TraceBuilder {
 
     /// Takes the result of a call.
     pub fn result(&mut self, mut result: Outcome) {
+        self.is_conversation = true;
         self.replace_files(&mut result.content);
         let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
         let at = self.call_of(result.id.as_ref());

@@ -294,11 +294,6 @@ pub fn joined_parts(texts: impl IntoIterator<Item = Text>) -> Text {
     joined(texts.into_iter().filter(|text| !text.is_empty()), "\n")
 }
 
-/// Returns a text with an end.
-pub fn with_end(text: &str, end: &str) -> Text {
-    [text, end].into_iter().collect()
-}
-
 /// Returns the text of a part of a message; `None` without one.
 pub fn text_of_part(part: &Value) -> Option<&Text> {
     part.as_text().or_else(|| text_in(part))

@@ -7,38 +7,14 @@ use regex::Regex;
 
 use crate::{
     parts::{ARGUMENTS, Call, Part},
+    tags::{tags, words},
     values::{
         elements_of, first_of, has_list, has_text, input_of, joined_parts, list_at, object_of, regex, text_at,
     },
 };
 
-/// How calls begin and end in a text. Without an end, they reach to the end of the text.
-const OPENINGS: &[[&str; 2]] = &[
-    ["<tool_call>", "</tool_call>"],
-    ["<tool_calls>", "</tool_calls>"],
-    ["<function_calls>", "</function_calls>"],
-    ["<minimax:tool_call>", "</minimax:tool_call>"],
-    ["<seed:tool_call>", "</seed:tool_call>"],
-    ["<longcat_tool_call>", "</longcat_tool_call>"],
-    ["<TOOLCALL>", "</TOOLCALL>"],
-    ["<｜DSML｜function_calls>", "</｜DSML｜function_calls>"],
-    ["<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"],
-    ["<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"],
-    ["<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"],
-    ["<|tool_call_start|>", "<|tool_call_end|>"],
-    ["<|tool_call|>", "<|/tool_call|>"],
-    ["<|START_ACTION|>", "<|END_ACTION|>"],
-    ["<|action_start|><|plugin|>", "<|action_end|>"],
-    ["<|python_start|>", "<|python_end|>"],
-    ["<|python_tag|>", ""],
-    ["[TOOL_CALLS]", ""],
-    ["```tool_code", "```"],
-    ["<use_mcp_tool>", "</use_mcp_tool>"],
-    FUNCTION,
-    INVOKE,
-];
-
-/// The elements of a call, of a parameter, and of the keys and values of GLM.
+/// The elements of calls, of parameters, and of the keys and values of GLM.
+const TOOL_CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
 const FUNCTION: [&str; 2] = ["<function=", "</function>"];
 const INVOKE: [&str; 2] = ["<invoke name=", "</invoke>"];
 const PARAMETERS: [[&str; 2]; 2] = [
@@ -47,9 +23,6 @@ const PARAMETERS: [[&str; 2]; 2] = [
 ];
 const KEY: [&str; 2] = ["<arg_key>", "</arg_key>"];
 const VALUE: [&str; 2] = ["<arg_value>", "</arg_value>"];
-
-/// What some models write before the names of tags.
-const NAMESPACES: [&str; 4] = ["｜DSML｜", "antml:", "steptml:", "longcat_"];
 
 /// Marks between the parts of a call and behind it.
 static MARK: LazyLock<Regex> =
@@ -93,12 +66,12 @@ pub fn is_like_call(text: &str) -> bool {
 
 /// Returns whether a text may have calls.
 pub fn may_have_calls(text: &str) -> bool {
-    OPENINGS.iter().any(|[begin, _]| text.contains(begin))
+    tags("call").iter().any(|[begin, _]| text.contains(begin))
 }
 
 /// Reads the calls with which a text begins. `None` if it begins with none; `Some(None)` if they cannot be read.
 pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
-    let [begin, end] = OPENINGS.iter().find(|[begin, _]| text.starts_with(begin))?;
+    let [begin, end] = tags("call").iter().find(|[begin, _]| text.starts_with(begin))?;
     let inner = &text[begin.len()..];
     // Some templates end a turn without the end of its call.
     let split = Some(
@@ -107,7 +80,7 @@ pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
             .filter(|_| !end.is_empty())
             .unwrap_or((inner, "")),
     );
-    let is_element = [FUNCTION, INVOKE].contains(&[begin, end]);
+    let is_element = [FUNCTION, INVOKE].contains(&[*begin, *end]);
     let calls = split.and_then(|(body, after)| {
         let whole = if is_element {
             &text[..text.len() - after.len()]
@@ -126,7 +99,7 @@ pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
 /// Returns the calls that a text is made of, in any shape; `None` if it is anything else.
 pub fn calls_in(text: &str) -> Option<Vec<Part>> {
     let mut text = text.trim().replace("<tool_sep>", "\n");
-    for namespace in NAMESPACES {
+    for namespace in words("namespace") {
         for begin in ["<", "</"] {
             text = text.replace(&format!("{begin}{namespace}"), begin);
         }
@@ -242,7 +215,7 @@ fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
     if let Some((body, after)) = between(text, FUNCTION).or_else(|| between(text, INVOKE)) {
         return Some((vec![element(body)?], after));
     }
-    if let Some((body, after)) = between(text, OPENINGS[0]) {
+    if let Some((body, after)) = between(text, TOOL_CALL) {
         return Some((calls_in(body)?, after));
     }
     if text.starts_with("<server_name>") {

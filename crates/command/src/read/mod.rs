@@ -22,7 +22,7 @@ use knowledgepulse_formats::{
         compression::{Consumer, Input, read_text},
         lines_of_file,
     },
-    reader::{Content, OfNoFormat, Run, Settings, TraceReader},
+    reader::{Content, Run, Settings, TraceReader, of_no_format},
     records::Records,
     run::{self, Ids},
     trace::warning_of,
@@ -94,7 +94,7 @@ pub(crate) struct ReadTrace<'t> {
     /// Its JSON, if it was read from that.
     pub text: Option<&'t str>,
     /// The hint for a record of no known format, if it is no trace.
-    pub foreign: Option<OfNoFormat>,
+    pub foreign: Option<String>,
 }
 
 /// A record on its way: where it is, and what became of it.
@@ -363,7 +363,7 @@ impl<P: Send + 'static> Reader<P> {
             Content::Converted(value, known) => (value, known, None),
             Content::Plain(value, text) => (value, all, text),
         };
-        let foreign = (format.is_none() && value.as_object().is_some()).then(|| OfNoFormat::new(&value));
+        let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
         let format = format.unwrap_or(FormatName::Trace);
         if value.get("steps").is_some() {
             match self.inputs.filter.of_session(source, format, &value) {

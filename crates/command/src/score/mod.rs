@@ -12,7 +12,7 @@ use std::{
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_formats::{date, reader::OfNoFormat};
+use knowledgepulse_formats::date;
 use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::Text;
 use knowledgepulse_score::{
@@ -101,7 +101,7 @@ pub(crate) struct Candidate {
     /// Its words, and its embedding where that is compared.
     pub compared: Option<Comparable>,
     /// The hint for a record of no known format: the user may have meant another one.
-    foreign: Option<OfNoFormat>,
+    foreign: Option<String>,
 }
 
 /// A trace that is to be scored.
@@ -269,7 +269,7 @@ fn prepared(
 }
 
 /// Returns the problem of a trace, and the formats that the record could have meant.
-fn wrong(reason: String, foreign: Option<&OfNoFormat>) -> Text {
+fn wrong(reason: String, foreign: Option<&String>) -> Text {
     match foreign {
         Some(foreign) => format!("{reason}, and it is {foreign}").into(),
         None => reason.into(),

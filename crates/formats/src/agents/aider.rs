@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("aider", recognises, decode);
+pub static FORMAT: Format = Format::sessions("aider", |launch| has_all(launch, &["aider", "text"]), decode);
 
 /// How the program says that it has changed a file.
 const EDITED: &str = "Applied edit to ";
@@ -14,10 +14,6 @@ const SHELL: [&str; 3] = ["/run", "/test", "/git"];
 
 /// An empty line of a prompt.
 const BLANK: &str = "<blank>";
-
-fn recognises(launch: &Value) -> bool {
-    has_all(launch, &["aider", "text"])
-}
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let Some(text) = record.get("text").and_then(Value::as_text) else {

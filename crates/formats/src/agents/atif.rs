@@ -52,7 +52,7 @@ fn beside(path: &Path, say: &mut Events) {
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let trajectory = object_of(Some(record));
     let Some(Value::Array(steps)) = trajectory.get("steps") else {
-        return Err(Wrong::new(if recognises(record) {
+        return Err(Wrong::from(if recognises(record) {
             "steps must be an array"
         } else {
             r#"it has no schema_version of ATIF, such as "ATIF-v1.6""#
@@ -72,7 +72,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.facts(trajectory, &others);
     for (at, step) in steps.iter().enumerate() {
         let Value::Object(step) = step else {
-            return Err(Wrong::new(format!("steps[{at}] must be an object")));
+            return Err(Wrong::from(format!("steps[{at}] must be an object")));
         };
         add_step(say, step, at)?;
     }
@@ -96,7 +96,7 @@ fn add_step(say: &mut Events, step: &Object, at: usize) -> Result<(), Wrong> {
         Some("agent") => "assistant",
         _ => {
             let problem = format!("steps[{at}].source must be system, user or agent");
-            return Err(Wrong::new(problem));
+            return Err(Wrong::from(problem));
         }
     };
     add_as(say, step, role, message);
@@ -126,7 +126,7 @@ fn add_result(say: &mut Events, result: &Value, id: Option<&Value>) {
     let content = match first_of(result, &["content"]) {
         Some(content) => say.text_of(Some(content)),
         None if names.is_empty() => Text::default(),
-        None => with_end(&joined(["[sub-agent ".into(), joined(names, ", ")], ""), "]"),
+        None => format!("[sub-agent {}]", joined(names, ", ")).into(),
     };
     if !is_given(id) {
         return say.say(TextKind::Event, content);

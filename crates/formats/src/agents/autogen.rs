@@ -2,7 +2,11 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("autogen", recognises, decode);
+pub static FORMAT: Format = Format::sessions(
+    "autogen",
+    |record| is_message(record) || messages_of(record).is_some(),
+    decode,
+);
 
 /// Types of messages that say nothing more than others do.
 const LEFT_OUT: [&str; 4] = [
@@ -51,10 +55,6 @@ fn messages_of(record: &Value) -> Option<&[Value]> {
     };
     let agents = states.values().map(of_agent).filter(|list| are_messages(list));
     thread.or_else(|| agents.max_by_key(|list| list.len()))
-}
-
-fn recognises(record: &Value) -> bool {
-    is_message(record) || messages_of(record).is_some()
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

@@ -78,7 +78,7 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         _ => messages_of(record),
     };
     let messages = messages.ok_or_else(|| {
-        Wrong::new(if is_state(value) {
+        Wrong::from(if is_state(value) {
             "a LangGraph checkpoint without messages"
         } else {
             "it has no messages, and no items"

@@ -4,7 +4,13 @@ use std::{collections::HashSet, mem};
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("copilot-chat", Kind::Sessions, recognises, decode).patch(patch);
+pub static FORMAT: Format = Format::new(
+    "copilot-chat",
+    Kind::Sessions,
+    |record| is_session(record) || mutation_of(record).is_some(),
+    decode,
+)
+.patch(patch);
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";
@@ -23,10 +29,6 @@ fn mutation_of(record: &Value) -> Option<f64> {
         has_list(record, "k")
     };
     is_one.then_some(kind)
-}
-
-fn recognises(record: &Value) -> bool {
-    is_session(record) || mutation_of(record).is_some()
 }
 
 fn patch(whole: &mut Value, record: &Value) -> bool {

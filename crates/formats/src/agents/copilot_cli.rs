@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("copilot-cli", recognises, decode);
+pub static FORMAT: Format = Format::sessions("copilot-cli", |record| kind_of(record).is_some(), decode);
 
 /// What the types of events begin with.
 #[rustfmt::skip]
@@ -14,10 +14,6 @@ const EVENTS: &[&str] = &[
 fn kind_of(record: &Value) -> Option<&str> {
     let kind = str_of(record.get("type")).filter(|kind| EVENTS.iter().any(|name| kind.starts_with(name)))?;
     (record.get("timestamp").is_some() && has_object(record, "data")).then_some(kind)
-}
-
-fn recognises(record: &Value) -> bool {
-    kind_of(record).is_some()
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

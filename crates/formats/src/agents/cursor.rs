@@ -56,11 +56,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 
 /// Adds a record that the CLI prints.
 fn add_printed(say: &mut Events, record: &Value) -> Result<Decoded, Wrong> {
-    say.begin(Origin {
-        run: text_at(record, "session_id"),
-        time: record.get("timestamp_ms").cloned(),
-        ..Origin::default()
-    });
+    say.begin_in_run(text_at(record, "session_id"), record.get("timestamp_ms"));
     let message = fields_of(record, "message");
     match str_of(record.get("type")).unwrap_or_default() {
         "user" | "assistant" => add_by(say, message, message.get("content")),

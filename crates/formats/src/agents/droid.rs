@@ -62,11 +62,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 /// Adds a record that `droid exec` prints. The last message is in the `completion` again.
 fn add_printed(say: &mut Events, record: &Value, kind: &str) -> Result<Decoded, Wrong> {
     let session = first_of(record, &["session_id", "sessionId"]);
-    say.begin(Origin {
-        run: id_of(session),
-        time: record.get("timestamp").cloned(),
-        ..Origin::default()
-    });
+    say.begin_in_run(id_of(session), record.get("timestamp"));
     let id = first_of(record, &["toolCallId", "id"]);
     match kind {
         "message" => add_by(say, record, record.get("text")),

@@ -3,7 +3,11 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("google-adk", recognises, decode);
+pub static FORMAT: Format = Format::sessions(
+    "google-adk",
+    |record| is_session(record) || is_event(record),
+    decode,
+);
 
 /// What an event of the kit is told by.
 fn is_event(record: &Value) -> bool {
@@ -16,10 +20,6 @@ fn is_session(record: &Value) -> bool {
     let has_name = first_of(record, &["appName", "app_name"]).is_some();
     let first = list_at(record, "events").first();
     has_name && has_list(record, "events") && first.is_none_or(is_event)
-}
-
-fn recognises(record: &Value) -> bool {
-    is_session(record) || is_event(record)
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

@@ -37,10 +37,7 @@ fn recognises(record: &Value) -> bool {
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if let Some(update) = update_of(record) {
-        say.begin(Origin {
-            run: text_at(fields_of(record, "params"), "sessionId"),
-            ..Origin::default()
-        });
+        say.begin_in_run(text_at(fields_of(record, "params"), "sessionId"), None);
         add_update(say, update);
         return Ok(Decoded::GoesOn);
     }

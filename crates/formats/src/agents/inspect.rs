@@ -2,7 +2,13 @@
 
 use crate::{archive::LOG, prelude::*, tagged, verdicts::truth_word};
 
-pub static FORMAT: Format = Format::new("inspect", Kind::Rows, recognises, decode).inner(Inner {
+pub static FORMAT: Format = Format::new(
+    "inspect",
+    Kind::Rows,
+    |record| is_log(record) || is_sample(record),
+    decode,
+)
+.inner(Inner {
     list: "samples",
     are_sub_agents: false,
     given: Some((LOG, "eval")),
@@ -28,15 +34,11 @@ fn is_log(record: &Value) -> bool {
     has_text(eval, "task") && has_all(eval, &["model", "dataset"])
 }
 
-fn recognises(record: &Value) -> bool {
-    is_log(record) || is_sample(record)
-}
-
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if record.get(LOG).is_some() || is_sample(record) {
         add_sample(say, object_of(Some(record)))?;
     } else if !is_log(record) {
-        return Err(Wrong::new("it is no log, and no sample of one"));
+        return Err(Wrong::from("it is no log, and no sample of one"));
     }
     Ok(Decoded::Whole)
 }

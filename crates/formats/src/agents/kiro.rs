@@ -2,7 +2,11 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("kiro", recognises, decode);
+pub static FORMAT: Format = Format::sessions(
+    "kiro",
+    |record| role_of(record).is_some() || has_all(record, &["conversation_id", "history"]),
+    decode,
+);
 
 /// Returns the role of a line.
 fn role_of(record: &Value) -> Option<&'static str> {
@@ -12,10 +16,6 @@ fn role_of(record: &Value) -> Option<&'static str> {
         _ => return None,
     };
     fields_of(record, "data").contains("content").then_some(role)
-}
-
-fn recognises(record: &Value) -> bool {
-    role_of(record).is_some() || has_all(record, &["conversation_id", "history"])
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

@@ -18,11 +18,7 @@ fn is_printed(record: &Value) -> bool {
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if is_printed(session) {
-        say.begin(Origin {
-            run: text_at(session, "sessionID"),
-            time: session.get("timestamp").cloned(),
-            ..Origin::default()
-        });
+        say.begin_in_run(text_at(session, "sessionID"), session.get("timestamp"));
         session
             .get("part")
             .into_iter()

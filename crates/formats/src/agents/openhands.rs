@@ -3,7 +3,11 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("openhands", recognises, decode);
+pub static FORMAT: Format = Format::sessions(
+    "openhands",
+    |record| is_event(record) || events_of(record).is_some(),
+    decode,
+);
 
 /// Arguments of version 0 that say how the program carries a call out.
 #[rustfmt::skip]
@@ -58,10 +62,6 @@ fn events_of(record: &Value) -> Option<impl Iterator<Item = &Value>> {
         && has_text(record, "instance_id")
         && has_object(record, "test_result");
     (is_output || events.peek().is_some_and(|first| is_event(first))).then_some(events)
-}
-
-fn recognises(record: &Value) -> bool {
-    is_event(record) || events_of(record).is_some()
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

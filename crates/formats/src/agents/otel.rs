@@ -6,17 +6,13 @@ use knowledgepulse_json::trim;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("otel", Kind::Spans, recognises, decode);
-
-fn recognises(record: &Value) -> bool {
-    !lists_of(record).is_empty()
-}
+pub static FORMAT: Format = Format::new("otel", Kind::Spans, |record| !lists_of(record).is_empty(), decode);
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let lists = lists_of(record);
     if lists.is_empty() {
         let problem = "it has no resourceSpans, no resourceLogs and no batches";
-        return Err(Wrong::new(problem));
+        return Err(Wrong::from(problem));
     }
     let mut outcome = Ok(Decoded::GoesOn);
     for resource in lists.into_iter().flatten() {
@@ -29,13 +25,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             let run = trace_id_of(record.get("traceId"));
             if run.is_none() {
                 // The first problem; the other spans are read.
-                outcome = outcome.and(Err(Wrong::new("a span has no traceId")));
+                outcome = outcome.and(Err(Wrong::from("a span has no traceId")));
                 continue;
             }
-            say.begin(Origin {
-                run,
-                ..Origin::default()
-            });
+            say.begin_in_run(run, None);
             say.add(What::Span(Box::new(span)));
             let service = text_at(&attributes, "service.name").map(Fact::Framework);
             say.add_all(service.map(What::Fact));
@@ -43,7 +36,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     }
     if say.is_empty() && has_list(record, "resourceLogs") && outcome.is_ok() {
         let problem = "no record of its resourceLogs is of a model or an agent";
-        return Err(Wrong::new(problem));
+        return Err(Wrong::from(problem));
     }
     outcome
 }

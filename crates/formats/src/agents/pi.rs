@@ -4,7 +4,8 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("pi", recognises, decode);
+pub static FORMAT: Format =
+    Format::sessions("pi", |entry| is_header(entry) || type_of(entry).is_some(), decode);
 
 /// Types of entries.
 #[rustfmt::skip]
@@ -30,10 +31,6 @@ fn type_of(entry: &Value) -> Option<&str> {
     let kind = str_of(entry.get("type")).filter(|kind| ENTRIES.contains(kind))?;
     let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
     (is_message || entry.get("parentId").is_some()).then_some(kind)
-}
-
-fn recognises(entry: &Value) -> bool {
-    is_header(entry) || type_of(entry).is_some()
 }
 
 fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -97,7 +94,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         Some("custom" | "hookMessage") => say.say_content(TextKind::Event, content),
         Some("branchSummary" | "compactionSummary") => say.leave_out("summary of a compaction"),
         Some(role) => say.leave_out(format!("message {role}")),
-        None => return Err(Wrong::new("a message must have a role")),
+        None => return Err(Wrong::from("a message must have a role")),
     }
     Ok(())
 }

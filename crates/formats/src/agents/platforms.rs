@@ -135,14 +135,11 @@ impl Platform {
         let around = self.around(value);
         let record = around.as_ref().unwrap_or(value);
         let [own, id, own_parent] = ["trace", "id", "parent"].map(|what| at(record, self.paths(what)));
-        let no_trace = || Wrong::new(format!("a span has no {}", self.paths("trace").join(" and no ")));
+        let no_trace = || Wrong::from(format!("a span has no {}", self.paths("trace").join(" and no ")));
         let trace = trace.cloned().or(id_of(own.as_deref())).ok_or_else(no_trace)?;
         let own_parent = elements_of(own_parent.as_deref()).first();
         let parent = own_parent.filter(|own| string_of(Some(own)).is_some()).or(parent);
-        say.begin(Origin {
-            run: Some(trace.clone()),
-            ..Origin::default()
-        });
+        say.begin_in_run(Some(trace.clone()), None);
         let span = self.span_of(record, id.as_deref(), parent);
         say.add(What::Span(Box::new(span)));
         for name in FACTS.into_iter().filter(|_| parent.is_none()) {
@@ -366,8 +363,9 @@ fn add_output_of_tool(span: &mut Span, output: Option<&Value>) {
 /// Adds an attribute for each leaf of a value, named by the path to it.
 fn flatten(attributes: &mut Object, name: &Text, value: &Value) {
     let mut flatten_inner = |key: &Text, value| {
-        let mut inner = with_end(name, if name.is_empty() { "" } else { "." });
-        inner.push_str(key);
+        let inner = [name.as_str(), if name.is_empty() { "" } else { "." }, key]
+            .concat()
+            .into();
         flatten(attributes, &inner, value);
     };
     match value {

@@ -5,7 +5,11 @@ use std::borrow::Cow;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("pydantic-ai", recognises, decode);
+pub static FORMAT: Format = Format::sessions(
+    "pydantic-ai",
+    |record| is_message(record) || messages_of(record).is_some(),
+    decode,
+);
 
 /// Where records of programs keep a run's messages.
 const LISTS: [&str; 4] = ["all_messages", "message_history", "messages", "new_messages"];
@@ -31,10 +35,6 @@ fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {
         .iter()
         .filter_map(list)
         .find(|list| list.first().is_some_and(is_message))
-}
-
-fn recognises(record: &Value) -> bool {
-    is_message(record) || messages_of(record).is_some()
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

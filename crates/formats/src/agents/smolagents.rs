@@ -2,7 +2,11 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("smolagents", recognises, decode);
+pub static FORMAT: Format = Format::sessions(
+    "smolagents",
+    |record| is_step(record) || list_at(record, "steps").first().is_some_and(is_step),
+    decode,
+);
 
 /// The tool whose argument is the answer.
 const ANSWER: &str = "final_answer";
@@ -19,10 +23,6 @@ fn is_step(record: &Value) -> bool {
         || has_all(record, &["task", "task_images"])
         || has_all(record, &["plan", "model_output_message"])
         || (record.get("system_prompt").is_some() && object_of(Some(record)).len() == 1)
-}
-
-fn recognises(record: &Value) -> bool {
-    is_step(record) || list_at(record, "steps").first().is_some_and(is_step)
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

@@ -1,12 +1,17 @@
 //! The `.traj` files of SWE-agent, versions 0 and 1, and of mini-SWE-agent: <https://swe-agent.com/latest/usage/trajectories/>
 
-use std::{mem, sync::LazyLock};
+use std::sync::LazyLock;
 
 use ::regex::Regex;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("swe-agent", Kind::Rows, recognises, decode);
+pub static FORMAT: Format = Format::new(
+    "swe-agent",
+    Kind::Rows,
+    |record| shape_of(record).is_some(),
+    decode,
+);
 
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
@@ -68,12 +73,8 @@ fn is_demonstration(message: &Value) -> bool {
     is_true(message, "is_demo") || has_word(message, "message_type", "demonstration")
 }
 
-fn recognises(record: &Value) -> bool {
-    shape_of(record).is_some()
-}
-
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    let no_shape = || Wrong::new("it has no trajectory of actions and observations");
+    let no_shape = || Wrong::from("it has no trajectory of actions and observations");
     let shape = shape_of(record).ok_or_else(no_shape)?;
     let fields = object_of(Some(record));
     let info = fields_of(record, "info");
@@ -100,17 +101,12 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.add(What::Fact(Fact::Domain("code")));
     let turns = list_at(record, "trajectory");
     let history = list_at(record, "history");
-    let mut told = Told {
-        say,
-        is_waiting: false,
-    };
     match shape {
-        Shape::Mini => add_messages(told.say, list_at(record, "messages"))?,
+        Shape::Mini => add_messages(say, list_at(record, "messages"))?,
         Shape::Nebius => {
-            told.say.fact("model_name", record.get("model_name"));
-            told.say
-                .add_all(truth_of(record.get("target")).map(What::Success));
-            turns.iter().for_each(|turn| told.add_turn(turn));
+            say.fact("model_name", record.get("model_name"));
+            say.add_all(truth_of(record.get("target")).map(What::Success));
+            turns.iter().for_each(|turn| add_turn(say, turn));
         }
         Shape::Turns if !turns.is_empty() => {
             // The beginning of the history up to the task.
@@ -123,92 +119,85 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
                 is_demonstration(message) || matches!(str_of(message.get("role")), Some("system" | "user"))
             };
             let asked: Vec<&Value> = history[..end].iter().filter(is_asked).collect();
-            told.add_history(&asked, true);
+            add_history(say, &asked, true);
             if let Some(at) = turns.iter().position(|turn| turn.as_object().is_none()) {
-                return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
+                return Err(Wrong::from(format!("trajectory[{at}] must be an object")));
             }
-            turns.iter().for_each(|turn| told.add_turn(turn));
+            turns.iter().for_each(|turn| add_turn(say, turn));
         }
-        Shape::History | Shape::Turns => told.add_history(&history.iter().collect::<Vec<_>>(), false),
+        Shape::History | Shape::Turns => add_history(say, &history.iter().collect::<Vec<_>>(), false),
     }
     Ok(Decoded::Whole)
 }
 
-/// What was told of a run so far.
-struct Told<'s> {
-    say: &'s mut Events,
-    /// Whether a command waits for its result.
-    is_waiting: bool,
+/// Adds a turn: what the agent said and did, and what came of it, or what somebody else said. The last code block of a text that has
+/// no action beside it is one.
+fn add_turn(say: &mut Events, turn: &Value) {
+    let content = first_of(turn, &["content", "text", "system_prompt"]);
+    match str_of(turn.get("role")) {
+        Some("ai" | "assistant") => {}
+        None if content.is_none() => {}
+        role => return add_other(say, role, content),
+    }
+    let thought = turn.get("thought").filter(|_| has_text(turn, "thought"));
+    let said = thought.or(turn.get("response")).or(content);
+    let block =
+        str_of(turn.get("text")).and_then(|text| text.trim_end().strip_suffix(FENCE)?.rsplit_once(FENCE));
+    let [before, code] = block.map_or([None, None], |(before, code)| {
+        [before.trim_end(), code.trim()].map(|text| Some(Value::from(text)))
+    });
+    say.say_content(TextKind::Message, before.as_ref().or(said));
+    let command = say.text_of(code.as_ref().or(turn.get("action")));
+    add_command(say, &command);
+    if is_given(turn.get("observation")) {
+        let is_waiting = say.awaits_result();
+        let took = number_of(turn.get("execution_time")).filter(|_| is_waiting);
+        add_other(say, Some("tool"), turn.get("observation"));
+        say.add_all(took.map(|seconds| What::Took(Text::default(), seconds * 1000.0)));
+    }
 }
 
-impl Told<'_> {
-    /// Adds a turn: what the agent said and did, and what came of it, or what somebody else said. The last code block of a text that has
-    /// no action beside it is one.
-    fn add_turn(&mut self, turn: &Value) {
-        let content = first_of(turn, &["content", "text", "system_prompt"]);
-        match str_of(turn.get("role")) {
-            Some("ai" | "assistant") => {}
-            None if content.is_none() => {}
-            role => return self.add(role, content),
-        }
-        let thought = turn.get("thought").filter(|_| has_text(turn, "thought"));
-        let said = thought.or(turn.get("response")).or(content);
-        let block =
-            str_of(turn.get("text")).and_then(|text| text.trim_end().strip_suffix(FENCE)?.rsplit_once(FENCE));
-        let [before, code] = block.map_or([None, None], |(before, code)| {
-            [before.trim_end(), code.trim()].map(|text| Some(Value::from(text)))
-        });
-        self.say.say_content(TextKind::Message, before.as_ref().or(said));
-        let command = self.say.text_of(code.as_ref().or(turn.get("action")));
-        self.is_waiting = add_command(self.say, &command);
-        if is_given(turn.get("observation")) {
-            let took = number_of(turn.get("execution_time")).filter(|_| self.is_waiting);
-            let took = took.map(|seconds| What::Took(Text::default(), seconds * 1000.0));
-            self.say.add_all(took);
-            self.add(Some("tool"), turn.get("observation"));
-        }
-    }
-
-    /// Adds the messages of a run. Where all are a demonstration, and nothing follows, that is the run.
-    fn add_history(&mut self, messages: &[&Value], goes_on: bool) {
-        let is_own = |message: &&Value| !has_word(*message, "role", "system") && !is_demonstration(message);
-        let is_run = goes_on || messages.iter().any(is_own);
-        for message in messages {
-            if is_run && is_demonstration(message) {
-                self.say.leave_out("demonstration");
-            } else {
-                self.add_turn(message);
-            }
-        }
-    }
-
-    /// Adds what somebody else said: the result of the command that waits for it, or a message.
-    fn add(&mut self, role: Option<&str>, content: Option<&Value>) {
-        match role {
-            Some("system") => self.say.system(),
-            Some("user" | "tool") if mem::take(&mut self.is_waiting) => add_result(self.say, content, None),
-            Some("tool") => self.say.say_content(TextKind::Event, content),
-            Some("user") => self.say.say_content(TextKind::User, content),
-            _ => {
-                self.say.leave_out(UNKNOWN_ROLE);
-                self.say.say_content(TextKind::Event, content);
-            }
+/// Adds the messages of a run. Where all are a demonstration, and nothing follows, that is the run.
+fn add_history(say: &mut Events, messages: &[&Value], goes_on: bool) {
+    let is_own = |message: &&Value| !has_word(*message, "role", "system") && !is_demonstration(message);
+    let is_run = goes_on || messages.iter().any(is_own);
+    for message in messages {
+        if is_run && is_demonstration(message) {
+            say.leave_out("demonstration");
+        } else {
+            add_turn(say, message);
         }
     }
 }
 
-/// Adds the call of a command, unless it is blank. Returns whether there is one.
-fn add_command(say: &mut Events, command: &Text) -> bool {
+/// Adds what somebody else said: the result of the command that waits for it, or a message.
+fn add_other(say: &mut Events, role: Option<&str>, content: Option<&Value>) {
+    match role {
+        Some("system") => say.system(),
+        Some("user" | "tool") if say.awaits_result() => add_result(say, content, None),
+        Some("tool") => say.say_content(TextKind::Event, content),
+        Some("user") => say.say_content(TextKind::User, content),
+        _ => {
+            say.leave_out(UNKNOWN_ROLE);
+            say.say_content(TextKind::Event, content);
+        }
+    }
+}
+
+/// Adds the call of a command, unless it is blank.
+fn add_command(say: &mut Events, command: &Text) {
     let command = trimmed(command);
-    let name = command.split(is_white_space).next();
-    if !command.is_empty() {
+    if let Some(name) = command
+        .split(is_white_space)
+        .next()
+        .filter(|name| !name.is_empty())
+    {
         say.call(Call {
-            name: name.map(Text::from),
+            name: Some(name.into()),
             args: [("command".into(), command.clone().into())].into_iter().collect(),
             ..Call::default()
         });
     }
-    !command.is_empty()
 }
 
 /// Adds the result of the command before. `failed` is the agent's own verdict; without it the text decides.
@@ -249,15 +238,15 @@ fn command_of(say: &mut Events, message: &Object, actions: Option<&Value>) -> Te
 }
 
 fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
-    let mut is_waiting = false;
     for value in messages {
         let mut message = object_of(Some(value)).clone();
         let extra = message.remove("extra");
         let extra = object_of(extra.as_ref());
         let failed = failure_of(extra);
         let time = milliseconds_of(extra.get("timestamp"));
+        let is_waiting = say.awaits_result();
         say.begin_record(None, time.as_ref());
-        if mem::take(&mut is_waiting) && has_word(&message, "role", "user") {
+        if is_waiting && has_word(&message, "role", "user") {
             add_result(say, message.get("content"), failed);
         } else if has_word(&message, "role", "exit") {
             // How it ended, which `info` says too.
@@ -274,7 +263,7 @@ fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
                 }
                 add_message(say, &message.into())?;
             }
-            is_waiting = add_command(say, &command);
+            add_command(say, &command);
         }
     }
     Ok(())

@@ -8,35 +8,24 @@ use std::{
 
 use crate::{copies::hash_of, prelude::*};
 
-/// The contents of a tool's span.
-#[derive(Debug, Clone, Default)]
-pub struct ToolSpan {
-    /// The call.
-    pub call: Call,
-    /// Whether something stands where the name is.
-    pub is_named: bool,
-    /// The content of the result.
-    pub content: Option<Value>,
-    /// Whether the content is only the failure of the span: a message may have what the model was told of it.
-    pub is_failure: bool,
-    /// Whether the call failed.
-    pub failed: Option<bool>,
-    /// How long the call took.
-    pub milliseconds: Option<f64>,
-}
-
 /// An item of a conversation. Equal items have equal keys.
 #[derive(Debug)]
 pub struct Item {
     what: What,
     key: u64,
+    /// Whether the span of a tool has it, and no message.
+    is_traced: bool,
+    /// Whether it is only the failure of such a span: a message may have what the model was told of it.
+    is_failure: bool,
+    /// How long the call took.
+    milliseconds: Option<f64>,
 }
 
 /// The items of messages, which several spans may share.
 pub type Items = Vec<Rc<Item>>;
 
 impl Item {
-    fn new(what: What, message: &Value) -> Rc<Self> {
+    fn new(what: What, message: &Value) -> Self {
         let key = match &what {
             What::Call(call) => hash_of(&("call", &call.id, &call.name, call.args.to_json())),
             // Some spans have a text without the blanks around it.
@@ -49,7 +38,23 @@ impl Item {
             What::LeftOut(name) => hash_of(&("left out", name)),
             _ => 0,
         };
-        Rc::new(Self { what, key })
+        Self {
+            what,
+            key,
+            is_traced: false,
+            is_failure: false,
+            milliseconds: None,
+        }
+    }
+
+    /// Returns an item of the span of a tool.
+    pub fn traced(what: What, is_failure: bool, milliseconds: Option<f64>) -> Rc<Self> {
+        Rc::new(Self {
+            is_traced: true,
+            is_failure,
+            milliseconds,
+            ..Self::new(what, &Value::Null)
+        })
     }
 }
 
@@ -68,7 +73,7 @@ fn items_of(message: &Value) -> Items {
         events.leave_out(MALFORMED);
     }
     let whats = events.into_list().into_iter().flat_map(|event| event.what);
-    whats.map(|what| Item::new(what, message)).collect()
+    whats.map(|what| Rc::new(Item::new(what, message))).collect()
 }
 
 /// An item in its place in the conversation. Other nodes are named by their numbers.
@@ -80,8 +85,6 @@ struct Node {
     is_spoken: bool,
     /// Whether a span of a tool has it.
     is_traced: bool,
-    /// Whether it is a result that a message may replace.
-    is_failure: bool,
     milliseconds: Option<f64>,
 }
 
@@ -171,37 +174,6 @@ impl Conversation {
         list
     }
 
-    /// Adds the call of a tool, if no message has it; returns its node.
-    pub fn add_call(&mut self, span: &ToolSpan) -> usize {
-        let call = &span.call;
-        let half = self.half_of(call, |node| !node.is_traced);
-        let at = half.unwrap_or_else(|| {
-            let item = Item::new(What::Call(call.clone()), &Value::Null);
-            let at = self.add_call_node(item, call);
-            self.order.push(at);
-            at
-        });
-        self.nodes[at].is_traced = true;
-        self.nodes[at].milliseconds = span.milliseconds;
-        at
-    }
-
-    /// Adds the result of a call that `add_call` has returned, if no message has it.
-    pub fn add_result(&mut self, call: usize, span: &ToolSpan) {
-        if span.content.is_none() || self.nodes[call].other.is_some() {
-            return;
-        }
-        let result = Outcome {
-            id: None,
-            content: Events::default().text_of(span.content.as_ref()),
-            failed: span.failed,
-        };
-        let item = Item::new(What::Result(result), &Value::Null);
-        let at = self.add_result_node(item, Some(call));
-        self.nodes[at].is_failure = span.is_failure;
-        self.order.push(at);
-    }
-
     /// Returns what all items say. Calls have their numbers for ids, because some have none or use one again.
     pub fn into_whats(self) -> Vec<What> {
         let mut whats = Vec::with_capacity(self.nodes.len());
@@ -227,39 +199,40 @@ impl Conversation {
 
     /// Returns the node of an item, which is new unless the conversation has it.
     fn place_of(&mut self, item: &Rc<Item>, list: &mut List) -> Place {
-        let same = self.same_as(item, list);
+        let same = self.same_as(item, list).filter(|_| !item.is_traced);
         let (mut known, mut is_half) = (same, false);
         let node = match &item.what {
             What::Call(call) => {
                 if same.is_none() {
-                    known = self.half_of(call, |node| !node.is_spoken);
+                    known = self.half_of(call, item.is_traced);
                     is_half = known.is_some();
                 }
-                let node = known.unwrap_or_else(|| self.add_call_node(Rc::clone(item), call));
-                if same.is_none() {
-                    self.nodes[node].is_spoken = true;
+                let at = known.unwrap_or_else(|| self.add_call_node(Rc::clone(item), call));
+                let node = &mut self.nodes[at];
+                if item.is_traced {
+                    (node.is_traced, node.milliseconds) = (true, item.milliseconds);
+                } else if same.is_none() {
+                    node.is_spoken = true;
                     // The model's own words, which a span may have in other ones.
-                    self.nodes[node].item = Rc::clone(item);
-                    self.by_id.extend(call.id.clone().map(|id| (id, node)));
-                    self.remember(node);
+                    node.item = Rc::clone(item);
+                    self.by_id.extend(call.id.clone().map(|id| (id, at)));
+                    self.remember(at);
                 }
-                list.add_call(&call.id, node);
-                node
+                list.add_call(&call.id, at);
+                at
             }
             What::Result(result) => {
                 let call = self.call_of(&result.id, list);
                 known = call.map_or(same, |call| self.nodes[call].other);
                 if let Some(node) = known.map(|at| &mut self.nodes[at])
-                    && std::mem::take(&mut node.is_failure)
+                    && node.item.is_failure
                 {
                     let failed = Some(true);
-                    node.item = Item::new(
-                        What::Result(Outcome {
-                            failed,
-                            ..result.clone()
-                        }),
-                        &Value::Null,
-                    );
+                    let result = What::Result(Outcome {
+                        failed,
+                        ..result.clone()
+                    });
+                    node.item = Rc::new(Item::new(result, &Value::Null));
                 }
                 known.unwrap_or_else(|| self.add_result_node(Rc::clone(item), call))
             }
@@ -291,10 +264,14 @@ impl Conversation {
 
     /// Returns the half of a call that only a message or only a span has so far: the one with its id, or else the first one if one of
     /// the two has no id, equal arguments first.
-    fn half_of(&self, call: &Call, is_half: fn(&Node) -> bool) -> Option<usize> {
-        let said = |at: usize| match &self.nodes[at].item.what {
-            What::Call(other) if is_half(&self.nodes[at]) && other.name == call.name => Some(other),
-            _ => None,
+    fn half_of(&self, call: &Call, is_traced: bool) -> Option<usize> {
+        let said = |at: usize| {
+            let node = &self.nodes[at];
+            let is_whole = if is_traced { node.is_traced } else { node.is_spoken };
+            match &node.item.what {
+                What::Call(other) if !is_whole && other.name == call.name => Some(other),
+                _ => None,
+            }
         };
         let find = |fits: &dyn Fn(&Call) -> bool| self.last_calls().find(|at| said(*at).is_some_and(fits));
         let may_be = |other: &Call| other.id.is_none() || call.id.is_none();
@@ -320,7 +297,6 @@ impl Conversation {
             other: None,
             is_spoken: false,
             is_traced: false,
-            is_failure: false,
             milliseconds: None,
         });
         self.nodes.len() - 1

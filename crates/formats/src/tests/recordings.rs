@@ -13,7 +13,7 @@ use serde_json::{Deserializer, Value as Json};
 
 use crate::{
     DEFAULT_LIMIT, FormatName, Known, Place, date,
-    reader::{Content, Item, OfNoFormat, Run, Settings, TraceReader},
+    reader::{Content, Item, Run, Settings, TraceReader, of_no_format},
     records::{Record, Records},
 };
 
@@ -128,7 +128,7 @@ fn written(item: Item, expected: &Value) -> String {
     let (trace, known) = match item.content {
         Content::Converted(trace, known) => (trace, known),
         Content::Plain(value, _) if item.format.is_none() => {
-            return wrong(&OfNoFormat::new(&value).to_string().into());
+            return wrong(&of_no_format(&value).into());
         }
         Content::Plain(value, _) => (
             value,
