@@ -1,7 +1,7 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
 
-use crate::{contexts::is_of_program, prelude::*};
+use crate::{contexts::begins_with, prelude::*};
 
 pub static FORMAT: Format = Format::sessions("gemini-cli", recognises, decode).named(named);
 
@@ -48,7 +48,7 @@ fn first_text(content: Option<&Value>) -> Option<&Text> {
 
 /// Returns whether a value is the first message of a checkpoint.
 fn is_set_up(value: &Value) -> bool {
-    is_content(value) && first_text(value.get("parts")).is_some_and(|text| is_of_program(text))
+    is_content(value) && first_text(value.get("parts")).is_some_and(|text| begins_with(text, "program"))
 }
 
 /// Returns the contents of a checkpoint.
