@@ -181,7 +181,9 @@ impl Cleaner {
         } else {
             text.encode_utf16().collect()
         };
-        let clean = self.clean_text(&units).map(json::Text::from_utf16_lossy);
+        let clean = self
+            .clean_text(&units)
+            .map(|units| String::from_utf16_lossy(&units).into());
         let outcome = clean.clone().map(|clean| {
             let findings = self.findings[self.earlier..].to_vec();
             Box::new((clean, findings))

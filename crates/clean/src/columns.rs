@@ -3,56 +3,59 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
 use memchr::{memchr, memrchr};
 use regex::bytes::Regex;
 
 use crate::{
     commands::is_said,
+    keywords::{self, Owner},
     languages::{self, is_shaped},
     lines::Lines,
     names::{begins_marker, is_label, is_marked, is_secret_name},
     random::{is_hexadecimal, is_id, is_uuid},
-    ranges::{Ranges, expression, keyword_automaton, merged, skip, skip_back},
-    text::{OTHER, is_word},
+    ranges::{Ranges, expression, merged, skip, skip_back},
+    text::{OTHER, Text, is_word},
     values::{is_expression, is_keyword, is_mixed, is_path, is_placeholder, is_small_number},
 };
 
 /// Longer lines are of no table.
 pub(super) const MOST_LETTERS: usize = 2048;
 
+/// Names that are no parts of words: the first one neither at its beginning, nor any of them at its end.
+const WHOLE: [&str; 7] = ["rand", "sid", "psk", " key", ".key", "_key", "-key"];
+
+/// Returns the names of columns and lines.
+pub(super) fn names() -> Vec<Vec<u8>> {
+    const OTHERS: &str = "pass secret pwd bindpw credential sessionid apikey community genkey pwgen";
+    let own = WHOLE.into_iter().chain(OTHERS.split(' '));
+    let own = own.map(|word| word.as_bytes().to_vec());
+    own.chain(languages::latin_words()).collect()
+}
+
 /// Finds the values of columns and lines that are named like secrets.
-pub(super) fn values(letters: &[u8]) -> Ranges {
-    /// No parts of words: the first one neither at its beginning, nor any of them at its end.
-    const WHOLE: [&str; 7] = ["rand", "sid", "psk", " key", ".key", "_key", "-key"];
-    static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
-        const OTHERS: &str = "pass secret pwd bindpw credential sessionid apikey community genkey pwgen";
-        let own = WHOLE.into_iter().chain(OTHERS.split(' '));
-        let own = own.map(|word| word.as_bytes().to_vec());
-        keyword_automaton(MatchKind::LeftmostLongest, own.chain(languages::words()))
-    });
+pub(super) fn values(text: &Text) -> Ranges {
+    let letters = text.letters();
     let is_word_at = |at: Option<usize>| {
         at.and_then(|at| letters.get(at))
             .is_some_and(|letter| is_word(*letter))
     };
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(found) = NAMES.find(Input::new(letters).range(from..)) {
-        let word = found.pattern().as_usize();
-        let is_part = word < WHOLE.len() && is_word_at(Some(found.end()))
-            || word == 0 && is_word_at(found.start().checked_sub(1));
-        if is_part || begins_marker(letters, found.start()) {
-            from = if is_part { found.start() + 1 } else { found.end() };
+    while let [name, ..] = keywords::from(text.keywords(Owner::Columns), from) {
+        let found = &name.range;
+        let is_part = name.number < WHOLE.len() && is_word_at(Some(found.end))
+            || name.number == 0 && is_word_at(found.start.checked_sub(1));
+        if is_part || begins_marker(letters, found.start) {
+            from = if is_part { found.start + 1 } else { found.end };
             continue;
         }
-        let line = line_at(letters, found.start());
+        let line = line_at(letters, found.start);
         from = line.end;
         if line.len() > MOST_LETTERS {
             continue;
         }
-        let text = &letters[line.clone()];
         ranges.extend(value_below(letters, &line).or_else(|| shaped_below(letters, &line)));
-        let Some(sort) = Cells::of(text) else {
+        let Some(sort) = Cells::of(&letters[line.clone()]) else {
             ranges.extend(word_behind(letters, line));
             continue;
         };

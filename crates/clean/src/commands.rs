@@ -2,14 +2,14 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
-use memchr::{memchr_iter, memchr3};
+use memchr::{memchr_iter, memchr3, memmem};
 use regex::bytes::Regex;
 
 use crate::{
+    keywords::{self, Owner, apart},
     names::{closing_quote, is_marked, is_secret, is_secret_name, opening_at},
     ranges::{Ranges, expression, find_letter, merged, skip, skip_back, stands_alone},
-    text::{is_white_space, is_word, starts_with},
+    text::{Text, is_white_space, is_word, starts_with},
     values::{
         STOP_WORDS, is_expression, is_generated, is_keyword, is_mixed, is_path, is_placeholder,
         is_small_number,
@@ -324,15 +324,16 @@ fn without_quotes(letters: &[u8], word: Range<usize>) -> Range<usize> {
 }
 
 /// Finds secrets in the arguments of commands, by `rules/commands.tsv`: of those in the text, and of those in lists of strings.
-pub(super) fn arguments(letters: &[u8]) -> Ranges {
+pub(super) fn arguments(text: &Text) -> Ranges {
+    let letters = text.letters();
     let mut secrets = Ranges::new();
     let mut from = 0;
     let mut piped = None;
-    for found in keywords().find_iter(letters) {
-        if found.start() < from || !stands_alone(letters, &found.range()) {
+    for keyword in apart(text.keywords(Owner::Commands)) {
+        let mut start = keyword.range.start;
+        if start < from || !stands_alone(letters, &keyword.range) {
             continue;
         }
-        let mut start = found.start();
         loop {
             let mut command = Command::read(letters, start);
             command.piped = piped.take();
@@ -345,7 +346,7 @@ pub(super) fn arguments(letters: &[u8]) -> Ranges {
             start = from + 1;
         }
     }
-    for words in lists(letters) {
+    for words in lists(text) {
         let command = Command {
             words,
             ..Command::default()
@@ -357,28 +358,31 @@ pub(super) fn arguments(letters: &[u8]) -> Ranges {
 }
 
 /// Returns the words that the rows begin with.
-fn keywords() -> &'static AhoCorasick {
-    static KEYWORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+pub(super) fn keywords() -> &'static [&'static [u8]] {
+    static KEYWORDS: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
         let names = |row: &Row| match row.commands[..] {
             [ANY] => row.words.clone(),
             _ => row.commands.clone(),
         };
         let mut words: Vec<_> = ROWS.iter().flat_map(names).collect();
         words.extend(WRITERS.map(str::as_bytes));
-        // A test builds it.
-        #[allow(clippy::expect_used)]
-        AhoCorasickBuilder::new()
-            .match_kind(MatchKind::LeftmostLongest)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(words)
-            .expect("the words are few and short")
+        words.sort_unstable();
+        words.dedup();
+        words
     });
     &KEYWORDS
 }
 
 /// Returns the lists of strings in a text: with commas between them, as arguments of a chain of calls, and in lines of YAML.
-fn lists(letters: &[u8]) -> Vec<Vec<Range<usize>>> {
+fn lists(text: &Text) -> Vec<Vec<Range<usize>>> {
     const MOST_STRING_LETTERS: usize = 512;
+    const OPTIONS: [&str; 4] = ["\"-", "'-", "`-", "- -"];
+    let (letters, commands) = (text.letters(), text.keywords(Owner::Commands));
+    // Most lists have neither a command nor an option.
+    let has = |option: &str| memmem::find(letters, option.as_bytes()).is_some();
+    if commands.is_empty() && !OPTIONS.into_iter().any(has) {
+        return Vec::new();
+    }
     let of_string = |letter: u8| !matches!(letter, b'"' | b'\'' | b'`' | b'\n' | b'\r');
     let mut lists: Vec<Vec<Range<usize>>> = Vec::new();
     let mut last_end = usize::MAX;
@@ -408,9 +412,14 @@ fn lists(letters: &[u8]) -> Vec<Vec<Range<usize>>> {
         }
     }
     lists.retain(|words| {
-        let text = || &letters[words[0].start..words[words.len() - 1].end];
+        let has_command = || {
+            let (start, end) = (words[0].start, words[words.len() - 1].end);
+            let within = keywords::from(commands, start).iter();
+            let mut within = within.take_while(|command| command.range.start < end);
+            within.any(|command| command.range.end <= end)
+        };
         let is_option = |word: &Range<usize>| letters[word.clone()].starts_with(b"-");
-        words.len() > 1 && (words.iter().any(is_option) || keywords().is_match(text()))
+        words.len() > 1 && (words.iter().any(is_option) || has_command())
     });
     lists
 }
@@ -621,7 +630,8 @@ mod tests {
             let (before, rest) = example.split_once('«').unwrap();
             let (secret, behind) = rest.split_once('»').unwrap();
             let text = format!("{before}{secret}{behind}");
-            let found = arguments(text.as_bytes());
+            let units: Vec<u16> = text.encode_utf16().collect();
+            let found = arguments(&Text::new(&units));
             let found: Vec<_> = found.into_iter().map(|range| &text[range]).collect();
             assert_eq!(found, [secret], "{line}");
         }

@@ -79,12 +79,12 @@ const LEAST_KEY_LETTERS: usize = 36;
 const FINDERS: &[(&str, Finder)] = &[
     ("", Match(|_, found| Some(found))),
     ("account_keys", Own(structures::account_keys)),
-    ("arguments", Own(commands::arguments)),
+    ("arguments", InText(commands::arguments)),
     ("assigned", Own(names::assigned)),
     ("bearer_tokens", Own(bearer_tokens)),
     ("beside_keys", Own(random::beside_keys)),
     ("card_numbers", InText(numbers::card_numbers)),
-    ("columns", Own(columns::values)),
+    ("columns", InText(columns::values)),
     ("emails_in_words", Own(emails::emails_in_words)),
     (
         "encoded_secrets",
@@ -99,7 +99,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("named_options", Own(commands::named_options)),
     ("national_id", Match(numbers::national_id)),
     ("national_phone", Match(numbers::national_phone)),
-    ("of_structures", Own(structures::of_structures)),
+    ("of_structures", InText(structures::of_structures)),
     ("other_email", Match(emails::other_email)),
     ("own_address", Match(numbers::own_address)),
     ("own_email", Match(emails::own_email)),
@@ -114,7 +114,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("recovery_codes", Own(phrases::recovery_codes)),
     ("prefixed_tokens", Own(random::prefixed_tokens)),
     ("private_keys", Own(pem::private_keys)),
-    ("provider_keys", Own(providers::keys)),
+    ("provider_keys", InText(providers::keys)),
     ("seed_phrases", Own(phrases::seed_phrases)),
     ("shaped", Own(languages::shaped)),
     ("short_bearer_token", Match(keys::short_bearer_token)),
@@ -208,7 +208,7 @@ fn has_plain_secret(text: &str) -> bool {
 /// Finds keys that go over several lines.
 fn wrapped_keys(letters: &[u8]) -> Ranges {
     wrapped::tokens(letters, |joined| {
-        let mut found = providers::keys(joined);
+        let mut found = providers::keys_in(joined);
         found.extend(keys::json_web_tokens(joined));
         merged(found)
     })

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::{memchr, memchr3};
 
 use crate::{
     commands::is_said,
+    keywords::{Keyword, Owner, apart},
     names::{begins_marker, is_secret_name},
     random::{is_hexadecimal, is_random},
-    ranges::{Ranges, find, keyword_automaton, merged, skip, skip_back},
+    ranges::{Ranges, find, merged, skip, skip_back},
     text::{LATIN, OTHER, Text, is_white_space, is_word, letter},
     values::{is_generated, is_mixed},
     words::Words,
@@ -33,12 +33,7 @@ const ITSELF: &str = "^";
 type Word = (Vec<u16>, Option<Vec<&'static str>>);
 
 /// The words of all languages, as letters with other ones for those beyond ASCII, and what may stand between each and its secret.
-struct Languages {
-    words: Vec<Word>,
-    automaton: AhoCorasick,
-}
-
-static LANGUAGES: LazyLock<Languages> = LazyLock::new(|| {
+static LANGUAGES: LazyLock<Vec<(Vec<u8>, Word)>> = LazyLock::new(|| {
     let mut by_letters: BTreeMap<Vec<u8>, Word> = BTreeMap::new();
     for line in include_str!("../rules/languages.tsv").lines() {
         let fields: Vec<_> = line.split('\t').collect();
@@ -59,11 +54,7 @@ static LANGUAGES: LazyLock<Languages> = LazyLock::new(|| {
             }
         }
     }
-    let automaton = keyword_automaton(MatchKind::LeftmostLongest, by_letters.keys());
-    Languages {
-        words: by_letters.into_values().collect(),
-        automaton,
-    }
+    by_letters.into_iter().collect()
 });
 
 /// Returns a unit in small letters.
@@ -76,7 +67,7 @@ fn small(unit: u16) -> u16 {
 }
 
 /// Returns a letter for a unit: several beyond ASCII have the same one.
-fn folded(unit: u16) -> u8 {
+pub(super) fn folded(unit: u16) -> u8 {
     if let Ok(letter @ ..0x80) = u8::try_from(unit) {
         return letter.to_ascii_lowercase();
     }
@@ -91,51 +82,53 @@ fn folded(unit: u16) -> u8 {
 /// Returns an expression that finds the words, in a text's letters.
 pub(super) fn words_as_expression() -> String {
     let escaped = |word: Vec<u8>| word.escape_ascii().to_string().replace('.', r"\.");
-    words().map(escaped).collect::<Vec<_>>().join("|")
+    let letters = |(_, (word, _)): &(_, Word)| word.iter().map(|unit| letter(*unit)).collect::<Vec<u8>>();
+    latin().map(letters).map(escaped).collect::<Vec<_>>().join("|")
 }
 
-/// Returns the words in a text's letters.
-pub(super) fn words() -> impl Iterator<Item = Vec<u8>> {
-    let letters = |(word, _): &Word| word.iter().map(|unit| letter(*unit)).collect::<Vec<u8>>();
-    let words = LANGUAGES.words.iter().map(letters);
-    let of_latin = |word: &Vec<u8>| word.iter().any(u8::is_ascii_alphabetic) && !word.contains(&OTHER);
-    words.filter(of_latin)
+/// Returns the words of Latin letters.
+fn latin() -> impl Iterator<Item = &'static (Vec<u8>, Word)> {
+    let is_latin = |unit: &u16| letter(*unit) != OTHER;
+    let has_latin = |unit: &u16| letter(*unit).is_ascii_alphabetic();
+    let words = LANGUAGES.iter();
+    words.filter(move |(_, (word, _))| word.iter().any(has_latin) && word.iter().all(is_latin))
+}
+
+/// Returns the words of Latin letters, folded.
+pub(super) fn latin_words() -> impl Iterator<Item = Vec<u8>> {
+    latin().map(|(folded, _)| folded.clone())
+}
+
+/// Returns all words, folded.
+pub(super) fn words() -> Vec<Vec<u8>> {
+    LANGUAGES.iter().map(|(folded, _)| folded.clone()).collect()
 }
 
 /// Finds secrets behind a word for one.
 pub(super) fn said(text: &Text) -> Ranges {
     let letters = text.letters();
-    let languages = &*LANGUAGES;
-    let own: Vec<u8>;
-    let is_ascii = letters.is_ascii();
-    let searched = if is_ascii {
-        letters
-    } else {
-        own = text.units().iter().map(|unit| folded(*unit)).collect();
-        &own
-    };
     let mut ranges = Ranges::new();
-    for found in languages.automaton.find_iter(searched) {
-        let (word, verbs) = &languages.words[found.pattern().as_usize()];
-        let units = &text.units()[found.range()];
+    for Keyword { range: found, number } in apart(text.keywords(Owner::Languages)) {
+        let (_, (word, verbs)) = &LANGUAGES[*number];
+        let units = &text.units()[found.clone()];
         let is_equal = units.iter().zip(word).all(|(unit, of)| small(*unit) == *of);
-        let before = letters[..found.start()].last().copied().unwrap_or(b' ');
-        let is_part = is_word(before) || b"-.+/$@".contains(&before) || begins_marker(letters, found.start());
+        let before = letters[..found.start].last().copied().unwrap_or(b' ');
+        let is_part = is_word(before) || b"-.+/$@".contains(&before) || begins_marker(letters, found.start);
         // The last part of a name tells a shape alone.
         let is_last_part = matches!(before, b'-' | b'_');
         // `Einmalkennwort`, but not `bypassword`, which English does not join.
         let is_compound = verbs.is_none() && units.len() >= LEAST_COMPOUND && before.is_ascii_lowercase();
         if is_equal && (!(is_part && units[0] < 0x250) || is_last_part || is_compound) {
+            let may_follow = verbs.is_none();
             let verbs = if is_last_part {
                 Some(&[][..])
             } else {
                 verbs.as_deref()
             };
-            let may_follow = languages.words[found.pattern().as_usize()].1.is_none();
-            let behind = secret_behind(letters, found.end(), verbs);
-            let is_field = || is_name_of_field(letters, &found.range());
+            let behind = secret_behind(letters, found.end, verbs);
+            let is_field = || is_name_of_field(letters, found);
             ranges.extend(behind.or_else(|| {
-                secret_before(letters, found.start(), may_follow).filter(|_| may_follow || !is_field())
+                secret_before(letters, found.start, may_follow).filter(|_| may_follow || !is_field())
             }));
         }
     }

@@ -15,6 +15,7 @@ mod emails;
 mod encoded;
 mod identity;
 mod keys;
+mod keywords;
 mod kinds;
 mod languages;
 mod lines;

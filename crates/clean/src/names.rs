@@ -7,14 +7,13 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::{memmem, memrchr2};
 use regex::bytes::Regex;
 
 use crate::{
     languages,
     random::is_uuid,
-    ranges::{Ranges, expression, find, keyword_automaton, skip, skip_back},
+    ranges::{Ranges, expression, find, skip, skip_back},
     text::{is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
@@ -140,15 +139,12 @@ fn is_environment(name: &[u8]) -> bool {
     !name.iter().any(u8::is_ascii_lowercase) && name.iter().any(u8::is_ascii_uppercase)
 }
 
-/// Returns whether a text has a part of the name of a secret, or of a field that tells that the one beside it is one.
-pub(super) fn tells_secret(letters: &[u8]) -> bool {
-    static PARTS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-        const OTHERS: &str = "x-|pk|seed|pass|pw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
+/// Returns the parts of the names of secrets, and of fields that tell that the one beside them is one.
+pub(super) fn parts() -> Vec<Vec<u8>> {
+    const OTHERS: &str = "x-|pk|seed|pass|pw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
             encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api";
-        let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
-        keyword_automaton(MatchKind::Standard, others.chain(languages::words()))
-    });
-    PARTS.is_match(letters)
+    let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
+    others.chain(languages::latin_words()).collect()
 }
 
 /// Returns whether a name ends as those of secrets do, by its last letters. Most names do not, and are told at once.

@@ -9,15 +9,15 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem;
 use regex::bytes::{Match, Regex};
 
 use crate::{
+    keywords::{Keyword, Keywords, Owner},
     lines::of_base64,
     random::{is_hexadecimal, of_key, whole},
-    ranges::{Ranges, expression, keyword_automaton, merged, skip},
-    text::is_word,
+    ranges::{Ranges, expression, merged, skip},
+    text::{Text, is_word},
     values::{is_generated, is_placeholder},
 };
 
@@ -134,10 +134,10 @@ impl Attempts {
     }
 }
 
-/// The rules, and the automaton of their keywords.
+/// The rules and their keywords.
 struct Rules {
     rules: Vec<Rule>,
-    keywords: AhoCorasick,
+    keywords: Vec<&'static str>,
     /// For each keyword the rules that have it.
     of_keyword: Vec<Vec<usize>>,
 }
@@ -150,7 +150,7 @@ impl Rules {
 
     fn load() -> Self {
         let mut rules = Vec::new();
-        let mut by_keyword: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut by_keyword: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
         for (rule, keywords) in RULES
             .iter()
             .flat_map(|rules| rules.lines())
@@ -162,17 +162,31 @@ impl Rules {
             }
             rules.push(rule);
         }
-        let keywords = keyword_automaton(MatchKind::Standard, by_keyword.keys());
         Self {
             rules,
-            keywords,
+            keywords: by_keyword.keys().copied().collect(),
             of_keyword: by_keyword.into_values().collect(),
         }
     }
 }
 
+/// Returns the keywords of all rules.
+pub(super) fn keywords() -> Vec<Vec<u8>> {
+    let keywords = Rules::get().keywords.iter();
+    keywords.map(|keyword| keyword.as_bytes().to_vec()).collect()
+}
+
+/// Finds keys by their rules in the letters of a short text.
+pub(super) fn keys_in(letters: &[u8]) -> Ranges {
+    keys_at(letters, Keywords::of(letters, letters).of_owner(Owner::Providers))
+}
+
 /// Finds keys by their rules.
-pub(super) fn keys(letters: &[u8]) -> Ranges {
+pub(super) fn keys(text: &Text) -> Ranges {
+    keys_at(text.letters(), text.keywords(Owner::Providers))
+}
+
+fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
     let all = Rules::get();
     let mut ranges = Ranges::new();
     let mut last = 0..0;
@@ -182,8 +196,11 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     let mut line = 0;
     // Of the rules that have failed.
     let mut attempts: Vec<Attempts> = Vec::new();
-    for found in all.keywords.find_overlapping_iter(letters) {
-        let keyword = found.start()..found.end();
+    for Keyword {
+        range: keyword,
+        number,
+    } in keywords
+    {
         // Of two keywords with one beginning, the longer one can tell more of the key.
         if keyword.start != last.start && keyword.start < last.end {
             continue;
@@ -197,12 +214,12 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
         if !begins_word(letters, keyword.start) {
             continue;
         }
-        for &index in &all.of_keyword[found.pattern().as_usize()] {
+        for &index in &all.of_keyword[*number] {
             if attempts.get(index).is_some_and(|rule| keyword.start < rule.next) {
                 continue;
             }
             let rule = &all.rules[index];
-            match rule.key(letters, &keyword, run) {
+            match rule.key(letters, keyword, run) {
                 Some(key) => {
                     last = key.start..key.end.max(last.end);
                     ranges.push(key);
@@ -277,7 +294,7 @@ mod tests {
     const KEY: &str = "ghp_aB3dE5fG7hJaB3dE5fG7hJaB3dE5fG7hJaB3";
 
     fn found(text: &str) -> Vec<&str> {
-        keys(text.as_bytes())
+        keys_in(text.as_bytes())
             .into_iter()
             .map(|range| &text[range])
             .collect()

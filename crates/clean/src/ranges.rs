@@ -2,7 +2,6 @@
 
 use std::{mem, ops::Range};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use memchr::memchr;
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -19,18 +18,6 @@ pub(super) fn expression(pattern: &str) -> Regex {
         .unicode(false)
         .build()
         .expect("the expression is well-formed")
-}
-
-/// Builds the automaton that finds keywords in any case; its patterns are numbered in their order.
-pub(super) fn keyword_automaton(kind: MatchKind, words: impl IntoIterator<Item: AsRef<[u8]>>) -> AhoCorasick {
-    // A test builds all of them.
-    #[allow(clippy::expect_used)]
-    AhoCorasickBuilder::new()
-        .ascii_case_insensitive(true)
-        .match_kind(kind)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(words)
-        .expect("the keywords are few and short")
 }
 
 /// Returns the first place from `from` on whose letter is not one to be skipped.

@@ -3,17 +3,16 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
-
 use knowledgepulse_json::{Object, Text, Value};
 use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
+    keywords::Owner,
     lines::{Lines, line_start},
     names::{closing_quote, is_marked, opening_at},
-    ranges::{Ranges, expression, keyword_automaton, merged, skip, skip_back},
-    text::{is_white_space, is_word},
+    ranges::{Ranges, expression, merged, skip, skip_back},
+    text::{self, is_white_space, is_word},
     values::{STOP_WORDS, is_expression, is_keyword, is_placeholder, is_small_number},
 };
 
@@ -26,16 +25,16 @@ struct Structure {
     is_before: bool,
 }
 
-/// The structures, and the automaton of their keywords with the structures of each.
+/// The structures, and their keywords with the structures of each.
 struct Structures {
     rows: Vec<Structure>,
-    keywords: AhoCorasick,
+    keywords: Vec<&'static str>,
     of_keyword: Vec<Vec<usize>>,
 }
 
 static STRUCTURES: LazyLock<Structures> = LazyLock::new(|| {
     let mut rows = Vec::new();
-    let mut by_keyword: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut by_keyword: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
     for line in include_str!("../rules/structures.tsv").lines().skip(1) {
         let fields: Vec<_> = line.split('\t').collect();
         let [_, keywords, pattern] = fields[..] else {
@@ -56,24 +55,29 @@ static STRUCTURES: LazyLock<Structures> = LazyLock::new(|| {
             is_before,
         });
     }
-    let keywords = keyword_automaton(MatchKind::Standard, by_keyword.keys());
     Structures {
         rows,
-        keywords,
+        keywords: by_keyword.keys().copied().collect(),
         of_keyword: by_keyword.into_values().collect(),
     }
 });
 
+/// Returns the keywords of all structures.
+pub(super) fn keywords() -> Vec<Vec<u8>> {
+    let keywords = STRUCTURES.keywords.iter();
+    keywords.map(|keyword| keyword.as_bytes().to_vec()).collect()
+}
+
 /// Finds secrets by the expressions of `rules/structures.tsv`.
-pub(super) fn of_structures(letters: &[u8]) -> Ranges {
+pub(super) fn of_structures(text: &text::Text) -> Ranges {
     const MOST_LETTERS: usize = 512;
     const MOST_BEFORE: usize = 128;
-    let all = &*STRUCTURES;
+    let (all, letters) = (&*STRUCTURES, text.letters());
     let mut ranges = Ranges::new();
-    for found in all.keywords.find_overlapping_iter(letters) {
-        let start = found.start();
+    for keyword in text.keywords(Owner::Structures) {
+        let start = keyword.range.start;
         let follows_word = start > 0 && is_word(letters[start - 1]);
-        for row in all.of_keyword[found.pattern().as_usize()]
+        for row in all.of_keyword[keyword.number]
             .iter()
             .map(|index| &all.rows[*index])
         {

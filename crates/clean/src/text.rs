@@ -5,7 +5,8 @@ use std::{borrow::Cow, cell::OnceCell, ops::Range};
 use memchr::memmem;
 
 use crate::{
-    names,
+    keywords::{Keyword, Keywords, Owner},
+    languages::folded,
     ranges::{Ranges, skip, skip_back},
 };
 
@@ -26,12 +27,11 @@ pub(super) struct Text<'t> {
     letters: Vec<u8>,
     /// Which letters there are.
     has: [bool; 256],
-    /// Where its digits are, its numbers, and its groups of digits, once a kind has asked.
+    /// Where its digits are, its numbers, its groups of digits, and its keywords, once a kind has asked.
     digits: OnceCell<Ranges>,
     numbers: OnceCell<Ranges>,
     groups: OnceCell<Ranges>,
-    /// Whether it has a part of the name of a secret, once a kind has asked.
-    tells: OnceCell<bool>,
+    keywords: OnceCell<Keywords>,
     /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
     changes: Vec<Vec<(Range<usize>, Range<usize>)>>,
 }
@@ -45,10 +45,22 @@ impl<'t> Text<'t> {
             digits: OnceCell::new(),
             numbers: OnceCell::new(),
             groups: OnceCell::new(),
-            tells: OnceCell::new(),
+            keywords: OnceCell::new(),
             letters,
             changes: Vec::new(),
         }
+    }
+
+    /// Returns the keywords of an owner in the text.
+    pub(super) fn keywords(&self, owner: Owner) -> &[Keyword] {
+        let keywords = self.keywords.get_or_init(|| {
+            if self.letters.is_ascii() {
+                return Keywords::of(&self.letters, &self.letters);
+            }
+            let folded: Vec<u8> = self.units.iter().map(|unit| folded(*unit)).collect();
+            Keywords::of(&self.letters, &folded)
+        });
+        keywords.of_owner(owner)
     }
 
     fn digits(&self) -> &[Range<usize>] {
@@ -90,7 +102,7 @@ impl<'t> Text<'t> {
         letters.iter().all(|letter| match letter {
             b'0' | b'6' | b'G' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
             b'U' => self.has_all(b":/") && memmem::find(&self.letters, b"://").is_some(),
-            b'*' => *self.tells.get_or_init(|| names::tells_secret(&self.letters)),
+            b'*' => !self.keywords(Owner::Names).is_empty(),
             letter => self.has[usize::from(*letter)],
         })
     }
@@ -136,7 +148,7 @@ impl<'t> Text<'t> {
         self.digits = OnceCell::new();
         self.numbers = OnceCell::new();
         self.groups = OnceCell::new();
-        self.tells = OnceCell::new();
+        self.keywords = OnceCell::new();
         self.units = Cow::Owned(units);
         self.letters = letters;
         self.changes.push(change);

@@ -262,9 +262,7 @@ impl<'n> Walk<'n> {
         let clean = self.cleaner.clean_text(&units)?;
         self.place();
         // The header's name stays: it is not part of any match.
-        Some(Text::from_utf16_lossy(
-            clean.get(before.len()..).unwrap_or_default(),
-        ))
+        Some(String::from_utf16_lossy(clean.get(before.len()..).unwrap_or_default()).into())
     }
 
     /// Cleans a text block by block.
@@ -336,7 +334,7 @@ fn is_link(name: &Text, value: &Value) -> bool {
         && value.iter().all(|letter| is_word(*letter) || *letter == b'-')
         && !is_secret_name(name)
         && (is_id(value) || is_random(value))
-        && providers::keys(value).is_empty()
+        && providers::keys_in(value).is_empty()
 }
 
 /// Returns whether a value describes a field instead of having one, or what a lock file says of a package.

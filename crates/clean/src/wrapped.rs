@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, runs, skip_back},
+    ranges::{Ranges, expression, find, skip, skip_back},
     text::is_word,
     values::is_mixed,
 };
@@ -57,60 +57,76 @@ fn is_name(line: &[u8], length: usize) -> bool {
     matches!(line.get(length), Some(b'=' | b':')) && (!is_mixed(name) || is_constant())
 }
 
-/// Finds tokens of several parts. `find` finds tokens in a text.
-pub(super) fn tokens(letters: &[u8], find: impl Fn(&[u8]) -> Ranges) -> Ranges {
+fn of_token(letter: u8) -> bool {
+    is_word(letter) || matches!(letter, b'-' | b'.')
+}
+
+/// Returns whether a part of a token stands in a line that begins at a place, behind numbers and signs at most.
+fn has_token(letters: &[u8], mut at: usize) -> bool {
+    loop {
+        let start = skip(letters, at, |letter| letter != b'\n' && !of_token(letter));
+        at = skip(letters, start, of_token);
+        let token = &letters[start..at];
+        if token.len() >= LEAST_BEHIND || token.is_empty() || token.iter().any(u8::is_ascii_alphabetic) {
+            return token.len() >= LEAST_BEHIND && !is_of_words(token);
+        }
+    }
+}
+
+/// Finds tokens of several parts. `search` finds tokens in a text.
+pub(super) fn tokens(letters: &[u8], search: impl Fn(&[u8]) -> Ranges) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
             r#"["'`]?[ \t]*[+\\.&|\xFF]?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
             r#"[>+|#/*.&\xFF-]{0,2}[ \t]*["'`]?|["'`][ \t]?[+.&][ \t]?["'`]"#
         ))
     });
-    let of_token = |letter: u8| is_word(letter) || matches!(letter, b'-' | b'.');
+    let of_gap = |letter: u8| b" \t\"'`+\\.&|\xFF\r".contains(&letter);
+    let is_quote = |letter: Option<&u8>| letter.is_some_and(|letter| b"\"'`".contains(letter));
+    let is_blank = |letter: u8| matches!(letter, b' ' | b'\t');
     let mut joined = Joined::default();
-    let mut last = 0..0;
-    let mut from = 0;
-    for run in runs(letters, LEAST_BEHIND, of_token) {
-        // A gap has no letters but those of a line break in a JSON string.
-        let of_gap = |at: usize| match letters[at] {
-            b'n' | b'r' => at > 0 && letters[at - 1] == b'\\',
-            letter => !letter.is_ascii_alphabetic(),
+    let (mut last, mut from, mut next) = (0..0, 0, 0);
+    while let Some(at) = find(letters, next, |letter| b"\n\\+.&".contains(&letter)) {
+        next = at + 1;
+        let may_be_gap = match letters[at] {
+            b'\n' => has_token(letters, next),
+            b'\\' => letters.get(next) == Some(&b'n') && has_token(letters, next + 1),
+            _ => {
+                let behind = skip(&letters[..letters.len().min(next + 1)], next, is_blank);
+                let before = skip_back(letters, at.saturating_sub(1)..at, is_blank);
+                is_quote(letters.get(behind)) && is_quote(letters[..before].last())
+            }
         };
-        let start = (from..run.start)
-            .rev()
-            .find(|at| !of_gap(*at))
-            .map_or(from, |at| at + 1);
-        let mut at = start;
-        from = run.end;
-        let may_be_gap = |letter: &u8| b"\n\\\"'`".contains(letter);
-        if !letters[start..run.start].iter().any(may_be_gap) || is_of_words(&letters[run.clone()]) {
+        if !may_be_gap || at < from {
             continue;
         }
-        while let Some(gap) = EXPRESSION.find_at(&letters[..run.end], at) {
-            at = gap.end();
-            let behind = gap.end()..run.end;
-            if gap.end() < run.start
-                || behind.len() < LEAST_BEHIND
-                || is_of_words(&letters[behind.clone()])
-                || is_name(&letters[behind.start..], behind.len())
-            {
+        let start = skip_back(letters, from..at, of_gap);
+        let Some(gap) = EXPRESSION.find_at(letters, start) else {
+            break;
+        };
+        from = gap.end();
+        let behind = from..skip(letters, from, of_token);
+        if behind.len() < LEAST_BEHIND
+            || is_of_words(&letters[behind.clone()])
+            || is_name(&letters[behind.start..], behind.len())
+        {
+            continue;
+        }
+        let least = last.start.max(gap.start().saturating_sub(MOST_LETTERS));
+        let before = skip_back(letters, least..gap.start(), of_token)..gap.start();
+        if before != last {
+            if before.len() < LEAST_BEFORE {
                 continue;
             }
-            let least = last.start.max(gap.start().saturating_sub(MOST_LETTERS));
-            let before = skip_back(letters, least..gap.start(), of_token)..gap.start();
-            if before != last {
-                if before.len() < LEAST_BEFORE {
-                    continue;
-                }
-                joined.text.push(b' ');
-                joined.push(letters, before);
-            }
-            joined.push(letters, behind.clone());
-            last = behind;
+            joined.text.push(b' ');
+            joined.push(letters, before);
         }
+        joined.push(letters, behind.clone());
+        last = behind;
     }
     if joined.parts.is_empty() {
         return Ranges::new();
     }
-    let found = find(&joined.text);
+    let found = search(&joined.text);
     found.iter().filter_map(|range| joined.original(range)).collect()
 }

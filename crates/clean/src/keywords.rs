@@ -1,0 +1,113 @@
+//! The keywords of all kinds, found in one walk over a text: each kind then looks around its own alone.
+
+use std::{cmp::Reverse, collections::BTreeMap, ops::Range, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+
+use crate::{columns, commands, languages, names, providers, structures};
+
+/// Whose a keyword is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// By the end of the keywords, of those with one end the longest first.
+    Providers,
+    Structures,
+    /// By the beginning of the keywords, as all below, of those with one beginning the longest first.
+    Names,
+    Columns,
+    Languages,
+    /// In the case of the keywords.
+    Commands,
+}
+use Owner::{Columns, Commands, Languages, Names, Providers, Structures};
+
+const OWNERS: [Owner; 6] = [Providers, Structures, Names, Columns, Languages, Commands];
+
+/// A keyword in a text.
+#[derive(Clone)]
+pub(super) struct Keyword {
+    pub(super) range: Range<usize>,
+    /// Its number among those of its owner.
+    pub(super) number: usize,
+}
+
+/// The keywords of a text, by their owners.
+pub(super) struct Keywords([Vec<Keyword>; OWNERS.len()]);
+
+/// The owners of a keyword, and its number among those of each.
+type Owners = Vec<(Owner, usize)>;
+
+/// The automaton, and the owners of each of its keywords.
+static ALL: LazyLock<(AhoCorasick, Vec<Owners>)> = LazyLock::new(|| {
+    let mut patterns: BTreeMap<Vec<u8>, Owners> = BTreeMap::new();
+    for owner in OWNERS {
+        for (number, word) in words_of(owner).into_iter().enumerate() {
+            let owners = patterns.entry(word.to_ascii_lowercase()).or_default();
+            // Commands that differ in case are told apart where they stand.
+            if owner == Commands || !owners.iter().any(|(other, _)| *other == owner) {
+                owners.push((owner, number));
+            }
+        }
+    }
+    // A test builds it.
+    #[allow(clippy::expect_used)]
+    let automaton = AhoCorasickBuilder::new()
+        .ascii_case_insensitive(true)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(patterns.keys())
+        .expect("the keywords are few and short");
+    (automaton, patterns.into_values().collect())
+});
+
+fn words_of(owner: Owner) -> Vec<Vec<u8>> {
+    match owner {
+        Providers => providers::keywords(),
+        Structures => structures::keywords(),
+        Names => names::parts(),
+        Columns => columns::names(),
+        Languages => languages::words(),
+        Commands => commands::keywords().iter().map(|word| word.to_vec()).collect(),
+    }
+}
+
+impl Keywords {
+    /// Finds all keywords in the letters of a text; `folded` has those beyond ASCII as the languages have them.
+    pub(super) fn of(letters: &[u8], folded: &[u8]) -> Self {
+        let (automaton, owners) = &*ALL;
+        let mut found = Self(Default::default());
+        for hit in automaton.find_overlapping_iter(folded) {
+            for (owner, number) in &owners[hit.pattern().as_usize()] {
+                if *owner == Commands && letters[hit.range()] != *commands::keywords()[*number] {
+                    continue;
+                }
+                found.0[*owner as usize].push(Keyword {
+                    range: hit.range(),
+                    number: *number,
+                });
+            }
+        }
+        for by_beginning in &mut found.0[Names as usize..] {
+            by_beginning.sort_unstable_by_key(|keyword| (keyword.range.start, Reverse(keyword.range.end)));
+        }
+        found
+    }
+
+    pub(super) fn of_owner(&self, owner: Owner) -> &[Keyword] {
+        &self.0[owner as usize]
+    }
+}
+
+/// Returns the keywords one behind another, of those that overlap the first and longest.
+pub(super) fn apart(keywords: &[Keyword]) -> impl Iterator<Item = &Keyword> {
+    let mut end = 0;
+    keywords.iter().filter(move |keyword| {
+        let is_apart = keyword.range.start >= end;
+        end = if is_apart { keyword.range.end } else { end };
+        is_apart
+    })
+}
+
+/// Returns the keywords that begin at a place or behind it.
+pub(super) fn from(keywords: &[Keyword], at: usize) -> &[Keyword] {
+    &keywords[keywords.partition_point(|keyword| keyword.range.start < at)..]
+}
