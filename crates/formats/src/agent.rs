@@ -11,6 +11,9 @@ use crate::{
     places,
 };
 
+/// Returns whether a record is of a format.
+type Recognises = fn(&Value) -> bool;
+
 /// Decodes a record: says what it means.
 type Decode = fn(&Value, &mut Events) -> Result<Decoded, Wrong>;
 
@@ -21,9 +24,9 @@ pub struct Format {
     /// What its records are.
     pub(crate) kind: Kind,
     /// Returns whether a file is of this agent, by one of its first records.
-    pub(crate) recognises: fn(&Value) -> bool,
+    pub(crate) recognises: Recognises,
     /// The name of a file in which more records are of this agent than in any, and whether one is.
-    of_file: Option<(&'static str, fn(&Value) -> bool)>,
+    of_file: Option<(&'static str, Recognises)>,
     /// Says what a record means. It keeps no state: `session` puts the events of a run together. An error is for a record of a known kind
     /// that is wrong.
     pub(crate) decode: Decode,
@@ -51,12 +54,7 @@ pub struct About {
 }
 
 impl Format {
-    pub(crate) const fn new(
-        name: &'static str,
-        kind: Kind,
-        recognises: fn(&Value) -> bool,
-        decode: Decode,
-    ) -> Self {
+    pub(crate) const fn new(name: &'static str, kind: Kind, recognises: Recognises, decode: Decode) -> Self {
         Self {
             name,
             kind,
@@ -71,7 +69,7 @@ impl Format {
     }
 
     /// Returns the format of an agent that keeps sessions.
-    pub(crate) const fn sessions(name: &'static str, recognises: fn(&Value) -> bool, decode: Decode) -> Self {
+    pub(crate) const fn sessions(name: &'static str, recognises: Recognises, decode: Decode) -> Self {
         Self::new(name, Kind::Sessions, recognises, decode)
     }
 
@@ -79,13 +77,18 @@ impl Format {
         Self { named, ..self }
     }
 
-    pub(crate) const fn of_file(self, name: &'static str, is_one: fn(&Value) -> bool) -> Self {
+    pub(crate) const fn of_file(self, name: &'static str, is_one: Recognises) -> Self {
         let of_file = Some((name, is_one));
         Self { of_file, ..self }
     }
 
-    pub(crate) const fn inner(self, inner: Inner) -> Self {
-        let inner = Some(inner);
+    /// Says where a record has further runs: the field with their list, whether they are its sub-agents, and what each of them is given.
+    pub(crate) const fn inner(self, list: &'static str, are_sub_agents: bool, given: Option<Given>) -> Self {
+        let inner = Some(Inner {
+            list,
+            are_sub_agents,
+            given,
+        });
         Self { inner, ..self }
     }
 
@@ -99,7 +102,7 @@ impl Format {
 
     /// Returns whether a file of this path is of this format, by one of its first records.
     pub(crate) fn is_of(&self, record: &Value, path: Option<&Path>) -> bool {
-        let is_of_file = |(name, is_one): (&str, fn(&Value) -> bool)| {
+        let is_of_file = |(name, is_one): (&str, Recognises)| {
             path.is_some_and(|path| path.ends_with(name)) && is_one(record)
         };
         (self.recognises)(record) || self.of_file.is_some_and(is_of_file)
@@ -155,6 +158,9 @@ pub enum Kind {
     Traces,
 }
 
+/// A field, and the field of the record around it with its value.
+type Given = (&'static str, &'static str);
+
 /// Where a record has further runs.
 #[derive(Clone, Copy)]
 pub struct Inner {
@@ -163,5 +169,5 @@ pub struct Inner {
     /// Whether they are sub-agents of the run that the record is.
     pub are_sub_agents: bool,
     /// A field that each of them gets, and the field of the record with its value.
-    pub given: Option<(&'static str, &'static str)>,
+    pub given: Option<Given>,
 }

@@ -1,6 +1,6 @@
 //! What all stages share: limits, places, problems and the caller's settings.
 
-use knowledgepulse_json::{Text, Value, object};
+use knowledgepulse_json::{Text, Value, json_object};
 
 /// A value of more bytes is not read.
 pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
@@ -29,10 +29,7 @@ impl Known {
     /// Returns the object of JavaScript.
     #[must_use]
     pub fn into_value(self) -> Value {
-        object([
-            ("success", self.success.into()),
-            ("confidence", self.confidence.into()),
-        ])
+        json_object! { "success": self.success, "confidence": self.confidence }
     }
 }
 

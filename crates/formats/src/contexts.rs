@@ -2,7 +2,7 @@
 
 use knowledgepulse_json::{Text, Value, parse_str};
 
-use crate::tags::words;
+use crate::words::{is_one, words};
 
 /// Words in a user's turn, by whose they are.
 #[derive(Debug, PartialEq)]
@@ -153,11 +153,7 @@ fn told_in(text: &str) -> Option<Vec<Words>> {
         let name = tag.split_ascii_whitespace().next()?;
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte);
         let is_shape = tag.contains("=\"") || name.contains('-');
-        if !is_shape
-            || name.len() > LONGEST_TAG
-            || !name.bytes().all(is_name)
-            || words("wrapper").any(|tag| tag == name)
-        {
+        if !is_shape || name.len() > LONGEST_TAG || !name.bytes().all(is_name) || is_one(name, "wrapper") {
             return None;
         }
         let (_, within, after) = inside(rest, name)?;

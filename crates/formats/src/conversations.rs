@@ -190,17 +190,11 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
 }
 
-/// Fields of records with conversations, which are no nodes of a graph.
-#[rustfmt::skip]
-const NO_NODES: &[&str] = &[
-    "inputs", "outputs", "input", "output", "values", "request", "response", "body", "data", "payload", "state",
-];
-
 /// Returns the messages that nodes of a graph of LangGraph have added, as its stream of updates has them; empty for another record.
 pub fn updates_of(record: &Value) -> Vec<&Value> {
     let nodes = object_of(Some(record));
     let is_node = |(name, value): (&Text, &Value)| {
-        !NO_NODES.contains(&name.as_str()) && (value.is_null() || value.as_object().is_some())
+        !is_one(name, "no-node") && (value.is_null() || value.as_object().is_some())
     };
     let messages = nodes.values().flat_map(|node| elements_of(node.get("messages")));
     let messages: Vec<_> = messages.collect();
@@ -282,20 +276,11 @@ fn without_marks(message: &Object) -> impl Iterator<Item = (&Text, &Value)> {
     message.iter().filter(|(name, _)| !MARKS.contains(&name.as_str()))
 }
 
-/// The fields by which a row names its run.
-const RUNS: [&str; 5] = [
-    "trial_name",
-    "run_id",
-    "thread_id",
-    "session_id",
-    "conversation_id",
-];
-
 /// Returns what the snapshots of a run have in common, which others may have too: the name of the run, and the first message.
 pub fn marks_of(row: &Value) -> [Option<u64>; 2] {
     let row = without_event(row);
     let thread = thread_of(row).filter(|_| is_state(row));
-    let thread = thread.or_else(|| RUNS.iter().find_map(|name| row.get(name)));
+    let thread = thread.or_else(|| words("run-id").find_map(|name| row.get(name)));
     let first = plain_list(row).first().map(|first| match first {
         Value::Object(first) => {
             let fields = without_marks(first).map(|(name, value)| (name, value.to_json()));

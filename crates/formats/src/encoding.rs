@@ -69,10 +69,8 @@ pub enum Decoder {
     Utf8,
     /// UTF-16, and its bytes that make no character yet.
     Utf16(Unit, Vec<u8>),
-    /// The bytes of an archive: its list of files is at its end.
-    Archive(Vec<u8>),
-    /// The bytes of an input that becomes text once they are all there.
-    Whole(Vec<u8>, LinesOf),
+    /// The bytes of an input that becomes text once they are all there; of an archive, if there is no way.
+    Whole(Vec<u8>, Option<LinesOf>),
 }
 
 impl Default for Decoder {
@@ -96,7 +94,7 @@ impl Decoder {
             }
             Self::Utf8 => return Ok(bytes.to_vec()),
             Self::Utf16(unit, left) => return Ok(decode_utf_16(*unit, left, bytes)),
-            Self::Archive(whole) | Self::Whole(whole, _) => {
+            Self::Whole(whole, _) => {
                 if (whole.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
                     let is_zip = whole.starts_with(archive::BEGINNING);
                     return Err(if is_zip { ZIP } else { TOO_LONG });
@@ -114,15 +112,12 @@ impl Decoder {
     pub fn finish(&mut self) -> Result<Vec<u8>, Foreign> {
         let beginning = match self {
             Self::Beginning(beginning) => mem::take(beginning),
-            Self::Whole(bytes, text_of) => return text_of(mem::take(bytes)).map(String::into_bytes),
+            Self::Whole(bytes, Some(text_of)) => return text_of(mem::take(bytes)).map(String::into_bytes),
             _ => return Ok(Vec::new()),
         };
         *self = Self::Utf8;
-        if beginning.starts_with(archive::BEGINNING) {
-            *self = Self::Archive(beginning);
-            return Ok(Vec::new());
-        }
-        if let Some(text_of) = input::reader_of(&beginning) {
+        let text_of = input::reader_of(&beginning);
+        if text_of.is_some() || beginning.starts_with(archive::BEGINNING) {
             *self = Self::Whole(beginning, text_of);
             return Ok(Vec::new());
         }
@@ -154,7 +149,7 @@ impl Decoder {
     /// Takes out the bytes of the input, if it is an archive.
     pub fn take_archive(&mut self) -> Option<Vec<u8>> {
         match self {
-            Self::Archive(archive) => Some(mem::take(archive)),
+            Self::Whole(archive, None) => Some(mem::take(archive)),
             _ => None,
         }
     }

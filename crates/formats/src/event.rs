@@ -341,20 +341,26 @@ impl Events {
         self.add(What::Said(kind, text));
     }
 
+    /// Takes a command that the user gave to a shell, and its output.
+    pub fn say_shell(&mut self, record: &impl Fields) {
+        let texts = ["command", "output"].map(|name| self.text_of(record.field(name)));
+        self.say(TextKind::Event, joined_parts(texts));
+    }
+
     /// Takes a call of a tool.
     pub fn call(&mut self, call: Call) {
         self.add(What::Call(call));
     }
 
-    /// Takes the result of a call.
-    pub fn result(&mut self, result: Outcome) {
-        self.add(What::Result(result));
+    /// Takes the result of the call of this id.
+    pub fn result(&mut self, id: Option<Text>, content: Text, failed: Option<bool>) {
+        self.add(What::Result(Outcome { id, content, failed }));
     }
 
     /// Takes the text of a content as the result of the call of this id.
     pub fn answer(&mut self, id: Option<Text>, content: Option<&Value>, failed: Option<bool>) {
         let content = self.text_of(content);
-        self.result(Outcome { id, content, failed });
+        self.result(id, content, failed);
     }
 
     /// Takes a content.
@@ -380,7 +386,7 @@ impl Events {
                 Part::Call(call) => self.call(call),
                 Part::Result { id, content, failed } => {
                     let content = self.text_of_parts(content);
-                    self.result(Outcome { id, content, failed });
+                    self.result(id, content, failed);
                 }
                 part => {
                     self.count(&part);

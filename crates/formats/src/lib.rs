@@ -46,7 +46,6 @@ mod spans_joined;
 pub mod split;
 mod table;
 mod tagged;
-mod tags;
 mod tools;
 pub mod trace;
 #[cfg(test)]
@@ -54,6 +53,7 @@ pub mod trace;
 mod trials;
 mod values;
 mod verdicts;
+mod words;
 mod written;
 
 pub use agent::Format;

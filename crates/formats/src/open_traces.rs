@@ -35,22 +35,12 @@ struct Open<T> {
 }
 
 /// The open traces, by the key that their records have in common.
+#[derive(Default)]
 pub struct OpenTraces<T> {
     open: HashMap<Text, Open<T>>,
     clock: u64,
     bytes: u64,
     finished: HashSet<Text>,
-}
-
-impl<T> Default for OpenTraces<T> {
-    fn default() -> Self {
-        Self {
-            open: HashMap::new(),
-            clock: 0,
-            bytes: 0,
-            finished: HashSet::new(),
-        }
-    }
 }
 
 impl<T> OpenTraces<T> {

@@ -5,10 +5,13 @@
 
 use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
-use crate::values::{
-    Fields, NAME_LENGTH, fields_of, fields_where, first_of, has_text, id_of, input_of, is_given, is_true,
-    is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of, str_of, string_of, text_at,
-    text_in, text_of_part, truth_of,
+use crate::{
+    values::{
+        Fields, NAME_LENGTH, fields_of, fields_where, first_of, has_text, id_of, input_of, is_given, is_true,
+        is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of, str_of, string_of, text_at,
+        text_in, text_of_part, truth_of,
+    },
+    words::{is_one, words},
 };
 
 /// A part of a message.
@@ -59,6 +62,16 @@ impl Call {
             name: string_of(name).cloned(),
             args: input_of(args),
             server: None,
+        }
+    }
+
+    /// Returns a call of the tool of this name.
+    #[must_use]
+    pub fn named(name: impl Into<Text>, args: Object) -> Self {
+        Self {
+            name: Some(name.into()),
+            args,
+            ..Self::default()
         }
     }
 
@@ -136,18 +149,6 @@ const REASONING_FIELDS: &[&str] = &[
 #[rustfmt::skip]
 const CALL_FIELDS: [&str; 5] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses", "invalid_tool_calls"];
 
-/// Parts of the AI SDK that are for a page alone.
-#[rustfmt::skip]
-const OF_PAGE: &[&str] = &[
-    "step-start", "source", "source-url", "source-document", "tool-approval-request", "tool-approval-response", "compaction",
-];
-
-/// How a list of parts in JSON begins within a text: the name of the first field of its first part.
-#[rustfmt::skip]
-const BEGINNINGS: &[&str] = &[
-    "type", "text", "toolUse", "toolResult", "reasoningContent", "functionCall", "functionResponse", "image", "json",
-];
-
 /// Where calls and results have the id of the call, the last one of a call alone; and where calls have their name and their arguments.
 #[rustfmt::skip]
 const CALL_IDS: &[&str] = &["call_id", "toolUseId", "tool_call_id", "tool_use_id", "toolCallId", "id"];
@@ -165,41 +166,9 @@ pub const ARGUMENTS: &[&str] = &["input", "arguments", "args", "raw_input", "raw
 /// Where results have what the tool returned.
 const RESULTS: &[&str] = &["content", "output", "response", "result"];
 
-/// Words in the types of parts that are files, or refer to something outside.
-#[rustfmt::skip]
-const FILES: &[&str] = &[
-    "image", "audio", "video", "file", "document", "media", "blob", "uri", "data", "resource", "reference", "attachment", "cache",
-];
-
-/// Types of items that call a tool that OpenAI runs itself, each named after its tool; some come with the result.
-#[rustfmt::skip]
-const HOSTED_CALLS: &[&str] = &[
-    "web_search_call", "file_search_call", "computer_call", "code_interpreter_call", "mcp_call", "image_generation_call",
-    "local_shell_call", "shell_call", "apply_patch_call",
-];
-
-/// Fields of a hosted call that are no arguments of it.
-#[rustfmt::skip]
-const NO_ARGUMENTS: &[&str] = &[
-    "id", "call_id", "type", "status", "output", "outputs", "results", "result", "error",
-];
-
-/// Types of parts and items that call a tool.
-#[rustfmt::skip]
-const CALLS: &[&str] = &[
-    "tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call", "custom_tool_call", "toolCall",
-    "server_tool_call", "invalid_tool_call", "tool_call_chunk",
-];
-
-/// Types of parts and items with reasoning.
-#[rustfmt::skip]
-const REASONING: &[&str] = &[
-    "thinking", "redacted_thinking", "think", "reasoning", "text_reasoning",
-];
-
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
-    CALLS.contains(&kind)
+    is_one(kind, "part-call")
 }
 
 /// Returns whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
@@ -217,7 +186,7 @@ pub fn is_item(kind: &str) -> bool {
 
 /// Returns whether a value of this type is a call or a result.
 fn is_tool(kind: &str) -> bool {
-    is_call(kind) || is_result(kind) || HOSTED_CALLS.contains(&kind)
+    is_call(kind) || is_result(kind) || is_one(kind, "hosted-call")
 }
 
 /// Returns the parts of a content: a text, which may hold parts in JSON, or a list.
@@ -253,7 +222,7 @@ fn within(text: &str) -> Option<Vec<Value>> {
         .trim_start()
         .strip_prefix('{')?;
     let name = first.trim_start().strip_prefix('"')?.split_once('"')?.0;
-    if !BEGINNINGS.contains(&name) {
+    if !is_one(name, "part-beginning") {
         return None;
     }
     let Ok(Value::Array(parts)) = parse_str(text) else {
@@ -268,7 +237,7 @@ fn are_parts(list: &[Value]) -> bool {
         let is_text = matches!(fields.get("text"), Some(Value::String(_)));
         match str_of(fields.get("type")) {
             Some("text" | "input_text" | "output_text") => is_text,
-            Some(kind) => REASONING.contains(&kind) || is_tool(kind),
+            Some(kind) => is_one(kind, "part-thought") || is_tool(kind),
             None => {
                 fields.len() == 1
                     && (is_text
@@ -374,7 +343,7 @@ fn of_kind(kind: &str, value: &Value) -> Option<Part> {
 
 /// Appends the parts that an object with a type stands for.
 fn of_type(part: &Object, value: &Value, kind: &Text, parts: &mut Vec<Part>) {
-    if OF_PAGE.contains(&kind.as_str()) || kind.starts_with("data-") {
+    if is_one(kind, "part-of-page") || kind.starts_with("data-") {
         return parts.push(Part::Page(kind.clone()));
     }
     let tool = kind.strip_prefix("tool-").filter(|_| kind != "tool-invocation");
@@ -417,7 +386,7 @@ fn by_shape(part: &Object, kind: &Text) -> Part {
     }
     match text_in(part).or_else(|| string_of(part.get(kind))) {
         Some(text) => Part::Text(text.clone()),
-        None if part.len() == 1 || FILES.iter().any(|word| kind.contains(word)) => {
+        None if part.len() == 1 || words("part-of-file").any(|word| kind.contains(word)) => {
             Part::Picture(kind.clone())
         }
         None => Part::Other(Value::from(part.clone()).to_json().into()),
@@ -437,7 +406,7 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
     parts.push(Part::Call(if is_hosted && kind != "mcp_call" {
         Call {
             name: kind.strip_suffix("_call").map(Text::from),
-            args: fields_where(item, |name, _| !NO_ARGUMENTS.contains(&name)),
+            args: fields_where(item, |name, _| !is_one(name, "hosted-call-field")),
             ..own
         }
     } else {

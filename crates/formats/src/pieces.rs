@@ -86,6 +86,9 @@ enum Until {
 /// Decides whether the line at a place of the text is a value.
 type IsValue<'f> = dyn FnMut(&[u8], usize) -> bool + 'f;
 
+/// A piece; as an error, one that is too long, or nothing if the text of the next piece is not there yet.
+type Found = Result<Piece, Option<Piece>>;
+
 impl Splitter {
     /// Creates a splitter of values of at most `limit` bytes.
     #[must_use]
@@ -159,16 +162,17 @@ impl Splitter {
     /// Returns the next piece; `None` if it is not there yet. `is_value` says whether a line that begins with a brace is JSON: where it is
     /// not, the value goes on in the next line.
     pub fn next(&mut self, is_value: &mut IsValue) -> Option<Piece> {
+        self.find(is_value).map_or_else(|early| early, Some)
+    }
+
+    fn find(&mut self, is_value: &mut IsValue) -> Found {
         if !self.skip_rest() {
-            return None;
+            return Err(None);
         }
         if self.has_rows {
-            return match self.follow(Until::Row) {
-                Followed::TooLong(length, rest) => Some(self.too_long(length, rest)),
-                Followed::Open(length) if !self.is_over || length == 0 => None,
-                Followed::Open(length) | Followed::Closed(length) | Followed::Broken(length) => {
-                    Some(self.take(Kind::Row, length))
-                }
+            return match self.follow(Until::Row)? {
+                (0, _) => Err(None),
+                (length, _) => Ok(self.take(Kind::Row, length)),
             };
         }
         let rest = &self.text[self.at..];
@@ -176,30 +180,30 @@ impl Splitter {
             let length = rest.len().min(BYTE_ORDER_MARK.len());
             let may_be_mark = BYTE_ORDER_MARK.starts_with(&rest[..length]);
             if may_be_mark && length == BYTE_ORDER_MARK.len() {
-                return Some(self.take(Kind::Between, length));
+                return Ok(self.take(Kind::Between, length));
             }
             if may_be_mark && !self.is_over {
-                return None;
+                return Err(None);
             }
         }
         let Some(&byte) = rest.first() else {
             let is_cut_off = self.is_over && self.array.is_some();
-            return is_cut_off.then(|| self.end_array());
+            return Err(is_cut_off.then(|| self.end_array()));
         };
         if is_blank(byte) {
             let blanks = rest.iter().take_while(|byte| is_blank(**byte)).count();
-            return Some(self.take(Kind::Between, blanks));
+            return Ok(self.take(Kind::Between, blanks));
         }
         let Some(array) = &mut self.array else {
             return match byte {
-                b',' | b']' => Some(self.take(Kind::Between, 1)),
-                b'[' => match self.begins_array()? {
+                b',' | b']' => Ok(self.take(Kind::Between, 1)),
+                b'[' => match self.begins_array().ok_or(None)? {
                     true => {
                         self.array = Some(Array {
                             index: 0,
                             needs_comma: false,
                         });
-                        Some(self.take_sign())
+                        Ok(self.take_sign())
                     }
                     false => self.line(byte, is_value),
                 },
@@ -210,11 +214,11 @@ impl Splitter {
             b',' => array.needs_comma = false,
             b']' => self.array = None,
             // The next value belongs to no array, or to another one.
-            _ if array.needs_comma && !self.is_in_line => return Some(self.end_array()),
+            _ if array.needs_comma && !self.is_in_line => return Ok(self.end_array()),
             b'{' | b'[' | b'"' => return self.value(),
             _ => return self.bare_element(is_value),
         }
-        Some(self.take_sign())
+        Ok(self.take_sign())
     }
 
     /// Returns whether a bracket begins an array, and no line of text; `None` if what follows is not there yet.
@@ -238,60 +242,50 @@ impl Splitter {
     }
 
     /// Splits off a value of any number of lines, or a line of text.
-    fn line(&mut self, byte: u8, is_value: &mut IsValue) -> Option<Piece> {
+    fn line(&mut self, byte: u8, is_value: &mut IsValue) -> Found {
         if self.is_at_line() {
-            match self.follow(Until::Line) {
-                Followed::TooLong(length, rest) => return Some(self.too_long(length, rest)),
-                Followed::Open(_) if !self.is_over => return None,
-                _ => {}
-            }
+            self.follow(Until::Line)?;
             let length = self.line_length();
             if byte != b'{' {
-                return Some(self.take(Kind::Text, length));
+                return Ok(self.take(Kind::Text, length));
             }
             if is_value(&self.text[self.at..self.at + length], self.at) {
-                return Some(self.take(Kind::Value, length));
+                return Ok(self.take(Kind::Value, length));
             }
         }
         self.value()
     }
 
     /// Splits off a value in brackets or quotes: an element, or one that nothing or another one follows on its line. Another one is a line of text.
-    fn value(&mut self) -> Option<Piece> {
-        let followed = match self.follow(Until::Value) {
-            Followed::TooLong(length, rest) => return Some(self.too_long(length, rest)),
-            Followed::Open(_) if !self.is_over => return None,
-            Followed::Closed(length) => {
-                let rest = &self.text[self.at + length..];
-                // Two programs that append to one file may write two records on a line.
-                let is_alone = self.array.is_some() || is_begun(rest) || {
-                    // What follows on the line decides, and is mostly a line feed.
-                    let end = memchr(NEWLINE, rest).or(self.is_over.then_some(rest.len()))?;
-                    let mut behind = rest[..end].iter();
-                    behind.all(|byte| is_blank(*byte) || b",]".contains(byte))
-                };
-                if is_alone {
-                    return Some(self.take(Kind::Value, length));
-                }
-                length
-            }
-            Followed::Open(length) | Followed::Broken(length) => length,
+    fn value(&mut self) -> Found {
+        let (followed, is_closed) = self.follow(Until::Value)?;
+        let rest = &self.text[self.at + followed..];
+        // Two programs that append to one file may write two records on a line.
+        let is_alone = self.array.is_some() || is_begun(rest) || {
+            // What follows on the line decides, and is mostly a line feed.
+            let end = memchr(NEWLINE, rest).or((self.is_over || !is_closed).then_some(rest.len()));
+            let mut behind = rest[..end.ok_or(None)?].iter();
+            behind.all(|byte| is_blank(*byte) || b",]".contains(byte))
         };
+        if is_closed && is_alone {
+            return Ok(self.take(Kind::Value, followed));
+        }
         let line = self.line_length();
         if line > self.limit {
-            return Some(self.too_long(0, Some(Scan::default())));
+            return Ok(self.too_long(0, Some(Scan::default())));
         }
         self.vain += followed.saturating_sub(line);
         let piece = self.take(Kind::Text, line);
         self.array = None;
-        Some(piece)
+        Ok(piece)
     }
 
     /// Splits off an element without brackets.
-    fn bare_element(&mut self, is_value: &mut IsValue) -> Option<Piece> {
+    fn bare_element(&mut self, is_value: &mut IsValue) -> Found {
         let rest = &self.text[self.at..];
         let Some(end) = memchr3(b',', b']', NEWLINE, rest).or(self.is_over.then_some(rest.len())) else {
-            return (rest.len() > self.limit).then(|| self.too_long(0, Some(Scan::default())));
+            let is_too_long = rest.len() > self.limit;
+            return Err(is_too_long.then(|| self.too_long(0, Some(Scan::default()))));
         };
         let length = trimmed(&rest[..end]);
         let ends_line = matches!(rest.get(end), None | Some(&NEWLINE));
@@ -300,36 +294,29 @@ impl Splitter {
         if is_broken {
             self.array = None;
         }
-        Some(piece)
+        Ok(piece)
     }
 
-    /// Follows what begins at `at` as far as it is there.
-    fn follow(&mut self, until: Until) -> Followed {
-        let mut scan = self
-            .scan
-            .take()
-            .filter(|scan| scan.until == until)
-            .unwrap_or_default();
-        scan.until = until;
+    /// Follows what begins at `at`. Returns its length, and whether it is whole: what is not cannot become JSON any more.
+    fn follow(&mut self, until: Until) -> Result<(usize, bool), Option<Piece>> {
+        let scan = self.scan.take().filter(|scan| scan.until == until);
+        let mut scan = Scan {
+            until,
+            ..scan.unwrap_or_default()
+        };
         let spans_lines = self.vain <= MOST_VAIN * self.done + FREE_VAIN;
         let end = scan.follow(&self.text[self.at..], spans_lines);
         let length = scan.length;
-        if length > self.limit && until == Until::Value && self.keeps_long {
-            return Followed::Broken(length);
-        }
-        if length > self.limit {
+        if length > self.limit && !(until == Until::Value && self.keeps_long) {
             let is_bracket = end == Some(false) && self.text[self.at + length - 1] != NEWLINE;
             let rest = end.is_none().then_some(Scan { length: 0, ..scan });
-            return Followed::TooLong(length - usize::from(is_bracket), rest);
+            return Err(Some(self.too_long(length - usize::from(is_bracket), rest)));
         }
-        match end {
-            Some(true) => Followed::Closed(length),
-            Some(false) => Followed::Broken(length),
-            None => {
-                self.scan = (!self.is_over).then_some(scan);
-                Followed::Open(length)
-            }
+        if end.is_none() && length <= self.limit && !self.is_over {
+            self.scan = Some(scan);
+            return Err(None);
         }
+        Ok((length, end == Some(true) && length <= self.limit))
     }
 
     fn end_array(&mut self) -> Piece {
@@ -413,18 +400,6 @@ fn trimmed(line: &[u8]) -> usize {
     line.iter()
         .rposition(|byte| !is_blank(*byte))
         .map_or(0, |last| last + 1)
-}
-
-/// Where following a value has ended, after so many bytes.
-enum Followed {
-    /// It goes on behind the text.
-    Open(usize),
-    /// It ends.
-    Closed(usize),
-    /// It cannot become JSON any more.
-    Broken(usize),
-    /// It is longer than the limit: so many bytes of it are there, and this is left.
-    TooLong(usize, Option<Scan>),
 }
 
 /// Follows a line, or the brackets and quotes of a value or a row, as its text comes.

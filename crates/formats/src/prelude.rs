@@ -6,7 +6,7 @@ pub use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, 
 
 pub use crate::{
     Wrong,
-    agent::{Decoded, Format, Inner, Kind},
+    agent::{Decoded, Format, Kind},
     event::{Agent, Event, Events, Fact, Origin, Outcome, PARENT, Parent, Span, TextKind, Undo, What},
     messages::{
         UNKNOWN_ROLE, add_as, add_by, add_message, add_next, add_parts, add_said, is_message, message_by,
@@ -15,4 +15,5 @@ pub use crate::{
     parts::{Call, Part, parts_in, parts_of},
     tools::{TOOLS, tools_of},
     values::*,
+    words::{is_one, tags, words},
 };

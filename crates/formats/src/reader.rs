@@ -165,10 +165,8 @@ impl TraceReader {
             // Messages that follow each other are one conversation.
             FileKind::Rows if is_message(&row.value) || !updates_of(&row.value).is_empty() => {
                 self.release(runs);
-                match self.settings.format_of(&row.value) {
-                    Some(format) => format,
-                    None => return runs.push(row.plain(None)),
-                }
+                let format = self.settings.format_of(&row.value);
+                format.unwrap_or(FormatName::OpenaiChat)
             }
             FileKind::Rows => return self.hold(row, runs),
             FileKind::Refused | FileKind::Undecided(_) => return,
@@ -212,7 +210,8 @@ impl TraceReader {
             FileKind::Undecided(_) => self.refuse(),
             _ => Vec::new(),
         };
-        self.end_readers(&mut runs);
+        self.release(&mut runs);
+        self.end_messages(&mut runs);
         runs
     }
 
@@ -220,14 +219,12 @@ impl TraceReader {
     /// longest stands for the others.
     fn hold(&mut self, mut row: Row, runs: &mut Vec<Run>) {
         self.end_messages(runs);
-        let begins = |one: &Row, other: &Row| is_begun_by(&other.value, &one.value);
         let marks = marks_of(&row.value);
         let is_one = |(mark, other): (&Option<u64>, &Option<u64>)| mark.is_some() && mark == other;
-        let is_like = |others: &Marks| marks.iter().zip(others).any(is_one);
-        let mut others = self.held.iter_mut().filter(|(others, _)| is_like(others));
-        let of_run = others.find_map(|(_, held)| {
-            let has_grown = begins(held, &row);
-            (has_grown || begins(&row, held)).then_some((held, has_grown))
+        let is_like = |(others, _): &&mut (Marks, Row)| marks.iter().zip(others).any(is_one);
+        let of_run = self.held.iter_mut().filter(is_like).find_map(|(_, held)| {
+            let has_grown = is_begun_by(&row.value, &held.value);
+            (has_grown || is_begun_by(&held.value, &row.value)).then_some((held, has_grown))
         });
         if let Some((held, has_grown)) = of_run {
             if has_grown {
@@ -257,11 +254,6 @@ impl TraceReader {
     fn release(&mut self, runs: &mut Vec<Run>) {
         let held = mem::take(&mut self.held).into_iter();
         runs.extend(held.map(|(_, row)| Run::Row(row, Arc::clone(&self.settings))));
-    }
-
-    fn end_readers(&mut self, runs: &mut Vec<Run>) {
-        self.release(runs);
-        self.end_messages(runs);
     }
 
     /// Ends the conversations whose messages are records.

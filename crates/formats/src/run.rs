@@ -105,26 +105,24 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
 
 /// Passes on the first records of a file until `goes_on` has enough.
 fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Result<()> {
-    let mut left = MOST_FIRST_RECORDS;
-    let mut records = Records::default();
-    // Returns whether there are enough.
+    let (mut left, mut records) = (MOST_FIRST_RECORDS, Records::default());
     let mut take = |records: &mut Records| {
-        while left > 0
-            && let Some(record) = records.next()
-        {
-            left = if goes_on(record) { left - 1 } else { 0 };
+        for record in records {
+            left -= 1;
+            if !goes_on(record) || left == 0 {
+                return ControlFlow::Break(());
+            }
         }
-        left == 0
+        ControlFlow::Continue(())
     };
-    let mut is_over = false;
-    // Something else than text has no records.
+    let mut flow = ControlFlow::Continue(());
     let mut push = |text: &[u8]| {
-        is_over = records.push(text).is_err() || take(&mut records);
-        if is_over {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        // Something else than text has no records.
+        flow = match records.push(text) {
+            Ok(()) => take(&mut records),
+            Err(_) => ControlFlow::Break(()),
+        };
+        flow
     };
     match lines_of_file(path)? {
         Some(mut lines) => drop(lines.try_for_each(|line| push(line.as_bytes()))),
@@ -133,8 +131,8 @@ fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Re
             &mut push,
         )?,
     }
-    if !is_over && records.finish().is_ok() {
-        take(&mut records);
+    if flow.is_continue() && records.finish().is_ok() {
+        let _ = take(&mut records);
     }
     Ok(())
 }

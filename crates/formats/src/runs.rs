@@ -12,7 +12,7 @@ use crate::{
     open_traces::{OpenTraces, check},
     records::is_trace,
     session::{Session, is_said},
-    trace::{TraceBuilder, count},
+    trace::TraceBuilder,
     values::{joined, list_at, object_of, str_of},
 };
 
@@ -112,7 +112,7 @@ impl Run {
         if let Self::Session(session, ..) = self
             && copies > 0
         {
-            session.fact(Fact::Last(EARLIER_COPIES, count(copies)));
+            session.fact(Fact::Last(EARLIER_COPIES, copies.into()));
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
 };
 
 /// The events of a run up to its end.
+#[derive(Default)]
 pub struct Session {
     builder: TraceBuilder,
     events: Vec<Event>,
@@ -55,11 +56,7 @@ impl Session {
     pub(crate) fn finish(self) -> TraceBuilder {
         let Self { mut builder, events } = self;
         let events = joined(&mut builder, events);
-        let Replayed {
-            events,
-            repeated,
-            taken_back,
-        } = replayed(without_echoes(with_whole_texts(events)));
+        let (events, repeated, taken_back) = replayed(without_echoes(with_whole_texts(events)));
         let (events, left) = branch_of_the_last(events);
         tell(&mut builder, without_repeated_parts(events));
         for (name, times) in [
@@ -136,20 +133,11 @@ fn without_echoes(mut events: Vec<Event>) -> Vec<Event> {
     events
 }
 
-/// What became of the events that were written again or taken back.
-#[derive(Default)]
-struct Replayed {
-    events: Vec<Event>,
-    repeated: usize,
-    taken_back: usize,
-}
-
 /// Puts a record whose name was there before in the place of that one, as a later snapshot of it, and leaves out what was taken back.
-fn replayed(events: Vec<Event>) -> Replayed {
-    let mut replayed = Replayed {
-        events: Vec::with_capacity(events.len()),
-        ..Replayed::default()
-    };
+/// Returns how many records were repeated, and how many taken back.
+fn replayed(events: Vec<Event>) -> (Vec<Event>, usize, usize) {
+    let mut kept: Vec<Event> = Vec::with_capacity(events.len());
+    let (mut repeated, mut taken_back) = (0, 0);
     let mut places: HashMap<Text, usize> = HashMap::new();
     for mut event in events {
         while let Some(at) = event.what.iter().position(|what| matches!(what, What::Undo(_))) {
@@ -158,22 +146,21 @@ fn replayed(events: Vec<Event>) -> Replayed {
                     Undo::From(id) => places.get(id).copied(),
                     _ => None,
                 };
-                let from = from.unwrap_or_else(|| beginning_of(&undo, &replayed.events));
-                let undone = replayed.events.split_off(from);
+                let from = from.unwrap_or_else(|| beginning_of(&undo, &kept));
+                let undone = kept.split_off(from);
                 let mut facts: Option<Event> = None;
                 for mut event in undone {
                     let said_more = take_back(&mut event, &mut places);
-                    replayed.taken_back += usize::from(said_more && undo != Undo::All);
+                    taken_back += usize::from(said_more && undo != Undo::All);
                     match &mut facts {
                         Some(facts) if facts.what.len() < MOST_FACTS => facts.what.append(&mut event.what),
                         Some(_) => {}
                         None => facts = Some(event),
                     }
                 }
-                replayed.events.extend(facts);
+                kept.extend(facts);
             }
         }
-        let kept = &mut replayed.events;
         let place = event
             .origin
             .id
@@ -182,14 +169,14 @@ fn replayed(events: Vec<Event>) -> Replayed {
         match place.and_then(|at| kept.get_mut(at)) {
             None => kept.push(event),
             Some(before) => {
-                replayed.repeated += 1;
+                repeated += 1;
                 if !event.what.is_empty() {
                     before.what = event.what;
                 }
             }
         }
     }
-    replayed
+    (kept, repeated, taken_back)
 }
 
 /// Takes back what an event said. Facts about the run itself stay true. Returns whether it said something else.

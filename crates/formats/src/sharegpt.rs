@@ -2,7 +2,7 @@
 
 use knowledgepulse_json::{Object, Value};
 
-use crate::{parts::Part, tagged, values::str_of, written};
+use crate::{parts::Part, tagged, values::str_of, words::tags, written};
 
 /// Returns whether a value is a turn by somebody who is known.
 pub fn is_turn(value: &Value) -> bool {
@@ -16,15 +16,8 @@ pub const CALLS: &str = "calls";
 
 /// Returns the role that a name of a speaker stands for; `None` for an unknown one.
 pub fn role_of(from: &str) -> Option<&'static str> {
-    Some(match from {
-        "human" | "user" => "user",
-        "gpt" | "chatgpt" | "assistant" | "model" | "bot" | "bing" | "bard" | "claude" => "assistant",
-        "system" => "system",
-        "tool" | "observation" | "function" | "function_response" | "tool_response" | "tool_result"
-        | "ipython" | "environment" => "tool",
-        "function_call" | "function-call" | "tool_call" | "tool_calls" => CALLS,
-        _ => return None,
-    })
+    let mut speakers = tags("speaker").iter();
+    speakers.find_map(|[name, role]| (*name == from).then_some(*role))
 }
 
 /// Returns the role of a turn and its parts; `None` for anything else than a turn.

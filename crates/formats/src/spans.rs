@@ -4,23 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 mod merged;
-/// Kinds of spans that are of no conversation, or what these begin with.
-#[rustfmt::skip]
-const OF_SEARCH: &[&str] = &[
-    "embeddings", "EMBEDDING", "RETRIEVER", "RERANKER", "ai.embed", "ai.rerank",
-];
-
-/// What the names of attributes of agents and models begin with.
-#[rustfmt::skip]
-const GROUPS: &[&str] = &[
-    "gen_ai", "llm", "ai", "openinference", "traceloop", "langfuse", "langsmith", "mlflow",
-];
-
 pub mod said;
-
 use crate::{
     prelude::*,
-    trace::{TraceBuilder, count},
+    trace::TraceBuilder,
     verdicts::{is_verdict, truth_word},
 };
 use merged::{Conversation, Item, Items, List, items_of_all};
@@ -76,7 +63,7 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
     }
     spans.sort_by_key(|span| span.start);
     move_logs(&mut spans);
-    builder.keep("spans", Some(&count(spans.len() as u64)));
+    builder.keep("spans", Some(&spans.len().into()));
     facts.into_iter().for_each(|fact| builder.add_fact(fact));
     builder.is_conversation = spans.iter().any(|span| is_of_agent(&span.attributes));
     if let Some(first) = spans.first().filter(|first| first.start > 0) {
@@ -139,11 +126,11 @@ fn move_logs(spans: &mut Vec<Span>) {
 fn is_of_agent(attributes: &Object) -> bool {
     let kinds = "gen_ai.operation.name openinference.span.kind ai.operationId".split(' ');
     let mut kinds = kinds.filter_map(|name| str_of(attributes.get(name)));
-    let is_search = |kind: &str| OF_SEARCH.iter().any(|name| kind.starts_with(name));
+    let is_search = |kind: &str| words("span-of-search").any(|name| kind.starts_with(name));
     let is_of_agents = |name: &Text| {
         let group = name.split_once('.').map(|(group, _)| group);
         matches!(name.as_str(), "input.value" | "output.value")
-            || group.is_some_and(|group| GROUPS.contains(&group))
+            || group.is_some_and(|group| is_one(group, "span-attribute"))
     };
     !kinds.any(is_search) && attributes.keys().any(is_of_agents)
 }

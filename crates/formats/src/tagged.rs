@@ -4,8 +4,8 @@ use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
     parts::{Part, parts_in, parts_of},
-    tags::{tags, words},
     values::{first_of, has_text, list_of, text_in},
+    words::{tags, words},
     written::{
         OBSERVATION, bare_calls_in, between, calls_in, commands_in, is_like_call, may_have_calls, react_in,
         read,
@@ -15,7 +15,8 @@ use crate::{
 /// The tag of most reasoning, whose beginning may be in the prompt.
 const THOUGHT: [&str; 2] = ["<think>", "</think>"];
 
-/// What Kimi's models are given before a result: the id of its call follows.
+/// What Kimi's models and those of smolagents are given before a result: the id of its call follows.
+const CALL_ID: &str = "Call id: ";
 const RETURN: &str = "## Return of ";
 
 /// Where gpt-oss says whose words follow, and where these end.
@@ -79,20 +80,17 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
                 .or_else(observed)
         }),
         CALL_ROLE => only().and_then(|text| calls_in(text.strip_prefix("Calling tools:")?)),
-        RESULT_ROLE => only().and_then(named_result),
+        RESULT_ROLE => only().and_then(|text| named_result(text, CALL_ID)),
         _ => None,
     };
     tagged.unwrap_or_else(|| parts_of(content))
 }
 
-/// Returns the result of a call that a text of smolagents names in its first line.
-fn named_result(text: &str) -> Option<Vec<Part>> {
-    let (id, body) = text.strip_prefix("Call id: ")?.split_once('\n')?;
-    Some(vec![Part::result(
-        Some(&id.trim().into()),
-        Some(&body.trim().into()),
-        None,
-    )])
+/// Returns the result of a call that the first line of a text names behind its beginning.
+fn named_result(text: &str, beginning: &str) -> Option<Vec<Part>> {
+    let (id, body) = text.strip_prefix(beginning)?.split_once('\n')?;
+    let [id, body] = [id, body].map(|text| text.trim().into());
+    Some(vec![Part::result(Some(&id), Some(&body), None)])
 }
 
 /// Returns whether a part is a text that looks like a call in a style that is not known.
@@ -201,12 +199,8 @@ fn parts_of_channels(text: &str) -> Option<Vec<Part>> {
 fn parts_of_results(text: &str, kinds: &[&str]) -> Option<Vec<Part>> {
     let tags = kinds.iter().flat_map(|kind| tags(kind));
     let (mut parts, mut rest) = (Pieces::default(), without_around(text));
-    if let Some((id, body)) = rest.strip_prefix(RETURN).and_then(|rest| rest.split_once('\n')) {
-        return Some(vec![Part::result(
-            Some(&id.trim().into()),
-            Some(&body.trim().into()),
-            None,
-        )]);
+    if let Some(result) = named_result(rest, RETURN) {
+        return Some(result);
     }
     while let Some((body, after)) = tags.clone().find_map(|tags| between(rest, *tags)) {
         parts.list.push(result_in(body.trim()));

@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write, sync::LazyLock};
 
-use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, parse_str, units_of};
+use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, json_object, parse_str, units_of};
 use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, facts::INTERRUPTED};
 pub use knowledgepulse_trace::{facts::REASONING, roles::UNANSWERED};
 use regex::Regex;
@@ -16,7 +16,8 @@ use crate::{
     parts::Call,
     pictures,
     values::{
-        NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex, truth_of,
+        NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex,
+        some_object, truth_of,
     },
 };
 
@@ -317,8 +318,8 @@ impl TraceBuilder {
         match fact {
             Fact::Id(id) => self.ids = vec![id],
             Fact::Name(name) => self.ids.push(name),
-            Fact::Reward(reward) => self.reward(Some(&reward)),
-            Fact::Verdict(verdict) => self.verdict(Some(&verdict)),
+            Fact::Reward(reward) => self.reward(&reward),
+            Fact::Verdict(verdict) => self.success = truth_of(Some(&verdict)).or(self.success),
             Fact::Outcome(fields) => self.outcome(&fields),
             Fact::Framework(name) => self.framework = Some(name),
             Fact::Agent(id) => self.agent_id = Some(id),
@@ -391,15 +392,10 @@ impl TraceBuilder {
 
     /// Takes a verifier's reward: above 0 is a success, as Harbor counts them, and the confidence is the reward, kept within
     /// 0 and 1, because it says how far the result is right.
-    pub fn reward(&mut self, reward: Option<&Value>) {
-        let value = match reward {
-            Some(Value::Bool(is_true)) => Some(f64::from(u8::from(*is_true))),
-            reward => {
-                let value = numeric_of(reward);
-                self.readable("reward", reward, value.is_some());
-                value
-            }
-        };
+    fn reward(&mut self, reward: &Value) {
+        let truth = reward.as_bool().map(|is_true| f64::from(u8::from(is_true)));
+        let value = truth.or_else(|| numeric_of(Some(reward)));
+        self.readable("reward", Some(reward), value.is_some());
         if let Some(value) = value {
             self.success = Some(value > 0.0);
             self.confidence = Some(value.clamp(0.0, 1.0));
@@ -407,13 +403,8 @@ impl TraceBuilder {
         }
     }
 
-    /// Takes a verdict of tests: yes or no.
-    pub fn verdict(&mut self, verdict: Option<&Value>) {
-        self.success = truth_of(verdict).or(self.success);
-    }
-
     /// Takes the format's success and confidence, in the fields of these names.
-    pub fn outcome(&mut self, fields: &Object) {
+    fn outcome(&mut self, fields: &Object) {
         let (success, confidence) = (fields.get("success"), fields.get("confidence"));
         let truth = truth_of(success);
         self.readable("success", success, truth.is_some());
@@ -542,21 +533,19 @@ impl TraceBuilder {
         let summary = self.summary.map(|at| self.steps[at].content.clone());
         let steps = self.steps.into_iter().enumerate();
         let steps: Vec<Value> = steps.map(|(at, step)| step.into_value(at)).collect();
-        let trace = object([
-            ("@context", "https://openknowledgepulse.org/schema/v1".into()),
-            ("@type", "ReasoningTrace".into()),
-            ("id", id.into()),
-            ("metadata", metadata),
-            ("task", object([("objective", objective.into())])),
-            ("steps", steps.into()),
-            (
-                "outcome",
-                object([
-                    ("result_summary", summary.unwrap_or_default().into()),
-                    ("confidence", confidence.unwrap_or(DEFAULT_CONFIDENCE).into()),
-                ]),
-            ),
-        ]);
+        let outcome = json_object! {
+            "result_summary": summary.unwrap_or_default(),
+            "confidence": confidence.unwrap_or(DEFAULT_CONFIDENCE),
+        };
+        let trace = json_object! {
+            "@context": "https://openknowledgepulse.org/schema/v1",
+            "@type": "ReasoningTrace",
+            "id": id,
+            "metadata": metadata,
+            "task": json_object! { "objective": objective },
+            "steps": steps,
+            "outcome": outcome,
+        };
         (trace, known)
     }
 
@@ -574,35 +563,34 @@ impl TraceBuilder {
             imported.insert(SESSION, joined(self.ids.iter().cloned(), " "));
         }
         if !self.reasoning.is_empty() {
-            let places = self.reasoning.iter().map(|at| count(*at as u64));
+            let places = self.reasoning.iter().copied().map(Value::from);
             imported.insert(REASONING, places.collect::<Vec<Value>>());
         }
         if let Some(at) = self.interrupted {
-            imported.insert(INTERRUPTED, count(at as u64));
+            imported.insert(INTERRUPTED, at);
         }
         if !self.left_out.is_empty() {
             let counts = self.left_out.drain(..);
-            let counts = counts.map(|(name, times)| (name, count(times)));
+            let counts = counts.map(|(name, times)| (name, times.into()));
             imported.insert("left_out", counts.collect::<Object>());
         }
-        let mut metadata = Object::with_capacity(9);
-        let created_at = self.created_at.take().unwrap_or_else(date::now);
-        metadata.insert("created_at", created_at);
-        for (name, value) in [
-            ("agent_id", self.agent_id.take()),
-            ("framework", self.framework.take()),
-        ] {
-            if let Some(value) = value {
-                metadata.insert(name, value);
-            }
-        }
-        metadata.insert("task_domain", given.domain.as_deref().unwrap_or(self.domain));
-        metadata.insert("success", success);
-        metadata.insert("quality_score", 0.0);
-        metadata.insert("visibility", "private");
-        metadata.insert("privacy_level", "aggregated");
-        metadata.insert("imported", imported);
-        metadata.into()
+        some_object([
+            (
+                "created_at",
+                Some(self.created_at.take().unwrap_or_else(date::now).into()),
+            ),
+            ("agent_id", self.agent_id.take().map(Value::from)),
+            ("framework", self.framework.take().map(Value::from)),
+            (
+                "task_domain",
+                Some(given.domain.as_deref().unwrap_or(self.domain).into()),
+            ),
+            ("success", Some(success.into())),
+            ("quality_score", Some(0.0.into())),
+            ("visibility", Some("private".into())),
+            ("privacy_level", Some("aggregated".into())),
+            ("imported", Some(imported.into())),
+        ])
     }
 
     /// Returns the first words of the first step that has any, marked: a registry refuses a trace without an objective.
@@ -640,12 +628,6 @@ impl TraceBuilder {
     }
 }
 
-/// Returns a count as a number of JSON.
-#[expect(clippy::cast_precision_loss)] // Nothing is there so often.
-pub(crate) fn count(number: u64) -> Value {
-    (number as f64).into()
-}
-
 /// Returns a UUID of a hash.
 fn uuid_of(hash: Sha256) -> String {
     let first = hash.finalize().into_iter().take(16);
@@ -679,7 +661,7 @@ impl Step {
 
     fn into_value(self, at: usize) -> Value {
         let mut step = Object::with_capacity(if self.call.is_some() { 6 } else { 3 });
-        step.insert("step_id", count(at as u64));
+        step.insert("step_id", at);
         step.insert("type", self.kind);
         step.insert("content", self.content);
         if let Some(call) = self.call {

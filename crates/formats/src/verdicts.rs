@@ -5,68 +5,28 @@ use knowledgepulse_json::{Object, Value};
 use crate::{
     event::Fact,
     values::{numeric_of, str_of, truth_of},
+    words::{is_one, tags, words},
 };
-
-/// What the value of a field means.
-#[derive(Clone, Copy)]
-enum Says {
-    /// Yes or no.
-    Verdict,
-    /// A reward: above 0 is a success.
-    Reward,
-    /// A reward within 0 and 1, a word, or the name of the exception that ended the run.
-    Result,
-}
-
-use Says::{Result, Reward, Verdict};
-
-/// The fields of records, of which the last one counts.
-const FIELDS: &[(&[&str], Says)] = &[
-    (&["verdict"], Result),
-    (&["outcome"], Result),
-    (&["passed"], Result),
-    (&["correct"], Result),
-    (&["is_correct"], Result),
-    (&["metadata", "reward"], Reward),
-    (&["test_result", "report", "resolved"], Verdict),
-    (&["resolved"], Verdict),
-    (&["target"], Verdict),
-    (&["finalResult"], Result),
-    (&["result"], Result),
-    (&["reward_info", "reward"], Reward),
-    (&["reward"], Reward),
-];
-
-/// Fields, one of which a record of a run has. `result` is something else in others.
-#[rustfmt::skip]
-const OF_RUNS: &[&str] = &[
-    "trial_name", "run_id", "task_id", "instance_id", "agent", "finalResult",
-];
-
-/// Names of scores that say whether the task was done; others judge something else, such as the tone.
-#[rustfmt::skip]
-const SCORES: &[&str] = &[
-    "reward", "success", "correctness", "correct", "resolved", "passed", "pass", "task_completion", "goal_accuracy",
-];
 
 /// Returns whether a score of this name says whether the task was done.
 pub fn is_verdict(name: &str) -> bool {
-    SCORES.contains(&&*name.to_lowercase().replace([' ', '-'], "_"))
+    is_one(&name.to_lowercase().replace([' ', '-'], "_"), "verdict")
 }
 
 /// Returns what the fields of a record say of its outcome, in the order of the table.
 pub fn verdicts_of(record: &Object) -> Vec<Fact> {
-    let is_of_run = OF_RUNS.iter().any(|name| record.contains(name));
-    let fact = |(path, says): &(&[&str], Says)| {
-        let (first, rest) = path.split_first()?;
-        let value = record.get(first)?.at(rest)?;
-        match says {
-            Verdict => Some(Fact::Verdict(value.clone())),
-            Reward => Some(Fact::Reward(value.clone())),
-            Result => result_of(value).filter(|_| is_of_run),
+    let is_of_run = words("field-of-run").any(|name| record.contains(name));
+    let fact = |[path, says]: &[&str; 2]| {
+        let mut names = path.split('/');
+        let first = record.get(names.next()?)?;
+        let value = names.try_fold(first, |value, name| value.get(name))?;
+        match *says {
+            "verdict" => Some(Fact::Verdict(value.clone())),
+            "reward" => Some(Fact::Reward(value.clone())),
+            _ => result_of(value).filter(|_| is_of_run),
         }
     };
-    FIELDS.iter().filter_map(fact).collect()
+    tags("verdict-field").iter().filter_map(fact).collect()
 }
 
 fn result_of(value: &Value) -> Option<Fact> {

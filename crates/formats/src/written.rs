@@ -7,10 +7,10 @@ use regex::Regex;
 
 use crate::{
     parts::{ARGUMENTS, Call, Part},
-    tags::{tags, words},
     values::{
         elements_of, first_of, has_list, has_text, input_of, joined_parts, list_at, object_of, regex, text_at,
     },
+    words::{is_one, tags, words},
 };
 
 /// The elements of calls, of parameters, and of the keys and values of GLM.
@@ -49,12 +49,6 @@ pub const OBSERVATION: &str = "Observation:";
 
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 128;
-
-/// Fields of a call in JSON.
-#[rustfmt::skip]
-const FIELDS: &[&str] = &[
-    "type", "name", "tool_name", "input", "arguments", "args", "parameters", "id", "tool_call_id",
-];
 
 /// What replies of Terminus have beside their commands.
 const THOUGHTS: &[&str] = &["state_analysis", "analysis", "explanation", "plan"];
@@ -127,7 +121,7 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
     let is_call = |call: &Value| {
         let fields = object_of(Some(call));
         let has_args = first_of(call, ARGUMENTS).is_some_and(|args| args.as_object().is_some());
-        has_args && Call::of(call).name.is_some() && fields.keys().all(|name| FIELDS.contains(&name.as_str()))
+        has_args && Call::of(call).name.is_some() && fields.keys().all(|name| is_one(name, "call-field"))
     };
     elements_of(Some(&value))
         .iter()
@@ -236,11 +230,7 @@ fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
 }
 
 fn named(name: &str, args: Object) -> Part {
-    Part::Call(Call {
-        name: Some(name.into()),
-        args,
-        ..Call::default()
-    })
+    Part::Call(Call::named(name, args))
 }
 
 fn is_name(text: &str) -> bool {
@@ -311,10 +301,8 @@ fn of_server(text: &str) -> Option<Part> {
     };
     let args = inside("arguments").map(Value::from);
     Some(Part::Call(Call {
-        id: None,
-        name: Some(inside("tool_name")?.into()),
-        args: input_of(args.as_ref()),
         server: inside("server_name").map(Text::from),
+        ..Call::named(inside("tool_name")?, input_of(args.as_ref()))
     }))
 }
 
@@ -354,9 +342,7 @@ fn of_head(text: &str) -> Option<(Vec<Part>, &str)> {
         .or_else(|| counted.as_ref().map(|_| name.clone()));
     let call = Call {
         id: id.map(Text::from),
-        name: Some(counted.unwrap_or(name).into()),
-        args: input_of(Some(&args)),
-        server: None,
+        ..Call::named(counted.unwrap_or(name), input_of(Some(&args)))
     };
     Some((vec![Part::Call(call)], after))
 }

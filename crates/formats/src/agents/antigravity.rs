@@ -44,9 +44,5 @@ fn add_result(say: &mut Events, step: &Value) {
     let lines: Vec<_> = text.lines().skip_while(is_time).collect();
     let is_error = str_of(step.get("status")).is_some_and(|status| status.contains("ERROR"));
     let failed = (is_error || lines.first().is_some_and(|line| line.contains(FAILED))).then_some(true);
-    say.result(Outcome {
-        id: None,
-        content: lines.join("\n").as_str().into(),
-        failed,
-    });
+    say.result(None, lines.join("\n").into(), failed);
 }

@@ -4,11 +4,7 @@
 use crate::{input::read_small, prelude::*};
 
 pub static FORMAT: Format = Format::new("atif", Kind::Rows, recognises, decode)
-    .inner(Inner {
-        list: "subagent_trajectories",
-        are_sub_agents: true,
-        given: None,
-    })
+    .inner("subagent_trajectories", true, None)
     .beside(beside);
 
 /// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
@@ -135,7 +131,7 @@ fn add_result(say: &mut Events, result: &Value, id: Option<&Value>) {
     let code = numeric_of(first_of(extra, &["exit_code", "returncode"]));
     let is_error = truth_of(first_of(extra, &["is_error", "tool_result_is_error"]));
     let (id, failed) = (id_of(id), is_error.or(code.map(|code| code != 0.0)));
-    say.result(Outcome { id, content, failed });
+    say.result(id, content, failed);
 }
 
 fn say_outcome(say: &mut Events, result: &Object) {

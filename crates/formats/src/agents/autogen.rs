@@ -8,14 +8,6 @@ pub static FORMAT: Format = Format::sessions(
     decode,
 );
 
-/// Types of messages that say nothing more than others do.
-const LEFT_OUT: [&str; 4] = [
-    "ModelClientStreamingChunkEvent",
-    "UserInputRequestedEvent",
-    "SelectSpeakerEvent",
-    "SelectorEvent",
-];
-
 /// How the types of messages end.
 const ENDS: [&str; 2] = ["Message", "Event"];
 
@@ -79,7 +71,7 @@ fn add_message_of(say: &mut Events, message: &Value) {
     let source = str_of(message.get("source"));
     match kind {
         "SystemMessage" => say.system(),
-        kind if LEFT_OUT.contains(&kind) => say.leave_out(format!("event {kind}")),
+        kind if is_one(kind, "autogen-event") => say.leave_out(format!("event {kind}")),
         "ThoughtEvent" => say.say_content(TextKind::Reasoning, content),
         "CodeExecutionEvent" => {
             let result = fields_of(message, "result");

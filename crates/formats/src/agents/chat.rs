@@ -12,13 +12,6 @@ use crate::{
     verdicts::verdicts_of,
 };
 
-/// Where conversations have their names.
-#[rustfmt::skip]
-const IDS: &[&str] = &[
-    "id", "instance_id", "traj_id", "custom_id", "task_id", "conversation_id", "session_id", "trial", "requestId", "request_id",
-    "responseId",
-];
-
 /// Conversations of chat APIs.
 pub static OPENAI_CHAT: Format = Format::new(
     "openai-chat",
@@ -106,7 +99,7 @@ fn is_first(list: Option<&Value>, holds: fn(&Value) -> bool) -> bool {
 }
 
 fn add_details(say: &mut Events, record: &Object) {
-    for name in IDS {
+    for name in words("conversation-id") {
         say.name(name, record.get(name));
     }
     for name in ["created_at", "created", "timestamp", "request_created_at"] {

@@ -26,16 +26,6 @@ fn session_of(event: &Value) -> Option<&Text> {
     string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
 }
 
-/// Fields, one of which an event without a message has, by its type.
-#[rustfmt::skip]
-const EVENTS: &[(&str, &[&str])] = &[
-    ("summary", &["leafUuid"]), ("file-history-snapshot", &["messageId"]), ("queue-operation", &["operation"]),
-    ("system", &["parentUuid", "mcp_servers"]), ("progress", &["parentUuid"]), ("attachment", &["attachment"]),
-    ("result", &["is_error", "num_turns"]), ("custom-title", &["customTitle"]), ("ai-title", &["aiTitle"]),
-    ("last-prompt", &["lastPrompt"]), ("permission-mode", &["permissionMode"]), ("agent-name", &["agentName"]),
-    ("stream_event", &["event"]),
-];
-
 fn recognises(event: &Value) -> bool {
     let has = |name: &&str| event.get(name).is_some();
     let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role") && !has(&"systemPayload")) else {
@@ -44,8 +34,9 @@ fn recognises(event: &Value) -> bool {
     // Many programs write a type and a session. Exports may have lost the session.
     let is_named = has_text(event, "uuid") || session_of(event).is_some();
     let is_message = matches!(kind, "user" | "assistant") && fields_of(event, "message").contains("content");
-    let mut events = EVENTS.iter();
-    is_named && is_message || events.any(|(name, fields)| *name == kind && fields.iter().any(has))
+    let mut events = tags("claude-event").iter();
+    is_named && is_message
+        || events.any(|[name, fields]| *name == kind && fields.split(' ').any(|name| has(&name)))
 }
 
 fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

@@ -152,11 +152,7 @@ fn end(say: &mut Events, result: Option<String>) {
         text.starts_with("The user denied this operation")
             .then_some(false)
     };
-    say.result(Outcome {
-        id: None,
-        content: text_without_tags(&text),
-        failed,
-    });
+    say.result(None, text_without_tags(&text), failed);
 }
 
 /// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.
@@ -212,16 +208,10 @@ fn call_in(name: &str, body: &str) -> Part {
     }
     let tool = text_at(&args, "tool_name").or_else(|| text_at(&args, "uri"));
     let Some((server, tool)) = text_at(&args, "server_name").zip(tool) else {
-        return Part::Call(Call {
-            name: Some(name.into()),
-            args,
-            ..Call::default()
-        });
+        return Part::Call(Call::named(name, args));
     };
     Part::Call(Call {
-        name: Some(tool),
-        args: input_of(args.get("arguments")),
         server: Some(server),
-        ..Call::default()
+        ..Call::named(tool, input_of(args.get("arguments")))
     })
 }

@@ -5,13 +5,6 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("codex", recognises, decode);
 
-/// Types of lines.
-#[rustfmt::skip]
-const LINES: &[&str] = &[
-    "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
-    "inter_agent_communication", "inter_agent_communication_metadata",
-];
-
 /// The fields of a header that are kept.
 #[rustfmt::skip]
 const FACTS: [&str; 6] = ["cwd", "originator", "cli_version", "git", "model_provider", "forked_from_id"];
@@ -35,7 +28,7 @@ const ENCRYPTED_LENGTH: usize = 64;
 /// Returns the type and the payload of a line.
 fn line_of(line: &Object) -> Option<(&str, &Object)> {
     let kind = str_of(line.get("type"));
-    if let Some(kind) = kind.filter(|kind| LINES.contains(kind)) {
+    if let Some(kind) = kind.filter(|kind| is_one(kind, "codex-line")) {
         return Some((kind, line.get("payload")?.as_object()?));
     }
     // The first line of a rollout without the envelope.
@@ -191,11 +184,8 @@ fn add_result(say: &mut Events, item: &Object) {
     if is_refused {
         say.add_all(id.clone().map(|id| What::Failed(id, false)));
     }
-    say.result(Outcome {
-        id,
-        content: text_at(whole, "output").unwrap_or(content),
-        failed: if is_refused { Some(false) } else { said },
-    });
+    let failed = if is_refused { Some(false) } else { said };
+    say.result(id, text_at(whole, "output").unwrap_or(content), failed);
 }
 
 /// Returns the exit code that a result of a command begins with.
@@ -273,7 +263,7 @@ fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
         Some((call, outcome)) => {
             say.call(call);
             if let Some(outcome) = outcome.filter(|_| is_over) {
-                say.result(outcome);
+                say.add(What::Result(outcome));
             }
         }
         None if is_over => say.leave_out(named("item", item)),

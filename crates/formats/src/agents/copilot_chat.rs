@@ -173,11 +173,8 @@ fn add_tool(say: &mut Events, tool: &Value, known: &Object) {
         None => texts.extend(output),
     }
     if !texts.is_empty() {
-        say.result(Outcome {
-            id: string_of(id).cloned(),
-            content: texts.concat().into(),
-            failed: code.filter(|&code| code != 0.0).map(|_| true),
-        });
+        let failed = code.is_some_and(|code| code != 0.0).then_some(true);
+        say.result(string_of(id).cloned(), texts.concat().into(), failed);
     }
 }
 

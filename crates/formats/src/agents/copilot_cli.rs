@@ -4,15 +4,9 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("copilot-cli", |record| kind_of(record).is_some(), decode);
 
-/// What the types of events begin with.
-#[rustfmt::skip]
-const EVENTS: &[&str] = &[
-    "abort", "assistant.", "hook.", "permission.", "session.", "skill.", "subagent.", "system.", "tool.", "user.", "user_input.",
-    "pending_messages.",
-];
-
 fn kind_of(record: &Value) -> Option<&str> {
-    let kind = str_of(record.get("type")).filter(|kind| EVENTS.iter().any(|name| kind.starts_with(name)))?;
+    let kind = str_of(record.get("type"))
+        .filter(|kind| words("copilot-event").any(|name| kind.starts_with(name)))?;
     (record.get("timestamp").is_some() && has_object(record, "data")).then_some(kind)
 }
 

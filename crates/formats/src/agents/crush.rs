@@ -4,17 +4,11 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("crush", recognises, decode);
 
-/// Types of parts.
-#[rustfmt::skip]
-const PARTS: &[&str] = &[
-    "text", "reasoning", "tool_call", "tool_result", "finish", "image_url", "binary", "shell_command",
-];
-
 fn recognises(session: &Value) -> bool {
     let messages = list_at(session, "messages").iter();
     let mut parts = messages.flat_map(|message| list_at(message, "parts")).peekable();
     let is_part = |part: &Value| {
-        let is_kind = str_of(part.get("type")).is_some_and(|kind| PARTS.contains(&kind));
+        let is_kind = str_of(part.get("type")).is_some_and(|kind| is_one(kind, "crush-part"));
         is_kind && has_object(part, "data")
     };
     parts.peek().is_some() && parts.all(is_part)
@@ -42,10 +36,7 @@ fn add_message(say: &mut Events, message: &Value) {
         let (kind, data) = (str_of(part.get("type")).unwrap_or_default(), part.get("data"));
         let data = data.unwrap_or(&Value::Null);
         match kind {
-            "shell_command" => {
-                let texts = ["command", "output"].map(|name| say.text_of(data.get(name)));
-                say.say(TextKind::Event, joined(texts, "\n"));
-            }
+            "shell_command" => say.say_shell(data),
             "finish" => {}
             _ => parts.push(Part::named(kind, data)),
         }

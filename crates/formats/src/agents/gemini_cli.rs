@@ -5,16 +5,6 @@ use crate::{contexts::begins_with, prelude::*};
 
 pub static FORMAT: Format = Format::sessions("gemini-cli", recognises, decode).named(named);
 
-/// Commands that Gemini CLI and Qwen Code carry out themselves.
-#[rustfmt::skip]
-const COMMANDS: &[&str] = &[
-    "about", "agents", "approval-mode", "arena", "auth", "bashes", "bug", "chat", "clear", "commands", "compress", "copy",
-    "corgi", "dir", "directory", "docs", "editor", "exit", "export", "extensions", "footer", "help", "hooks", "ide", "init",
-    "language", "mcp", "memory", "model", "permissions", "plan", "policies", "privacy", "profile", "quit", "quit-confirm",
-    "restore", "resume", "rewind", "settings", "setup-github", "shells", "shortcuts", "skills", "stats", "summary",
-    "terminal-setup", "theme", "tools", "upgrade", "usage", "vim",
-];
-
 /// The model's answers to the set-up of a checkpoint.
 const SET_UP: &str = "Got it. Thanks for the context!";
 
@@ -186,7 +176,7 @@ fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
 fn is_command(text: &Text) -> bool {
     let command = text.trim().strip_prefix('/');
     let name = command.and_then(|command| command.split_whitespace().next());
-    name.is_some_and(|name| COMMANDS.contains(&name)) || matches!(text.trim(), "?" | "/")
+    name.is_some_and(|name| is_one(name, "gemini-command")) || matches!(text.trim(), "?" | "/")
 }
 
 /// Adds a turn of the user, which may hold results of tools, of a status that stands beside it.
@@ -223,5 +213,5 @@ fn add_result(say: &mut Events, result: &Object, status: Option<&str>) {
         _ => None,
     };
     let id = text_at(result, "id");
-    say.result(Outcome { id, content, failed });
+    say.result(id, content, failed);
 }

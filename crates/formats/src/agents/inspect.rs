@@ -8,11 +8,7 @@ pub static FORMAT: Format = Format::new(
     |record| is_log(record) || is_sample(record),
     decode,
 )
-.inner(Inner {
-    list: "samples",
-    are_sub_agents: false,
-    given: Some((LOG, "eval")),
-});
+.inner("samples", false, Some((LOG, "eval")));
 
 /// The fields of a log that are kept.
 const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];

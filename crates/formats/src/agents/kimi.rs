@@ -16,17 +16,11 @@ fn named(path: &Path) -> Named {
     named
 }
 
-/// Whose prompts are the program's.
-#[rustfmt::skip]
-const OF_PROGRAM: [&str; 6] = [
-    "injection", "compaction_summary", "system_trigger", "cron_missed", "hook_result", "retry",
-];
-
 /// Returns whose a prompt is that is the program's.
 fn origin_of(prompt: &impl Fields) -> Option<&str> {
     let origin = prompt.field("origin")?;
     let kind = str_of(origin.get("kind").or(Some(origin)));
-    kind.filter(|kind| OF_PROGRAM.contains(kind))
+    kind.filter(|kind| is_one(kind, "kimi-program"))
 }
 
 fn is_old(record: &Value) -> bool {
@@ -108,11 +102,8 @@ fn add_result(say: &mut Events, id: Option<&Value>, result: &Object, error: &str
     } else {
         output
     };
-    let (id, failed) = (
-        string_of(id).cloned(),
-        truth_of(result.get(error)).filter(|failed| *failed),
-    );
-    say.result(Outcome { id, content, failed });
+    let failed = truth_of(result.get(error)).filter(|failed| *failed);
+    say.result(string_of(id).cloned(), content, failed);
 }
 
 fn add_old(say: &mut Events, message: &Object) {

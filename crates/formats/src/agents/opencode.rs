@@ -70,11 +70,7 @@ fn add_newer(say: &mut Events, message: &Value, kind: &str) {
     say.begin_record(message.get("id"), time);
     match kind {
         "user" => say.say_content(TextKind::User, message.get("text")),
-        "shell" => {
-            let [command, output] = ["command", "output"].map(|name| text_at(message, name));
-            let text = joined(command.into_iter().chain(output), "\n");
-            say.say(TextKind::Event, text);
-        }
+        "shell" => say.say_shell(message),
         "assistant" => {
             say.first_fact("model", fields_of(message, "model").get("id"));
             let parts = list_at(message, "content").iter();

@@ -9,26 +9,6 @@ pub static FORMAT: Format = Format::sessions(
     decode,
 );
 
-/// Arguments of version 0 that say how the program carries a call out.
-#[rustfmt::skip]
-const OF_PROGRAM: &[&str] = &[
-    "thought", "confirmation_state", "security_risk", "blocking", "is_static", "hidden", "is_input", "cwd", "include_extra",
-    "kernel_init_code", "impl_source", "translated_ipython_code", "return_axtree", "kind",
-];
-
-/// Observations of version 0 that are no result.
-#[rustfmt::skip]
-const NO_RESULTS: &[&str] = &[
-    "null", "recall", "agent_state_changed", "condense", "think", "loop_detection",
-];
-
-/// Actions of version 0 that are no call of a tool.
-#[rustfmt::skip]
-const NO_CALLS: &[&str] = &[
-    "null", "start", "stop", "pause", "resume", "recall", "change_agent_state", "condensation", "condensation_request",
-    "loop_recovery", "push", "send_pr",
-];
-
 /// What evaluations know of the patch, which is no outcome.
 const PATCHES: [&str; 4] = ["git_patch", "model_patch", "test_output", "apply_patch_output"];
 
@@ -139,7 +119,7 @@ fn add_action(say: &mut Events, event: &Value, action: &str) {
     let thought = args.get("thought");
     match action {
         "system" => say.system(),
-        name if NO_CALLS.contains(&name) => say.leave_out(format!("action {name}")),
+        name if is_one(name, "openhands-action") => say.leave_out(format!("action {name}")),
         "message" if is_user => say.say_content(TextKind::User, args.get("content")),
         _ if is_user => say.say_content(TextKind::Event, event.get("message")),
         "message" => say.say_content(TextKind::Message, args.get("content")),
@@ -151,7 +131,8 @@ fn add_action(say: &mut Events, event: &Value, action: &str) {
         }
         _ => {
             say.say_content(TextKind::Message, thought);
-            let is_used = |name: &str, value: &Value| is_truthy(Some(value)) && !OF_PROGRAM.contains(&name);
+            let is_used =
+                |name: &str, value: &Value| is_truthy(Some(value)) && !is_one(name, "openhands-argument");
             say.call(Call {
                 id: id_of(event.get("id")),
                 name: text_at(tool_call, "function_name").or(Some(action.into())),
@@ -174,7 +155,7 @@ fn asked_of(tool_call: &Object) -> Option<Object> {
 fn add_observation(say: &mut Events, event: &Value, name: &str) {
     let extras = fields_of(event, "extras");
     let content = event.get("content");
-    if NO_RESULTS.contains(&name) {
+    if is_one(name, "openhands-observation") {
         return say.leave_out(format!("observation {name}"));
     }
     let Some(cause) = id_of(event.get("cause")) else {

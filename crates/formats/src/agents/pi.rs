@@ -7,13 +7,6 @@ use crate::prelude::*;
 pub static FORMAT: Format =
     Format::sessions("pi", |entry| is_header(entry) || type_of(entry).is_some(), decode);
 
-/// Types of entries.
-#[rustfmt::skip]
-const ENTRIES: &[&str] = &[
-    "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message", "label",
-    "session_info",
-];
-
 /// Results of calls that the user has stopped.
 const STOPPED: [&str; 3] = [
     "Operation aborted",
@@ -28,7 +21,7 @@ fn is_header(entry: &Value) -> bool {
 
 /// Returns the type of an entry. Only entries of Pi's later versions form a tree.
 fn type_of(entry: &Value) -> Option<&str> {
-    let kind = str_of(entry.get("type")).filter(|kind| ENTRIES.contains(kind))?;
+    let kind = str_of(entry.get("type")).filter(|kind| is_one(kind, "pi-entry"))?;
     let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
     (is_message || entry.get("parentId").is_some()).then_some(kind)
 }
@@ -83,14 +76,9 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
             let is_end = |words: &&str| text.trim_end().ends_with(words);
             let is_stopped = STOPPED.iter().any(is_end);
             let failed = truth_of(message.get("isError")).map(|failed| failed && !is_stopped);
-            let (id, content) = (text_at(message, "toolCallId"), text);
-            say.result(Outcome { id, content, failed });
+            say.result(text_at(message, "toolCallId"), text, failed);
         }
-        Some("bashExecution") => {
-            let texts = ["command", "output"].into_iter();
-            let texts = texts.filter_map(|name| text_at(message, name));
-            say.say(TextKind::Event, joined(texts, "\n"));
-        }
+        Some("bashExecution") => say.say_shell(message),
         Some("custom" | "hookMessage") => say.say_content(TextKind::Event, content),
         Some("branchSummary" | "compactionSummary") => say.leave_out("summary of a compaction"),
         Some(role) => say.leave_out(format!("message {role}")),

@@ -11,20 +11,8 @@ use crate::{
     verdicts::{is_verdict, truth_word},
 };
 
-/// Parts of the names of functions that call a model.
-#[rustfmt::skip]
-const OF_MODEL: &[&str] = &[
-    "chat.completions", "messages.create", "responses.create", "generate_content", "chatcompletion", "litellm",
-];
-
 /// Where a score may have its value.
 const VALUES: &[&str] = &["score", "value", "stringValue", "string_value", "label"];
-
-/// Fields of a trace of Langfuse that its span has.
-#[rustfmt::skip]
-const OF_TRACE: &[&str] = &[
-    "name", "input", "output", "timestamp", "startTime", "start_time", "sessionId", "session_id", "tags", "scores",
-];
 
 /// Paths to a value.
 type Paths = &'static [&'static str];
@@ -297,7 +285,7 @@ fn trace_of_langfuse(record: &Value) -> Option<Value> {
     let trace = record.get("trace").and_then(Value::as_object);
     let trace = trace.unwrap_or(object_of(Some(record)));
     let id = string_of(first_of(trace, &["id", "traceId", "trace_id"]))?;
-    let mut span = fields_where(trace, |name, _| OF_TRACE.contains(&name));
+    let mut span = fields_where(trace, |name, _| is_one(name, "langfuse-trace"));
     span.insert("id", id.clone());
     span.insert("traceId", id.clone());
     span.insert("type", "CHAIN");
@@ -331,7 +319,7 @@ fn kind_of(kind: &Value) -> &'static str {
         "tool" => "TOOL",
         "retriever" => "RETRIEVER",
         "embedding" => "EMBEDDING",
-        kind if OF_MODEL.iter().any(|part| kind.contains(*part)) => "LLM",
+        kind if words("function-of-model").any(|part| kind.contains(part)) => "LLM",
         _ => "CHAIN",
     }
 }

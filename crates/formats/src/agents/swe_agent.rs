@@ -192,11 +192,8 @@ fn add_command(say: &mut Events, command: &Text) {
         .next()
         .filter(|name| !name.is_empty())
     {
-        say.call(Call {
-            name: Some(name.into()),
-            args: [("command".into(), command.clone().into())].into_iter().collect(),
-            ..Call::default()
-        });
+        let args = [("command".into(), command.clone().into())];
+        say.call(Call::named(name, args.into_iter().collect()));
     }
 }
 
@@ -204,11 +201,7 @@ fn add_command(say: &mut Events, command: &Text) {
 fn add_result(say: &mut Events, content: Option<&Value>, failed: Option<bool>) {
     let content = say.text_of(content);
     let is_stopped = STOPPED.is_match(&content);
-    say.result(Outcome {
-        id: None,
-        content,
-        failed: failed.or(is_stopped.then_some(true)),
-    });
+    say.result(None, content, failed.or(is_stopped.then_some(true)));
 }
 
 /// Returns whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.

@@ -2,11 +2,8 @@
 
 use crate::{prelude::*, verdicts::verdicts_of};
 
-pub static FORMAT: Format = Format::new("tau2", Kind::Rows, recognises, decode).inner(Inner {
-    list: "simulations",
-    are_sub_agents: false,
-    given: None,
-});
+pub static FORMAT: Format =
+    Format::new("tau2", Kind::Rows, recognises, decode).inner("simulations", false, None);
 
 /// How a simulated user ends a conversation.
 const ENDS: [&str; 3] = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];

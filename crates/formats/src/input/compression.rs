@@ -1,6 +1,7 @@
 //! Decompresses inputs so that nothing before a fault in gzip is lost.
 
 use std::{
+    cell::Cell,
     fmt::Display,
     io::{self, BufRead, Read},
     ops::{ControlFlow, Range},
@@ -96,14 +97,18 @@ pub type Consumer<'c> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'c;
 /// # Errors
 /// After all that could be decompressed, if a member is cut off or damaged. Of a frame of zstd that is, the last window is lost.
 pub fn read_text<R: Read>(input: &mut Input<R>, consume: &mut Consumer) -> io::Result<()> {
-    let mut tail = Tail { last: None, consume };
+    let last = Cell::new(None);
+    let mut take = |bytes: &[u8]| {
+        last.set(bytes.last().copied().or(last.get()));
+        consume(bytes)
+    };
     loop {
         let flow = if input.starts_with(GZIP)? {
-            pass_on(&mut GzDecoder::new(&mut *input), &mut tail)?
+            pass_on(&mut GzDecoder::new(&mut *input), &mut take)?
         } else if input.starts_with(ZSTD)? {
             pass_on(
                 &mut StreamingDecoder::new(&mut *input).map_err(damaged)?,
-                &mut tail,
+                &mut take,
             )?
         } else {
             break;
@@ -111,38 +116,25 @@ pub fn read_text<R: Read>(input: &mut Input<R>, consume: &mut Consumer) -> io::R
         if flow.is_break() {
             return Ok(());
         }
-        tail.last.get_or_insert(b'\n');
+        last.set(last.get().or(Some(b'\n')));
         skip_zeros(input)?;
     }
     let is_over = input.fill_buf()?.is_empty();
-    if tail.last.is_some_and(|last| last != b'\n') && !is_over && tail.take(b"\n").is_break() {
+    if last.get().is_some_and(|last| last != b'\n') && !is_over && take(b"\n").is_break() {
         return Ok(());
     }
     loop {
         let bytes = input.fill_buf()?;
         let length = bytes.len();
-        if length == 0 || tail.take(bytes).is_break() {
+        if length == 0 || take(bytes).is_break() {
             return Ok(());
         }
         input.consume(length);
     }
 }
 
-/// A consumer, and the last byte that it has got.
-struct Tail<'c, 'f> {
-    last: Option<u8>,
-    consume: &'c mut Consumer<'f>,
-}
-
-impl Tail<'_, '_> {
-    fn take(&mut self, bytes: &[u8]) -> ControlFlow<()> {
-        self.last = bytes.last().copied().or(self.last);
-        (self.consume)(bytes)
-    }
-}
-
 /// Passes on what a decoder reads to its end, in chunks.
-fn pass_on(decoder: &mut dyn Read, tail: &mut Tail) -> io::Result<ControlFlow<()>> {
+fn pass_on(decoder: &mut dyn Read, take: &mut Consumer) -> io::Result<ControlFlow<()>> {
     let mut text = vec![0; CHUNK_SIZE];
     loop {
         let (mut length, mut result) = (0, Ok(1));
@@ -151,7 +143,7 @@ fn pass_on(decoder: &mut dyn Read, tail: &mut Tail) -> io::Result<ControlFlow<()
             result = decoder.read(&mut text[length..end]);
             length += result.as_ref().copied().unwrap_or_default();
         }
-        if length > 0 && tail.take(&text[..length]).is_break() {
+        if length > 0 && take(&text[..length]).is_break() {
             return Ok(ControlFlow::Break(()));
         }
         match result {

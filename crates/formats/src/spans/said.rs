@@ -28,8 +28,8 @@ impl Said {
 
 /// Returns the input and the output of a model: in attributes, or else in events.
 pub fn said_in(span: &Span) -> Said {
-    let mut asked = found_in(&span.attributes, &INPUT, "user");
-    let mut replies = found_in(&span.attributes, &OUTPUT, "assistant");
+    let mut asked = found_in(&span.attributes, "span-input", "user");
+    let mut replies = found_in(&span.attributes, "span-output", "assistant");
     let (has_input, has_output) = (!asked.is_empty(), !replies.is_empty());
     // Pydantic AI had all of them in one attribute.
     let listed = parsed(span.attributes.get("events"));
@@ -97,59 +97,22 @@ pub fn text_within(value: &Value) -> Value {
     }
 }
 
-/// How messages are in attributes.
-#[derive(Clone, Copy)]
-enum How {
-    /// A list, which may be JSON in a text.
-    List,
-    /// An attribute for each field of each message, as `PREFIX.0.message.role`.
-    Members,
-    /// A value that is all of it.
-    Whole,
-    /// The same, if the span calls a model.
-    OfModel,
-    /// A reply of the AI SDK.
-    Reply,
-}
-
-/// Where the conventions have a model's input.
-const INPUT: [(How, &str); 7] = [
-    (How::List, "gen_ai.input.messages"),
-    (How::List, "ai.prompt.messages"),
-    (How::Members, "llm.input_messages"),
-    (How::Members, "gen_ai.prompt"),
-    (How::Whole, "gen_ai.prompt"),
-    (How::Whole, "ai.prompt"),
-    (How::OfModel, "input.value"),
-];
-
-/// Where they have its output.
-const OUTPUT: [(How, &str); 7] = [
-    (How::List, "gen_ai.output.messages"),
-    (How::Members, "llm.output_messages"),
-    (How::Members, "gen_ai.completion"),
-    (How::Whole, "gen_ai.completion"),
-    (How::Reply, "ai.response"),
-    (How::Reply, "ai.result"),
-    (How::OfModel, "output.value"),
-];
-
 /// Returns the messages of the first convention that has any.
-fn found_in(attributes: &Object, conventions: &[(How, &str)], role: &str) -> Vec<Value> {
-    let mut found = conventions.iter().map(|(how, name)| {
+fn found_in(attributes: &Object, kind: &str, role: &str) -> Vec<Value> {
+    let mut found = tags(kind).iter().map(|[name, how]| {
         let value = attributes.get(name);
-        match how {
-            How::List => match parsed(value).map(Cow::into_owned) {
+        match *how {
+            "list" => match parsed(value).map(Cow::into_owned) {
                 Some(Value::Array(messages)) => messages,
                 found => messages_in(found.as_ref(), role),
             },
-            How::Members => {
+            "members" => {
                 let members = unflattened(attributes, name, "message.");
                 members.iter().map(message_of).collect()
             }
-            How::OfModel if !calls_model(attributes) => Vec::new(),
-            How::Whole | How::OfModel => messages_in(value, role),
-            How::Reply => response_of(attributes, name),
+            "reply" => response_of(attributes, name),
+            "model" if !calls_model(attributes) => Vec::new(),
+            _ => messages_in(value, role),
         }
     });
     found.find(|messages| !messages.is_empty()).unwrap_or_default()
@@ -318,8 +281,8 @@ fn messages_of_event(name: &Text, attributes: &Object) -> (Vec<Value>, Vec<Value
         "gen_ai.assistant.message" | "gen_ai.choice" => "assistant",
         "gen_ai.tool.message" => "tool",
         _ => {
-            let asked = found_in(attributes, &INPUT, "user");
-            return (asked, found_in(attributes, &OUTPUT, "assistant"));
+            let asked = found_in(attributes, "span-input", "user");
+            return (asked, found_in(attributes, "span-output", "assistant"));
         }
     };
     let whole = first_of(attributes, &["gen_ai.event.content", "message"]);

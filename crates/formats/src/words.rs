@@ -1,4 +1,5 @@
-//! The tags and words that models and programs write in texts: the rows of `tables/tags.tsv`.
+//! The words that texts and messages are read by: tags that models and programs write, and types of parts. They are the rows of
+//! `tables/words.tsv`.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -7,7 +8,7 @@ type Tag = [&'static str; 2];
 
 static TABLE: LazyLock<HashMap<&str, Vec<Tag>>> = LazyLock::new(|| {
     let mut table: HashMap<&str, Vec<Tag>> = HashMap::new();
-    for row in include_str!("../tables/tags.tsv").lines() {
+    for row in include_str!("../tables/words.tsv").lines() {
         let mut cells = row.split('\t');
         let mut next = || cells.next().unwrap_or_default();
         table.entry(next()).or_default().push([next(), next()]);
@@ -23,4 +24,9 @@ pub fn tags(kind: &str) -> &'static [Tag] {
 /// Returns the words of a kind.
 pub fn words(kind: &str) -> impl Iterator<Item = &'static str> {
     tags(kind).iter().map(|[word, _]| *word)
+}
+
+/// Returns whether a word is one of a kind.
+pub fn is_one(word: &str, kind: &str) -> bool {
+    words(kind).any(|other| other == word)
 }
