@@ -1,12 +1,9 @@
 //! The names of inputs, and which names are of the same file.
 
-use std::{
-    fs::{self, File, Metadata},
-    io,
-    path::Path,
-};
+use std::fs::{self, File, Metadata};
 
 pub use knowledgepulse_os::links::target_of;
+use same_file::Handle;
 
 /// The name of standard input among the inputs.
 pub const STDIN: &str = "-";
@@ -19,22 +16,29 @@ pub fn name_of(source: &str) -> &str {
     if source == STDIN { "stdin" } else { source }
 }
 
-/// Returns the metadata of an input; `None` on failure, which reading the input will report.
+/// Returns the metadata of an input; `None` on failure, which reading the input will report, and of standard input in WebAssembly.
 pub fn metadata_of(source: &str) -> Option<Metadata> {
-    if source == STDIN {
-        standard_input().ok()
-    } else {
-        fs::metadata(source).ok()
+    match source {
+        STDIN => Handle::stdin().ok()?.as_file().metadata().ok(),
+        path => fs::metadata(path).ok(),
     }
 }
 
 /// Returns whether two names mean the same ordinary file, also through symbolic or hard links. `-` is standard input.
 /// Returns false for terminals and pipes, which cannot be overwritten.
 pub fn is_same_file(one: &str, other: &str) -> bool {
+    let handle = |name: &str| match name {
+        STDIN => Handle::stdin(),
+        path => Handle::from_path(path),
+    };
     match (metadata_of(one), metadata_of(other)) {
-        (Some(first), Some(second)) => first.is_file() && second.is_file() && is_same(one, other),
-        (None, None) => target_of(one) == target_of(other),
-        _ => false,
+        (Some(first), Some(second)) if !first.is_file() || !second.is_file() => false,
+        (Some(_), None) | (None, Some(_)) => false,
+        // In WebAssembly no file has a handle.
+        _ => match (handle(one), handle(other)) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => target_of(one) == target_of(other),
+        },
     }
 }
 
@@ -48,51 +52,11 @@ pub fn total_size<'s>(sources: impl IntoIterator<Item = &'s String>) -> Option<u
 }
 
 /// Returns the standard output or standard error that a file is; `None` if it is neither.
-#[cfg(not(target_family = "wasm"))]
 pub(crate) fn standard_stream(file: &str) -> Option<File> {
-    let file = same_file::Handle::from_path(file).ok()?;
-    let streams = [same_file::Handle::stdout(), same_file::Handle::stderr()];
+    let file = Handle::from_path(file).ok()?;
+    let streams = [Handle::stdout(), Handle::stderr()];
     let stream = streams.into_iter().flatten().find(|stream| *stream == file)?;
     stream.as_file().try_clone().ok()
-}
-
-#[cfg(not(target_family = "wasm"))]
-fn is_same(one: &str, other: &str) -> bool {
-    let handle = |name: &str| match name {
-        STDIN => same_file::Handle::stdin(),
-        path => same_file::Handle::from_path(path),
-    };
-    handle(one).is_ok_and(|one| handle(other).is_ok_and(|other| one == other))
-}
-
-#[cfg(not(target_family = "wasm"))]
-fn standard_input() -> io::Result<Metadata> {
-    same_file::Handle::stdin()?.as_file().metadata()
-}
-
-/// Files have no identity there.
-#[cfg(target_family = "wasm")]
-pub(crate) fn standard_stream(_: &str) -> Option<File> {
-    None
-}
-
-#[cfg(target_family = "wasm")]
-fn is_same(one: &str, other: &str) -> bool {
-    target_of(one) == target_of(other)
-}
-
-#[cfg(target_family = "wasm")]
-fn standard_input() -> io::Result<Metadata> {
-    use std::os::fd::AsFd;
-    let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
-    File::from(descriptor).metadata()
-}
-
-/// Returns the directory that a file is in.
-pub(crate) fn directory_of(path: &Path) -> &Path {
-    path.parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

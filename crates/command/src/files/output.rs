@@ -11,10 +11,7 @@ use flate2::{Compression, write::GzEncoder};
 
 use knowledgepulse_os::temporary::TemporaryFile;
 
-use crate::{
-    Failure, Result, Waiting, files::file_identity::directory_of, files::file_identity::standard_stream,
-    reason_of, target_of,
-};
+use crate::{Failure, Result, Waiting, files::file_identity::standard_stream, reason_of, target_of};
 
 const BUFFER_SIZE: usize = 64 * 1024;
 
@@ -23,33 +20,26 @@ const PREFIX: &str = ".kp-score-";
 
 type Buffered = BufWriter<Waiting<Box<dyn Write + Send>>>;
 
-enum Writer {
-    Plain(Buffered),
-    Gzip(Box<GzEncoder<Buffered>>),
+/// A writer that can write out everything.
+trait Finish: Write + Send {
+    fn finish(&mut self) -> io::Result<()>;
 }
 
-impl Writer {
-    fn new(output: impl Write + Send + 'static, is_compressed: bool) -> Self {
-        let writer = BufWriter::with_capacity(BUFFER_SIZE, Waiting(Box::new(output) as _));
-        if is_compressed {
-            return Self::Gzip(GzEncoder::new(writer, Compression::default()).into());
-        }
-        Self::Plain(writer)
-    }
-
-    fn as_write(&mut self) -> &mut dyn Write {
-        match self {
-            Self::Plain(writer) => writer,
-            Self::Gzip(writer) => writer,
-        }
-    }
-
+impl Finish for Buffered {
     fn finish(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(writer) => writer.flush(),
-            Self::Gzip(writer) => writer.try_finish().and_then(|()| writer.get_mut().flush()),
-        }
+        self.flush()
     }
+}
+
+impl Finish for GzEncoder<Buffered> {
+    fn finish(&mut self) -> io::Result<()> {
+        self.try_finish()?;
+        self.get_mut().flush()
+    }
+}
+
+fn buffered(output: impl Write + Send + 'static) -> Buffered {
+    BufWriter::with_capacity(BUFFER_SIZE, Waiting(Box::new(output) as _))
 }
 
 /// An output. The contents of a file go to a temporary file, which takes its place when it is on the disk. Pipes, devices and standard
@@ -57,7 +47,7 @@ impl Writer {
 pub(crate) struct Output {
     /// How it was named; `None` of standard output.
     name: Option<String>,
-    writer: Writer,
+    writer: Box<dyn Finish>,
     /// The temporary file, and where it is to go.
     replacement: Option<(TemporaryFile, PathBuf)>,
     /// Whether writing has failed, as where the reader of standard output has gone away.
@@ -69,7 +59,7 @@ impl Output {
     pub(crate) fn standard() -> Self {
         Self {
             name: None,
-            writer: Writer::new(io::stdout(), false),
+            writer: Box::new(buffered(io::stdout())),
             replacement: None,
             is_closed: false,
         }
@@ -107,7 +97,7 @@ impl Output {
                 // Where the old file may not be written to, it may not be replaced either.
                 OpenOptions::new().write(true).open(&path)?;
             }
-            let temporary = TemporaryFile::create(directory_of(&path), PREFIX, existing.as_ref())?;
+            let temporary = TemporaryFile::create(path.parent().unwrap_or(&path), PREFIX, existing.as_ref())?;
             let file = Arc::clone(temporary.file());
             replacement = Some((temporary, path));
             file
@@ -116,7 +106,10 @@ impl Output {
         };
         Ok(Self {
             name: Some(name.to_owned()),
-            writer: Writer::new(file, name.to_ascii_lowercase().ends_with(".gz")),
+            writer: match name.to_ascii_lowercase().ends_with(".gz") {
+                true => Box::new(GzEncoder::new(buffered(file), Compression::default())),
+                false => Box::new(buffered(file)),
+            },
             replacement,
             is_closed: false,
         })
@@ -124,17 +117,17 @@ impl Output {
 
     /// Writes bytes. Returns whether there is a reader: where that of standard output has gone away, they are lost.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<bool> {
-        self.attempt(|writer| writer.as_write().write_all(bytes))
+        self.attempt(|writer| writer.write_all(bytes))
     }
 
     /// Hands everything on to the reader.
     pub(crate) fn flush(&mut self) -> Result<bool> {
-        self.attempt(|writer| writer.as_write().flush())
+        self.attempt(|writer| writer.flush())
     }
 
     /// Writes out everything, and puts a file in its place.
     pub(crate) fn publish(mut self) -> Result<()> {
-        self.attempt(Writer::finish)?;
+        self.attempt(|writer| writer.finish())?;
         let Some((temporary, path)) = self.replacement.take() else {
             return Ok(());
         };
@@ -150,11 +143,11 @@ impl Output {
         self.replacement.is_none()
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut Writer) -> io::Result<()>) -> Result<bool> {
+    fn attempt(&mut self, write: impl FnOnce(&mut dyn Finish) -> io::Result<()>) -> Result<bool> {
         if self.is_closed {
             return Ok(false);
         }
-        let Err(error) = write(&mut self.writer) else {
+        let Err(error) = write(&mut *self.writer) else {
             return Ok(true);
         };
         self.is_closed = true;

@@ -32,26 +32,28 @@ pub(crate) enum Format {
 /// Similarities are computed in single precision, which has about as many decimals: a novelty of -1.4e-9 is 0.
 const SINGLE_DECIMALS: u8 = 6;
 
+type Field = (&'static str, fn(&Scored) -> Value);
+
 /// What rows tell of a trace.
-const FIELDS: [&str; 15] = [
-    "source",
-    "line",
-    "index",
-    "id",
-    "objective",
-    "agent",
-    "project",
-    "when",
-    "steps",
-    "turns",
-    "facts",
-    "success",
-    "domain",
-    "score",
-    "format",
+const FIELDS: [Field; 15] = [
+    ("source", |scored| scored.place.source.as_str().into()),
+    ("line", |scored| scored.place.line.into()),
+    ("index", |scored| scored.place.index.into()),
+    ("id", |scored| scored.about.id.clone().into()),
+    ("objective", |scored| scored.about.objective.clone().into()),
+    ("agent", |scored| scored.about.agent.clone().into()),
+    ("project", |scored| scored.about.project.clone().into()),
+    ("when", |scored| scored.about.when.as_deref().into()),
+    ("steps", |scored| scored.about.steps.into()),
+    ("turns", |scored| scored.about.turns.into()),
+    ("facts", |scored| {
+        scored.about.facts.iter().map(|fact| fact.to_value()).collect()
+    }),
+    ("success", |scored| scored.about.success.into()),
+    ("domain", |scored| scored.about.domain.clone().into()),
+    ("score", |scored| scored.breakdown.score.into()),
+    ("format", |scored| scored.about.format.name().into()),
 ];
-/// The place of `facts` among them, which CSV has in words.
-const FACTS: usize = 10;
 
 /// What CSV has of an explained score.
 const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcomeConfidence";
@@ -81,7 +83,7 @@ impl Rows {
             Format::Json => r#"{"results":["#.into(),
             Format::Csv => {
                 let explanation = if self.explains { CSV_EXPLANATION } else { "" };
-                FIELDS.join(",") + explanation + "\n"
+                FIELDS.map(|(name, _)| name).join(",") + explanation + "\n"
             }
             Format::Table | Format::JsonLines => String::new(),
         }
@@ -108,43 +110,24 @@ impl Rows {
     }
 
     fn json(&self, scored: &Scored, selection: Option<&Value>) -> String {
-        let mut fields: Vec<_> = FIELDS.into_iter().zip(values_of(scored)).collect();
+        let mut fields = FIELDS.map(|(name, value_of)| (name, value_of(scored))).to_vec();
         fields.extend(selection.map(|selection| ("selection", selection.clone())));
         fields.extend(self.explains.then(|| ("breakdown", value_of(&scored.breakdown))));
         escaped(&object(fields).to_json(), is_obeyed)
     }
 
     fn csv_cells(&self, scored: &Scored) -> Vec<Value> {
-        let mut cells = values_of(scored).to_vec();
-        cells[FACTS] = scored.about.facts_in_words().join("; ").into();
+        let cell = |(name, value_of): Field| match name {
+            "facts" => scored.about.facts_in_words().join("; ").into(),
+            _ => value_of(scored),
+        };
+        let mut cells = FIELDS.map(cell).to_vec();
         if self.explains {
             let dimensions = scored.breakdown.dimensions.to_array();
             cells.extend(dimensions.map(|value| rounded(value, SINGLE_DECIMALS).into()));
         }
         cells
     }
-}
-
-/// Returns the values of [`FIELDS`].
-fn values_of(scored: &Scored) -> [Value; FIELDS.len()] {
-    let (place, about) = (&scored.place, &scored.about);
-    [
-        place.source.as_str().into(),
-        place.line.into(),
-        place.index.into(),
-        about.id.clone().into(),
-        about.objective.clone().into(),
-        about.agent.clone().into(),
-        about.project.clone().into(),
-        about.when.as_deref().into(),
-        about.steps.into(),
-        about.turns.into(),
-        about.facts.iter().map(|fact| fact.to_value()).collect(),
-        about.success.into(),
-        about.domain.clone().into(),
-        scored.breakdown.score.into(),
-        about.format.name().into(),
-    ]
 }
 
 /// Returns the parts of a score, for people: lines of their own.

@@ -1,32 +1,9 @@
 //! Figures of the scores of a run.
 
-/// Scores in the order in which they were added, 8 bytes each.
-#[derive(Debug, Default)]
-pub(crate) struct Scores(Vec<f64>);
-
+/// Returns the mean of scores; `None` without scores.
 #[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
-impl Scores {
-    /// Adds a score.
-    pub(crate) fn add(&mut self, score: f64) {
-        self.0.push(score);
-    }
-
-    /// Returns how many scores there are.
-    pub(crate) fn count(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    /// Returns the mean; `None` without scores.
-    pub(crate) fn mean(&self) -> Option<f64> {
-        (!self.0.is_empty()).then(|| self.0.iter().sum::<f64>() / self.0.len() as f64)
-    }
-
-    /// Sorts the scores.
-    pub(crate) fn sorted(&self) -> Sorted {
-        let mut scores = self.0.clone();
-        scores.sort_by(f64::total_cmp);
-        Sorted(scores)
-    }
+pub(crate) fn mean(scores: &[f64]) -> Option<f64> {
+    (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
 }
 
 /// Scores in ascending order.
@@ -39,6 +16,13 @@ pub(crate) struct Sorted(Vec<f64>);
     clippy::cast_sign_loss
 )] // Counts are far below 2^53.
 impl Sorted {
+    /// Sorts scores.
+    pub(crate) fn of(scores: &[f64]) -> Self {
+        let mut scores = scores.to_vec();
+        scores.sort_by(f64::total_cmp);
+        Self(scores)
+    }
+
     /// Returns the score below which the share `p` of all lies; `None` without scores. Between two scores it lies in proportion, as by
     /// default in NumPy and R: method 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996).
     pub(crate) fn quantile(&self, p: f64) -> Option<f64> {
@@ -58,19 +42,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sorted(scores: &[f64]) -> Sorted {
-        let mut all = Scores::default();
-        scores.iter().for_each(|score| all.add(*score));
-        all.sorted()
-    }
-
     proptest! {
         #[test]
         fn quantile_and_share_below_agree_with_counting(
             scores in proptest::collection::vec(0.0..=1.0, 1..50),
             p in 0.0..=1.0,
         ) {
-            let all = sorted(&scores);
+            let all = Sorted::of(&scores);
             let quantile = all.quantile(p).unwrap();
             let below = scores.iter().filter(|score| **score < quantile).count() as f64;
             prop_assert_eq!(all.share_below(quantile), below / scores.len() as f64);
@@ -84,10 +62,10 @@ mod tests {
 
     #[test]
     fn no_scores_have_no_figures() {
+        let none = Sorted::of(&[]);
         assert_eq!(
-            (Scores::default().mean(), sorted(&[]).quantile(0.5)),
-            (None, None)
+            (mean(&[]), none.quantile(0.5), none.share_below(0.5)),
+            (None, None, 0.0)
         );
-        assert_eq!(sorted(&[]).share_below(0.5), 0.0);
     }
 }

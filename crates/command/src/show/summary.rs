@@ -11,7 +11,7 @@ use knowledgepulse_score::{
 };
 
 use crate::{
-    Scored, Seen, Sorted, counted, decimal, fixed, grouped, show::printable::rate, show::statistics::Scores,
+    Scored, Seen, Sorted, counted, decimal, fixed, grouped, show::printable::rate, show::statistics::mean,
 };
 
 /// From this similarity on, a trace counts as a near-duplicate of an earlier one.
@@ -21,7 +21,8 @@ const NEAR: f64 = 0.95;
 #[derive(Debug)]
 pub(crate) struct Summary {
     start: Instant,
-    scores: Scores,
+    /// In the order in which they were added.
+    scores: Vec<f64>,
     /// Traces that repeat an earlier one.
     near_duplicates: u64,
     /// Traces that were converted from another format.
@@ -48,7 +49,7 @@ impl Summary {
     pub(crate) fn new(method: Method, embedder: Status) -> Self {
         Self {
             start: Instant::now(),
-            scores: Scores::default(),
+            scores: Vec::new(),
             near_duplicates: 0,
             converted: 0,
             unknown_success: 0,
@@ -64,7 +65,7 @@ impl Summary {
 
     /// Adds a trace.
     pub(crate) fn add(&mut self, Scored { about, breakdown, .. }: &Scored) {
-        self.scores.add(breakdown.score);
+        self.scores.push(breakdown.score);
         self.converted += u64::from(about.format != FormatName::Trace);
         self.unknown_success += u64::from(about.success.is_none());
         self.unknown_confidence += u64::from(!about.has_confidence);
@@ -82,12 +83,12 @@ impl Summary {
 
     /// Returns how many traces were scored.
     pub(crate) fn scored(&self) -> u64 {
-        self.scores.count()
+        self.scores.len() as u64
     }
 
     /// Returns the scores in ascending order.
     pub(crate) fn sorted_scores(&self) -> Sorted {
-        self.scores.sorted()
+        Sorted::of(&self.scores)
     }
 
     /// Returns how long the run has taken so far.
@@ -97,7 +98,7 @@ impl Summary {
 
     /// Returns the figures for programs. A figure of scores is `null` if there are no scores.
     pub(crate) fn to_value(&self, seen: &Seen) -> Value {
-        let sorted = self.scores.sorted();
+        let sorted = self.sorted_scores();
         let written = self.written.iter().map(|(file, traces)| {
             json_object! { "file": file.as_str(), "traces": *traces }
         });
@@ -114,7 +115,7 @@ impl Summary {
             "converted": self.converted,
             "unknownSuccess": self.unknown_success,
             "unknownConfidence": self.unknown_confidence,
-            "mean": self.scores.mean(),
+            "mean": mean(&self.scores),
             "median": sorted.quantile(0.5),
             "p10": sorted.quantile(0.1),
             "p90": sorted.quantile(0.9),
@@ -145,39 +146,25 @@ impl Summary {
             text = format!("{text}; {}", counted(seen.bad, "bad line"));
         }
         text.push('\n');
-        let of =
-            |count: u64, words: &dyn Fn(String) -> String| (count > 0).then(|| words(counted(count, noun)));
+        let of = |count: u64, words: &str| (count > 0).then(|| words.replace('#', &counted(count, noun)));
         let mut lines = match self.has_sessions {
             true => vec![("chosen", self.chosen.map(selection_words))],
             false => vec![
-                ("score", quantiles_words(&self.scores.sorted())),
-                (
-                    "alike",
-                    of(self.near_duplicates, &|traces| {
-                        format!("{traces} near an earlier one")
-                    }),
-                ),
-                (
-                    "outcome",
-                    of(self.unknown_success, &|traces| {
-                        format!("not known of {traces}, shown as ?")
-                    }),
-                ),
+                ("score", quantiles_words(&self.sorted_scores())),
+                ("alike", of(self.near_duplicates, "# near an earlier one")),
+                ("outcome", of(self.unknown_success, "not known of #, shown as ?")),
             ],
         };
+        let skipped = of(
+            seen.without_conversation,
+            "# without a conversation: see --verbose",
+        );
+        let written = written.map(|(file, traces)| format!("{file}: {}", counted(*traces, "trace")));
         lines.extend([
-            (
-                "skipped",
-                of(seen.without_conversation, &|traces| {
-                    format!("{traces} without a conversation: see --verbose")
-                }),
-            ),
+            ("skipped", skipped),
             ("ignored", seen.ignored.clone()),
             ("embedder", self.embedder.as_ref().map(embedder_words)),
-            (
-                "written",
-                written.map(|(file, traces)| format!("{file}: {}", counted(*traces, "trace"))),
-            ),
+            ("written", written),
         ]);
         for (name, words) in lines {
             if let Some(words) = words {

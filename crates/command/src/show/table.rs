@@ -6,6 +6,7 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
+use console::Term;
 use knowledgepulse_share::told_apart;
 
 use crate::{Scored, Sorted, allows_colours, fitted, fixed, grouped, label_of, pad_end, width_of};
@@ -47,82 +48,51 @@ struct TableRow {
     below: String,
 }
 
-/// A column before the objective.
-struct Column {
-    heading: &'static str,
-    is_number: bool,
-    /// Whether it is shown even if it says the same of each row.
-    stays: bool,
-    cell: fn(&Scored, &Sorted) -> String,
-}
+/// A column before the objective: its heading, and what it says of a row.
+type Column = (&'static str, fn(&Scored, &Sorted) -> String);
 
-impl Column {
-    const fn text(heading: &'static str, cell: fn(&Scored, &Sorted) -> String) -> Self {
-        Self {
-            heading,
-            is_number: false,
-            stays: false,
-            cell,
-        }
-    }
-
-    const fn number(heading: &'static str, cell: fn(&Scored, &Sorted) -> String) -> Self {
-        Self {
-            is_number: true,
-            ..Self::text(heading, cell)
-        }
-    }
-
-    const fn that_stays(self) -> Self {
-        Self { stays: true, ..self }
-    }
-}
-
-const AGENT: Column = Column::text("agent", |scored, _| label_of(&scored.about.agent, "", MOST_UNITS));
-const DATE: Column = Column::text("date", |scored, _| {
+const AGENT: Column = ("agent", |scored, _| label_of(&scored.about.agent, "", MOST_UNITS));
+const DATE: Column = ("date", |scored, _| {
     let date = scored.about.when.as_deref().and_then(|when| when.get(..10));
     date.unwrap_or_default().to_owned()
 });
 const OF_SCORES: [Column; 6] = [
-    Column::number("score", |scored, _| fixed(scored.breakdown.score, 3)).that_stays(),
-    Column::number("beats", |scored, scores| {
-        format!(
-            "{} %",
-            fixed(100.0 * scores.share_below(scored.breakdown.score), 0)
-        )
-    })
-    .that_stays(),
+    ("score", |scored, _| fixed(scored.breakdown.score, 3)),
+    ("beats", |scored, scores| {
+        let share = scores.share_below(scored.breakdown.score);
+        format!("{} %", fixed(100.0 * share, 0))
+    }),
     AGENT,
     DATE,
-    Column::number("steps", |scored, _| grouped(scored.about.steps)).that_stays(),
-    Column::text("done", |scored, _| {
-        let done = scored
-            .about
-            .success
-            .map(|success| if success { "yes" } else { "no" });
-        done.unwrap_or("?").into()
-    })
-    .that_stays(),
+    ("steps", |scored, _| grouped(scored.about.steps)),
+    ("done", |scored, _| {
+        done(scored, ["no", "yes"]).unwrap_or("?").into()
+    }),
 ];
 const OF_SESSIONS: [Column; 5] = [
-    Column::text("project", |scored, _| {
+    ("project", |scored, _| {
         label_of(&scored.about.project.clone().unwrap_or_default(), "", MOST_UNITS)
     }),
     AGENT,
     DATE,
-    Column::number("turns", |scored, _| grouped(scored.about.turns)),
-    Column::text("facts", |scored, _| {
-        let done = scored
-            .about
-            .success
-            .map(|success| if success { "succeeded" } else { "failed" });
-        let facts = done
-            .map(str::to_owned)
-            .into_iter()
-            .chain(scored.about.facts_in_words());
+    ("turns", |scored, _| grouped(scored.about.turns)),
+    ("facts", |scored, _| {
+        let done = done(scored, ["failed", "succeeded"]).map(str::to_owned);
+        let facts = done.into_iter().chain(scored.about.facts_in_words());
         facts.collect::<Vec<_>>().join(" · ")
     }),
 ];
+
+/// Returns the word for how a trace ended, of those for failure and success; `None` if that is not known.
+fn done(scored: &Scored, words: [&'static str; 2]) -> Option<&'static str> {
+    Some(words[usize::from(scored.about.success?)])
+}
+
+/// The columns of numbers.
+const NUMBERS: [&str; 4] = ["score", "beats", "steps", "turns"];
+
+/// The columns that are shown even if they say the same of each row.
+const STAYING: [&str; 4] = ["score", "beats", "steps", "done"];
 
 /// The columns that a narrow terminal goes without, the first to go first.
 const FIRST_TO_GO: [&str; 3] = ["date", "agent", "turns"];
@@ -181,13 +151,10 @@ impl Table {
         } else {
             &OF_SESSIONS
         };
-        let cells = |column: &Column| {
-            self.rows
-                .iter()
-                .map(|row| (column.cell)(&row.scored, scores))
-                .collect()
-        };
-        let columns = columns.iter().map(|column| (column, cells(column)));
+        let columns = columns.iter().map(|(heading, cell)| {
+            let cells = self.rows.iter().map(|row| cell(&row.scored, scores));
+            (*heading, cells.collect())
+        });
         let mut text = self.with_objectives(columns.filter(is_shown).collect());
         if self.count > self.rows.len() {
             let [shown, all] = [self.rows.len(), self.count].map(|count| grouped(count as u64));
@@ -200,7 +167,8 @@ impl Table {
     /// as `COLUMNS` says.
     fn with_objectives(&self, mut columns: Vec<Cells>) -> String {
         let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let width: usize = width.or_else(terminal_width).unwrap_or(USUAL_WIDTH);
+        let of_terminal = || Term::stdout().size_checked().map(|(_, columns)| columns.into());
+        let width: usize = width.or_else(of_terminal).unwrap_or(USUAL_WIDTH);
         let has_colours = io::stdout().is_terminal() && allows_colours();
         let painted = |style: Style, text: String| match has_colours && !text.is_empty() {
             true => format!("{style}{text}{style:#}"),
@@ -215,7 +183,7 @@ impl Table {
         };
         for heading in FIRST_TO_GO {
             if used(&columns, WIDEST_OF_NARROW) + LEAST_OBJECTIVE / 2 > width {
-                columns.retain(|(column, _)| column.heading != heading);
+                columns.retain(|(other, _)| *other != heading);
             }
         }
         let fits = |widest: &usize| used(&columns, *widest) + LEAST_OBJECTIVE <= width;
@@ -224,12 +192,12 @@ impl Table {
         let room = width.saturating_sub(used(&columns, widest));
         let room = room.max(LEAST_OBJECTIVE / 2);
         for cells in &columns {
-            let (width, (column, cells)) = (width_in(cells, widest), cells);
-            let padded = |text: &str| match column.is_number {
+            let (width, (heading, cells)) = (width_in(cells, widest), cells);
+            let padded = |text: &str| match NUMBERS.contains(heading) {
                 true => format!("  {text:>width$}"),
                 false => format!("  {}", pad_end(&fitted(text, width), width)),
             };
-            lines[0].push_str(&padded(column.heading));
+            lines[0].push_str(&padded(heading));
             for (line, cell) in lines[1..].iter_mut().zip(cells) {
                 let style = match cell.as_str() {
                     "yes" => Some(GOOD),
@@ -260,28 +228,17 @@ impl Table {
     }
 }
 
-/// A column, and its cells.
-type Cells<'c> = (&'c Column, Vec<String>);
+/// The heading of a column, and its cells.
+type Cells = (&'static str, Vec<String>);
 
 /// Returns the width of a column in which a cell is at most so wide.
-fn width_in((column, cells): &Cells, widest: usize) -> usize {
+fn width_in((heading, cells): &Cells, widest: usize) -> usize {
     let widths = cells.iter().map(|cell| width_of(cell).min(widest));
-    widths.max().unwrap_or_default().max(column.heading.len())
+    widths.max().unwrap_or_default().max(heading.len())
 }
 
 /// Returns whether a column says something, and not the same of each of several rows.
-fn is_shown((column, cells): &Cells) -> bool {
+fn is_shown((heading, cells): &Cells) -> bool {
     let is_same = cells.iter().all(|cell| *cell == cells[0]);
-    column.stays || !is_same || cells.len() == 1 && !cells[0].is_empty()
-}
-
-#[cfg(not(target_family = "wasm"))]
-fn terminal_width() -> Option<usize> {
-    let (_, columns) = console::Term::stdout().size_checked()?;
-    Some(columns.into())
-}
-
-#[cfg(target_family = "wasm")]
-fn terminal_width() -> Option<usize> {
-    None
+    STAYING.contains(heading) || !is_same || cells.len() == 1 && !cells[0].is_empty()
 }
