@@ -131,11 +131,10 @@ pub fn show_session(
     background::run(move || {
         let texts: Vec<Arc<str>> = texts.into_iter().map(Arc::from).collect();
         let session = session_from(1, session, &texts)?;
-        let identifiers = cleaning.as_ref().is_some_and(|cleaning| cleaning.identifiers);
         let cleaner = cleaning
             .map(|cleaning| cleaning.cleaner("options.clean"))
             .transpose()?;
-        let shown = described(&session.log, cleaner, identifiers);
+        let shown = described(&session.log, cleaner.as_ref());
         let (row, conversation) =
             shown.map_err(|reason| Error::Input(format!("{}: {reason}", session.log.name)))?;
         Ok(object([("row", row), ("conversation", conversation)]).to_json())
@@ -175,8 +174,7 @@ fn share_by(
     let cleaner = cleaning.cleaner("options.clean")?;
     let settings = Settings {
         form,
-        cleaner: &|| cleaner.clone(),
-        identifiers: cleaning.identifiers,
+        cleaner: &cleaner,
         quality: &Quality::beside(&ENGINE, Memory::new(Method::Lexical, MemoryOptions::default())),
         chosen,
         program: format!("@knowledgepulse/native {}", env!("CARGO_PKG_VERSION")),

@@ -52,15 +52,13 @@ fuzz_target!(|text: &str| {
 /// Shares sessions, and looks at every file.
 fn check(sessions: &[Session], form: Form) {
     let engine = Engine::default();
+    let cleaner = Cleaner::new(CleanOptions {
+        identifiers: true,
+        strict: true,
+    });
     let settings = Settings {
         form,
-        cleaner: &|| {
-            Cleaner::new(CleanOptions {
-                identifiers: true,
-                strict: true,
-            })
-        },
-        identifiers: true,
+        cleaner: &cleaner,
         quality: &Quality::beside(&engine, Memory::new(Method::Lexical, MemoryOptions::default())),
         chosen: "all of them".into(),
         program: "kp-score 0.0.0".into(),

@@ -81,6 +81,12 @@ impl Cleaner {
         }
     }
 
+    /// Returns whether identifiers are replaced, and the identities of each session.
+    #[must_use]
+    pub fn replaces_identifiers(&self) -> bool {
+        self.options.identifiers
+    }
+
     /// Returns the types that the cleaner itself knows; of each, whether it is an identifier instead of a secret.
     #[must_use]
     pub fn types() -> Vec<(&'static str, bool)> {

@@ -231,7 +231,7 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
     });
     let meanings =
         columns(form).map(|[name, _, meaning]| (format!("`{}`", name.trim_matches('\'')), meaning));
-    let (replaced, markers) = if settings.identifiers {
+    let (replaced, markers) = if settings.cleaner.replaces_identifiers() {
         (
             "secrets, e-mail addresses, telephone numbers, IP addresses, and the names of each session's user and machine",
             "`[REDACTED:email-1]` and `user-1`",

@@ -149,10 +149,8 @@ impl<'s> Session<'s> {
 pub struct Settings<'s> {
     /// The format.
     pub form: Form,
-    /// Makes a cleaner for a session.
-    pub cleaner: &'s (dyn Fn() -> Cleaner + Sync),
-    /// Whether identifiers and the identities of each session are replaced.
-    pub identifiers: bool,
+    /// The cleaner, of which each session has a copy.
+    pub cleaner: &'s Cleaner,
     /// Scores the units.
     pub quality: &'s Quality<'s>,
     /// How the sessions were chosen, as a sentence without its full stop.

@@ -90,7 +90,7 @@ struct Cleaning {
 /// Why it is left out.
 pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, Refusal> {
     let (mut names, mut identities) = (HashSet::new(), Identities::default());
-    let how = (settings.form, settings.identifiers);
+    let how = (settings.form, settings.cleaner.replaces_identifiers());
     let mut read = |log| ReadLog::read(log, how, &mut names, &mut identities);
     let mut logs = vec![read(&session.log)?];
     let mut left_out = Vec::new();
@@ -101,7 +101,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         }
     }
     let mut cleaning = Cleaning {
-        cleaner: (settings.cleaner)(),
+        cleaner: settings.cleaner.clone(),
         redactions: BTreeMap::new(),
         review: Vec::new(),
         lines_left_out: 0,

@@ -24,15 +24,15 @@ pub struct Shown {
     pub review: Vec<PlaceToReview>,
 }
 
-/// Reads and cleans a log. `cleaner` is `None` for its original text, and `identifiers` as in [`crate::Settings`].
+/// Reads and cleans a log. `cleaner` is `None` for its original text.
 ///
 /// # Errors
 /// Why it cannot be read or cleaned.
-pub fn shown(log: &Log, cleaner: Option<Cleaner>, identifiers: bool) -> Result<Shown, String> {
-    let (mut trace, identities) = trace_of(log, identifiers && cleaner.is_some())?;
+pub fn shown(log: &Log, cleaner: Option<&Cleaner>) -> Result<Shown, String> {
+    let (mut trace, identities) = trace_of(log, cleaner.is_some_and(Cleaner::replaces_identifiers))?;
     leave_out_repetitions(&mut trace);
     let mut redactions = BTreeMap::new();
-    if let Some(mut cleaner) = cleaner {
+    if let Some(mut cleaner) = cleaner.cloned() {
         cleaner.set_identities(identities);
         let clean = cleaner.clean_json(&trace);
         for finding in cleaner.take_findings() {

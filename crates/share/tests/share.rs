@@ -98,8 +98,7 @@ fn shared_into(files: &mut dyn Files, sessions: &[Session], form: Form, options:
     let engine = Engine::default();
     let settings = Settings {
         form,
-        cleaner: &|| Cleaner::new(options),
-        identifiers: options.identifiers,
+        cleaner: &Cleaner::new(options),
         quality: &quality(&engine),
         chosen: "all of them".into(),
         program: "kp-score 0.0.0".into(),
@@ -677,8 +676,7 @@ fn share_stops_when_it_is_told_to() {
     let engine = Engine::default();
     let settings = Settings {
         form: Form::Native,
-        cleaner: &|| Cleaner::new(ALL),
-        identifiers: true,
+        cleaner: &Cleaner::new(ALL),
         quality: &quality(&engine),
         chosen: String::new(),
         program: String::new(),
@@ -753,8 +751,7 @@ fn add_after(
     let engine = Engine::default();
     let settings = Settings {
         form,
-        cleaner: &|| Cleaner::new(ALL),
-        identifiers: true,
+        cleaner: &Cleaner::new(ALL),
         quality: &quality(&engine),
         chosen: "All of them".into(),
         program: "kp-score 0.0.0".into(),

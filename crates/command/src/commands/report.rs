@@ -5,8 +5,8 @@ use knowledgepulse_score::select::{Count, Unfit};
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    ChoiceArgs, Exit, Host, InputArgs, Messages, PageOptions, Purpose, Result, Stop, choose::ToldArgs,
-    choose::choose, counted, desk,
+    ChoiceArgs, Exit, Host, InputArgs, Messages, Purpose, Result, Stop, choose::ToldArgs, choose::choose,
+    counted, desk,
 };
 
 /// How many sessions are proposed.
@@ -58,12 +58,11 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     };
     let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
     set.refuse_no_session(&page.out)?;
-    let options = PageOptions {
-        cleaner: (!page.raw).then_some(cleaner),
-        identifiers: cleaning.identifiers,
-        command: next_command(&input.paths, "shared"),
-    };
-    desk::write(&page.out, &set, &inputs.sources, &options, messages, stop)?;
+    let how = (
+        (!page.raw).then_some(&cleaner),
+        next_command(&input.paths, "shared"),
+    );
+    desk::write(&page.out, &set, &inputs.sources, how, messages, stop)?;
     let left = set.selection.left.iter();
     let subagents = left.filter(|left| left.unfit == Some(Unfit::SubAgent)).count();
     let sessions = counted((set.scored.len() - subagents) as u64, "session");

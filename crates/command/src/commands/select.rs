@@ -1,12 +1,13 @@
 //! `kp-score select`: a set of traces that covers the others.
 
 use clap::Args;
+use knowledgepulse_clean::{CleanOptions, Cleaner};
 use knowledgepulse_score::select::Chosen;
 
 use super::sessions::next_command;
 use crate::{
-    ChoiceArgs, Exit, Failure, Format, Host, InputArgs, Messages, PageOptions, Purpose, Result, Results, Set,
-    Stop, Table, choose::choose, counted, desk,
+    ChoiceArgs, Exit, Failure, Format, Host, InputArgs, Messages, Purpose, Result, Results, Set, Stop, Table,
+    choose::choose, counted, desk,
 };
 
 /// Choose a set of sessions to share: many tasks instead of near-copies of one
@@ -58,8 +59,12 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     })?;
     if let Some(page) = page.filter(|_| set.seen.why_incomplete(stop).is_none()) {
         set.refuse_no_session(page)?;
-        let options = PageOptions::clean(next_command(&input.paths, "shared"));
-        desk::write(page, &set, &inputs.sources, &options, messages, stop)?;
+        let cleaner = Cleaner::new(CleanOptions {
+            identifiers: true,
+            strict: true,
+        });
+        let how = (Some(&cleaner), next_command(&input.paths, "shared"));
+        desk::write(page, &set, &inputs.sources, how, messages, stop)?;
     }
     set.summary.note_chosen(&set.selection);
     results.finish(&mut set.summary, &set.seen)

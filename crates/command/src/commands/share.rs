@@ -22,10 +22,10 @@ use knowledgepulse_share::{
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, Messages, Output, PageOptions, Purpose, Result,
-    STDIN, Scored, Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
-    fitted, listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, pad_end,
-    printable, tell_places, told,
+    ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, Messages, Output, Purpose, Result, STDIN, Scored,
+    Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration, fitted,
+    listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, pad_end, printable,
+    tell_places, told,
 };
 
 /// How much of an objective is shown, in columns.
@@ -148,8 +148,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     }
     let settings = Settings {
         form,
-        cleaner: &|| cleaner.clone(),
-        identifiers: args.cleaning.identifiers,
+        cleaner: &cleaner,
         quality: &Quality::beside(host.engine(), memory),
         chosen: chosen_by,
         program: format!("kp-score {VERSION}"),
@@ -241,12 +240,8 @@ fn chosen(
     }
     tell_beside(&chosen, messages);
     if let Some(page) = &args.folder.report {
-        let options = PageOptions {
-            cleaner: Some(cleaner.clone()),
-            identifiers: args.cleaning.identifiers,
-            command: next_command(&args.input.paths, &args.folder.out),
-        };
-        desk::write(page, &chosen, &sources.sources, &options, messages, stop)?;
+        let how = (Some(cleaner), next_command(&args.input.paths, &args.folder.out));
+        desk::write(page, &chosen, &sources.sources, how, messages, stop)?;
         messages.note(format!("wrote {page}"));
     }
     Ok((chosen, WholeFiles::of(&sources.sources)))

@@ -72,8 +72,8 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
         }
         let trace = Box::new(move || parse_str(&read.json).map_err(io::Error::other));
         let log = files.log(&place.source, place.line, read.about.format, trace);
-        let shown = shown(&log, Some(cleaner.clone()), args.cleaning.identifiers);
-        let shown = shown.map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
+        let shown =
+            shown(&log, Some(&cleaner)).map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
         let between = if text.is_empty() { "" } else { "\n" };
         text += &format!("{between}{}", conversation(&shown, &now, has_colours));
         Ok(())

@@ -6,13 +6,14 @@ mod excerpt;
 mod row;
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     io::{Read, Write},
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
-use knowledgepulse_clean::{CleanOptions, Cleaner};
+use knowledgepulse_clean::Cleaner;
 use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_score::select::{Neighbour, Selection, Standing, Unfit};
 use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown, told_apart};
@@ -33,48 +34,19 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 const LISTED_UNREAD: usize = 100;
 const LISTED_ALIKE: usize = 8;
 
-/// How a page is made.
-pub(crate) struct PageOptions {
-    /// Cleans each session; `None` for the original text.
-    pub cleaner: Option<Cleaner>,
-    /// Whether identifiers are replaced.
-    pub identifiers: bool,
-    /// The command that follows the decisions.
-    pub command: String,
-}
-
-impl PageOptions {
-    /// Returns the options of a page that is cleaned as `share` does by default.
-    pub(crate) fn clean(command: String) -> Self {
-        let options = CleanOptions {
-            identifiers: true,
-            strict: true,
-        };
-        Self {
-            cleaner: Some(Cleaner::new(options)),
-            identifiers: options.identifiers,
-            command,
-        }
-    }
-}
-
 /// Returns what the page shows of a session by itself: its `row`, and its `conversation`.
 ///
 /// # Errors
 /// Why it cannot be read or cleaned.
-pub fn described(
-    log: &Log,
-    cleaner: Option<Cleaner>,
-    identifiers: bool,
-) -> std::result::Result<(Value, Value), String> {
-    let shown = shown(log, cleaner, identifiers)?;
+pub fn described(log: &Log, cleaner: Option<&Cleaner>) -> std::result::Result<(Value, Value), String> {
+    let shown = shown(log, cleaner)?;
     let conversation = conversation::of(&shown);
     let row = row::of(Some(&shown), log.format, conversation.to_json().len());
     Ok((row, conversation))
 }
 
 /// Writes the page of a set into a file, which appears whole or not at all. The chosen sessions come first, and the others follow, the latest
-/// first.
+/// first. `cleaner` is `None` for their original text, and `command` follows the decisions.
 ///
 /// # Errors
 /// If a text cannot be read back, or the page cannot be written.
@@ -82,7 +54,7 @@ pub(crate) fn write(
     file: &str,
     set: &Set,
     sources: &[String],
-    options: &PageOptions,
+    (cleaner, command): (Option<&Cleaner>, String),
     messages: &Messages,
     stop: &Stop,
 ) -> Result<()> {
@@ -96,7 +68,7 @@ pub(crate) fn write(
     let log_of = |&index: &usize| set.log(&set.scored[index], &files);
     let logs: Vec<_> = order.iter().map(log_of).collect();
     let describe = |log: &Log| {
-        let (row, conversation) = described(log, options.cleaner.clone(), options.identifiers)?;
+        let (row, conversation) = described(log, cleaner)?;
         Ok((row, compressed(&conversation.to_json())))
     };
     let (mut rows, mut conversations, mut unread) = (Vec::new(), Vec::new(), Vec::new());
@@ -142,9 +114,9 @@ pub(crate) fn write(
     }
     let data = json_object! {
         "version": VERSION,
-        "raw": options.cleaner.is_none(),
+        "raw": cleaner.is_none(),
         "interrupted": stop.is_interrupted(),
-        "command": options.command.as_str(),
+        "command": command,
         "explanation": set.selection.explanation(),
         "sessions": rows,
         "unread": json_object! {
@@ -189,12 +161,10 @@ fn tell_apart(rows: &mut [Value]) {
 /// Returns the order of the page: the chosen sessions by rank, then the others, the latest first.
 fn order_of(set: &Set) -> Vec<usize> {
     let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);
-    let mut order: Vec<_> = chosen.collect();
-    let mut is_listed = vec![false; set.scored.len()];
-    order.iter().for_each(|index| is_listed[*index] = true);
-    let mut others: Vec<_> = (0..set.scored.len()).filter(|index| !is_listed[*index]).collect();
-    others.sort_by(|one, other| set.scored[*other].about.when.cmp(&set.scored[*one].about.when));
-    order.extend(others);
+    let ranks: HashMap<usize, usize> = chosen.zip(0..).collect();
+    let rank_of = |index: &usize| ranks.get(index).copied().unwrap_or(usize::MAX);
+    let mut order: Vec<_> = (0..set.scored.len()).collect();
+    order.sort_by_key(|index| (rank_of(index), Reverse(&set.scored[*index].about.when)));
     order
 }
 

@@ -1,3 +1,4 @@
+use knowledgepulse_clean::CleanOptions;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Value, parse_str};
 
@@ -28,13 +29,16 @@ fn trace() -> String {
     )
 }
 
-fn cleaner() -> Option<Cleaner> {
-    PageOptions::clean(String::new()).cleaner
+fn cleaner() -> Cleaner {
+    Cleaner::new(CleanOptions {
+        identifiers: true,
+        strict: true,
+    })
 }
 
 #[test]
 fn described_is_clean_and_counts_each_finding_once() {
-    let (row, conversation) = described(&session(&trace()), cleaner(), true).unwrap();
+    let (row, conversation) = described(&session(&trace()), Some(&cleaner())).unwrap();
     let text = row.to_json() + &conversation.to_json();
     assert!(
         !text.contains(KEY) && !text.contains("bob@example.com") && !text.contains("maja"),
@@ -58,20 +62,20 @@ fn described_is_clean_and_counts_each_finding_once() {
     assert_eq!(field("success"), "null");
     let told = trace().replace(r#""known":{"success":false}"#, r#""known":{"success":true}"#);
     let told = told.replace(r#""metadata":{"#, r#""metadata":{"success":true,"#);
-    let (row, _) = described(&session(&told), cleaner(), true).unwrap();
+    let (row, _) = described(&session(&told), Some(&cleaner())).unwrap();
     assert_eq!(row.get("success"), Some(&true.into()));
 }
 
 #[test]
 fn described_without_a_cleaner_is_the_original() {
-    let (row, conversation) = described(&session(&trace()), None, false).unwrap();
+    let (row, conversation) = described(&session(&trace()), None).unwrap();
     assert!(conversation.to_json().contains(KEY));
     assert_eq!(row.get("replaced").and_then(Value::as_str), Some(""));
 }
 
 #[test]
 fn a_conversation_has_results_with_their_calls_and_the_words_of_places() {
-    let (_, conversation) = described(&session(&trace()), cleaner(), true).unwrap();
+    let (_, conversation) = described(&session(&trace()), Some(&cleaner())).unwrap();
     let turns = conversation.get("turns").and_then(Value::as_array).unwrap();
     let by: Vec<_> = turns
         .iter()
@@ -96,7 +100,7 @@ fn a_long_text_is_cut_and_says_so() {
         r#"{{"@type":"ReasoningTrace","id":"a","metadata":{{}},"task":{{"objective":"{}"}},"steps":[]}}"#,
         "x ".repeat(200_000)
     );
-    let (row, conversation) = described(&session(&long), cleaner(), true).unwrap();
+    let (row, conversation) = described(&session(&long), Some(&cleaner())).unwrap();
     assert!(conversation.to_json().contains("… 137856 more characters"));
     assert!(row.to_json().len() < 1_000);
 }
@@ -109,7 +113,7 @@ fn tell_apart_leaves_out_what_the_names_of_rows_share() {
             "Ask bob@example.com",
             &format!("Solve this issue of ours: {rest}"),
         );
-        described(&session(&trace), cleaner(), true).unwrap().0
+        described(&session(&trace), Some(&cleaner())).unwrap().0
     });
     tell_apart(&mut rows);
     let names = rows.map(|row| row.get("name").and_then(Value::as_str).unwrap().to_owned());
