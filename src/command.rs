@@ -9,13 +9,7 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_command::{
-    cli,
-    error::{Exit, Failure},
-    host::Host,
-    messages::Messages,
-    stop::Stop,
-};
+use knowledgepulse_command::{cli, error::Exit, host::Host, messages::Messages, stop::Stop};
 use knowledgepulse_score::engine::Engine;
 
 use crate::{engine::ENGINE, error::Result};
@@ -85,16 +79,12 @@ impl NativeCommand {
     }
 }
 
-/// The program around the command: the addon, and the package that it is a part of.
+/// The program around the command: the addon, and the package that it is a part of. JavaScript has found the model's package, and configured
+/// the engine, before the run began.
 struct JavaScript;
 
 impl Host for JavaScript {
     fn engine(&self) -> &Engine {
         &ENGINE
-    }
-
-    /// JavaScript has found the packages, and configured the engine, before the run began.
-    fn configure(&self) -> std::result::Result<(), Failure> {
-        Ok(())
     }
 }

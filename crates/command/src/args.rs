@@ -6,13 +6,11 @@ use clap::{
     Args,
     builder::{PossibleValuesParser, TypedValueParser},
 };
+use jiff::{Span, SpanRelativeTo};
 use knowledgepulse_formats::{FormatName, Given};
-use knowledgepulse_index::method::Method;
 use knowledgepulse_score::select::Count;
 
-use crate::{
-    Failure, Filter, Inputs, Messages, Result, STDIN, Target, expand, is_same_file, name_of, sessions,
-};
+use crate::{Failure, Filter, Inputs, Messages, Result, STDIN, Target, is_same_file, name_of};
 
 /// The message where there is nothing to read.
 pub(crate) const NOTHING_HERE: &str = "no agent has left sessions on this machine: name files or folders; kp-score formats lists where agents keep them";
@@ -46,11 +44,10 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Finds the files: those that are named, the recognised ones in folders except `outputs`, or without a path those of the sessions on
-    /// this machine. `others` are read too.
+    /// Finds the files that are read, as [`Inputs::found`] does. `others` are read too.
     ///
     /// # Errors
-    /// If an output is read too, or a folder has nothing to read.
+    /// If an output is read too, or there is nothing to read.
     pub(crate) fn open(
         &self,
         outputs: &[Target],
@@ -60,22 +57,18 @@ impl InputArgs {
         if self.paths.iter().filter(|path| *path == STDIN).count() > 1 {
             return Err(Failure::usage("standard input can be read only once"));
         }
-        let filter = self.filter.clone().with_ignored()?;
-        let mut inputs = match self.paths.is_empty() {
-            true => sessions(filter, messages),
-            false => Inputs::new(self.paths.clone(), filter),
-        };
+        let mut inputs = Inputs::new(self.paths.clone(), self.filter.clone().with_ignored()?);
         inputs.format = self.from;
         inputs.given = Given {
             success: self.success,
             confidence: self.confidence,
             domain: self.domain.clone(),
         };
-        let others = others.iter().copied().flatten();
-        refuse_same_file(outputs, inputs.sources.iter().chain(others))?;
-        if !self.paths.is_empty() {
-            inputs = expand(inputs, outputs, messages)?;
-        } else if inputs.sources.is_empty() && inputs.left_out.files + inputs.left_out.others == 0 {
+        let inputs = inputs.found(outputs, messages)?;
+        let read = self.paths.iter().chain(&inputs.sources);
+        refuse_same_file(outputs, read.chain(others.iter().copied().flatten()))?;
+        let is_nothing = inputs.sources.is_empty() && inputs.left_out.files + inputs.left_out.others == 0;
+        if is_nothing && self.paths.is_empty() {
             return Err(Failure::file(NOTHING_HERE));
         }
         Ok(inputs)
@@ -103,11 +96,6 @@ fn refuse_same_file<'s>(outputs: &[Target], read: impl Iterator<Item = &'s Strin
         }
     }
     Ok(())
-}
-
-/// How traces are compared.
-pub(crate) fn methods() -> impl TypedValueParser<Value = Method> {
-    one_of([Method::Lexical, Method::Prefix, Method::Full].map(|method| (method.name(), method)))
 }
 
 /// Parses one of these names.
@@ -152,22 +140,11 @@ pub(crate) fn count(text: &str) -> std::result::Result<Count, String> {
         .ok_or_else(|| "it must be a whole number of at least 1, or a percentage up to 100%".into())
 }
 
-/// Parses a time: a number and `s`, `m`, `h` or `d`, or 0.
+/// Parses how long something takes: `30m`, `2h`, `1d`, or 0.
 pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let seconds = match &text[digits.len()..] {
-        "" if digits == "0" => Some(0),
-        "s" => Some(1),
-        "m" => Some(60),
-        "h" => Some(60 * 60),
-        "d" => Some(24 * 60 * 60),
-        _ => None,
-    };
-    let number: Option<u64> = digits.parse().ok();
-    let seconds = number
-        .zip(seconds)
-        .and_then(|(number, seconds)| number.checked_mul(seconds));
-    seconds
-        .map(Duration::from_secs)
+    let text = if text == "0" { "0s" } else { text };
+    let span = text.parse().ok();
+    let time = span.and_then(|span: Span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    time.and_then(|time| Duration::try_from(time).ok())
         .ok_or_else(|| "it must be a time such as 30m, 2h or 0".into())
 }

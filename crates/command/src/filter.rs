@@ -4,10 +4,11 @@ use std::{
     fs,
     io::ErrorKind::{NotADirectory, NotFound},
     path::{self, Path, PathBuf},
-    time::{Duration, UNIX_EPOCH},
+    time::Duration,
 };
 
 use clap::Args;
+use jiff::Timestamp;
 use knowledgepulse_formats::{
     FormatName, PARENT, date, settings_folder,
     trace::{SESSION, project_of},
@@ -149,8 +150,7 @@ impl Filter {
     /// Returns whether a file may have wanted sessions. Where its time `is_kept`, what was written last before a time began before it.
     pub(crate) fn of_file(&self, file: &str, is_kept: bool) -> Verdict {
         let written = fs::metadata(file).and_then(|stat| stat.modified()).ok();
-        let written = written.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let written = written.and_then(|time| date::from_number(time.as_secs_f64() * 1000.0));
+        let written = written.and_then(|time| Timestamp::try_from(time).ok());
         let is_late = |since: &String| written.is_none_or(|time| date::to_iso(time) >= *since);
         let has = |excluded: &[Excluded]| excluded.iter().any(|excluded| excluded.has_file(file));
         match file {
@@ -218,11 +218,7 @@ fn excluded(name: &str) -> std::result::Result<Excluded, String> {
 
 /// Parses a time, or how long ago it was.
 fn since(text: &str) -> std::result::Result<String, String> {
-    let ago = |time: Duration| {
-        let now = date::parse(&date::now())?.as_millisecond();
-        #[allow(clippy::cast_precision_loss)] // Times have fewer digits.
-        date::from_number(now as f64 - time.as_secs_f64() * 1000.0)
-    };
+    let ago = |time: Duration| Timestamp::now().checked_sub(time).ok();
     let time = date::parse(text).or_else(|| duration(text).ok().and_then(ago));
     time.map(date::to_iso)
         .ok_or_else(|| "it must be a time such as 30d, 12h or 2026-09-01".into())

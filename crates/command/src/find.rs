@@ -1,16 +1,16 @@
 //! Folders as inputs, and the sessions of this machine: the files in them that a reader recognises.
 
-use std::{collections::HashSet, path::Path, sync::Arc};
+use std::{collections::HashSet, mem, path::Path, sync::Arc};
 
 use knowledgepulse_formats::{
     FormatName,
     run::{head_of, runs},
 };
-use rayon::{iter::Either, prelude::*};
+use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::{
-    Failure, Filter, Inputs, Item, Messages, Result, Seen, State, Stop, Target, counted,
+    Failure, Inputs, Item, Messages, Result, Seen, State, Stop, Target, counted,
     files::file_identity::metadata_of, is_same_file, read::read,
 };
 
@@ -20,120 +20,89 @@ const OF_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// What is said of files in the folders of agents that hold no session.
 pub(crate) const NOT_READ: &str = "beside the sessions not read";
 
-/// Replaces each folder among the inputs by the files below it that a reader recognises or that cannot be read, in the order of their
-/// names. Leaves out links and the files that the run writes (`outputs`), and says how many files were skipped.
-///
-/// # Errors
-/// If only folders are named, and no file in them is recognised.
-pub(crate) fn expand(mut inputs: Inputs, outputs: &[Target], messages: &Messages) -> Result<Inputs> {
-    let mut sources = Vec::new();
-    let mut empty = Vec::new();
-    let any = inputs.format.is_some();
-    for source in std::mem::take(&mut inputs.sources) {
-        if !metadata_of(&source).is_some_and(|metadata| metadata.is_dir()) {
-            sources.push(source);
-            continue;
-        }
-        let mut files = files_below(&source, messages);
-        files.retain(|file| !outputs.iter().any(|(_, output)| is_same_file(output, file)));
-        let found = Found::of(files, |format| any || format.is_some());
-        found.tell_skipped(&format!("{source}: "), "of no known format skipped", messages);
-        if found.files.is_empty() {
-            empty.push(source);
-        }
-        sources.extend(found.files);
-    }
-    if sources.is_empty() && !empty.is_empty() {
-        return Err(Failure::file(format!(
-            "there is no file of a known format in {}",
-            empty.join(", ")
-        )));
-    }
-    inputs.sources = sources;
-    inputs.leave_out_files(false);
-    Ok(inputs)
-}
-
 impl Inputs {
-    /// Finds the files: those that are named and those in folders, or the sessions on this machine that the user's file `ignore` does not
-    /// name.
-    pub(crate) fn found(self, messages: &Messages) -> Result<Self> {
-        if !self.sources.is_empty() {
-            return expand(self, &[], messages);
+    /// Finds the files: those that are named, or the sessions on this machine, but for those that the filter leaves out. Each folder is
+    /// replaced by the files below it that a reader recognises or that cannot be read, in the order of their names, without links and the
+    /// files that the run writes (`outputs`). Says how many files were skipped.
+    ///
+    /// # Errors
+    /// If only folders are named, and no file in them is recognised.
+    pub(crate) fn found(mut self, outputs: &[Target], messages: &Messages) -> Result<Self> {
+        let are_kept = self.sources.is_empty();
+        if are_kept {
+            let agents = FormatName::ALL.iter().copied();
+            let agents =
+                agents.filter(|agent| self.filter.agents.is_empty() || self.filter.agents.contains(agent));
+            let (files, skipped): (Vec<_>, Vec<_>) = agents.map(|agent| of_agent(agent, messages)).unzip();
+            tell_skipped(&skipped.concat(), "", NOT_READ, messages);
+            self.sources = files.concat();
         }
-        let (format, given) = (self.format, self.given);
-        Ok(Self {
-            format,
-            given,
-            ..sessions(self.filter.with_ignored()?, messages)
-        })
-    }
-}
-
-/// Files that were looked at.
-#[derive(Default)]
-pub(crate) struct Found {
-    /// Those that are read, and those of which reading says why it fails.
-    pub files: Vec<String>,
-    /// Those that hold no session.
-    pub skipped: Vec<String>,
-}
-
-impl Found {
-    /// Looks at the first records of files, on all cores.
-    fn of(files: Vec<String>, is_wanted: impl Fn(Option<FormatName>) -> bool + Sync) -> Self {
-        let looked_at = files.into_par_iter().map(|file| {
-            let head = head_of(Path::new(&file));
-            let is_read = head.map_or(true, |head| head.is_json && is_wanted(head.format));
-            (file, is_read)
-        });
-        let (read, skipped) = looked_at.partition_map(|(file, is_read)| match is_read {
-            true => Either::Left(file),
-            false => Either::Right(file),
-        });
-        Self { files: read, skipped }
-    }
-
-    /// Finds the sessions of an agent on this machine.
-    pub(crate) fn on_this_machine(agent: FormatName, messages: &Messages) -> Self {
-        let places = agent.format().here();
-        let places = places.iter().filter_map(|place| place.to_str());
-        let files = places.flat_map(|place| files_below(place, messages)).collect();
-        Self::of(files, |format| format == Some(agent))
-    }
-
-    /// Says how many files were skipped, in one line.
-    pub(crate) fn tell_skipped(&self, place: &str, why: &str, messages: &Messages) {
-        if messages.is_verbose() {
-            for file in &self.skipped {
-                messages.note(format!("{file}: skipped, it is of no known format"));
+        let (mut sources, mut empty) = (Vec::new(), Vec::new());
+        for source in mem::take(&mut self.sources) {
+            if are_kept || !metadata_of(&source).is_some_and(|metadata| metadata.is_dir()) {
+                sources.push(source);
+                continue;
             }
+            let mut files = files_below(&source, messages);
+            files.retain(|file| !outputs.iter().any(|(_, output)| is_same_file(output, file)));
+            let any = self.format.is_some();
+            let (files, skipped) = looked_at(files, |format| any || format.is_some());
+            tell_skipped(
+                &skipped,
+                &format!("{source}: "),
+                "of no known format skipped",
+                messages,
+            );
+            if files.is_empty() {
+                empty.push(source);
+            }
+            sources.extend(files);
         }
-        if !self.skipped.is_empty() {
-            let more = match messages.is_verbose() {
-                true => "",
-                false => " (--verbose names them)",
-            };
-            let files = counted(self.skipped.len() as u64, "file");
-            messages.note(format!("{place}{files} {why}{more}"));
+        if sources.is_empty() && !empty.is_empty() {
+            let folders = empty.join(", ");
+            let problem = format!("there is no file of a known format in {folders}");
+            return Err(Failure::file(problem));
         }
+        self.sources = sources;
+        self.leave_out_files(are_kept);
+        Ok(self)
     }
 }
 
-/// Returns the sessions on this machine that a filter does not leave out by their files.
-pub(crate) fn sessions(filter: Filter, messages: &Messages) -> Inputs {
-    let mut all = Found::default();
-    for agent in FormatName::ALL {
-        if filter.agents.is_empty() || filter.agents.contains(agent) {
-            let found = Found::on_this_machine(*agent, messages);
-            all.files.extend(found.files);
-            all.skipped.extend(found.skipped);
+/// Looks at the first records of files, on all cores. Returns those that are read, or of which reading says why it fails, and those that hold
+/// no session.
+fn looked_at(
+    files: Vec<String>,
+    is_wanted: impl Fn(Option<FormatName>) -> bool + Sync,
+) -> (Vec<String>, Vec<String>) {
+    let is_read = |file: &String| {
+        let head = head_of(Path::new(file));
+        head.map_or(true, |head| head.is_json && is_wanted(head.format))
+    };
+    files.into_par_iter().partition(is_read)
+}
+
+/// Finds the sessions of an agent on this machine, and the files beside them.
+pub(crate) fn of_agent(agent: FormatName, messages: &Messages) -> (Vec<String>, Vec<String>) {
+    let places = agent.format().here();
+    let places = places.iter().filter_map(|place| place.to_str());
+    let files = places.flat_map(|place| files_below(place, messages)).collect();
+    looked_at(files, |format| format == Some(agent))
+}
+
+/// Says how many files were skipped, in one line.
+pub(crate) fn tell_skipped(skipped: &[String], place: &str, why: &str, messages: &Messages) {
+    let mut more = " (--verbose names them)";
+    if messages.is_verbose() {
+        more = "";
+        for file in skipped {
+            messages.note(format!("{file}: skipped, it is of no known format"));
         }
     }
-    all.tell_skipped("", NOT_READ, messages);
-    let mut inputs = Inputs::new(all.files, filter);
-    inputs.leave_out_files(true);
-    inputs
+    if !skipped.is_empty() {
+        let files = counted(skipped.len() as u64, "file");
+        messages.note(format!("{place}{files} {why}{more}"));
+    }
 }
 
 /// Returns the files that have a wanted session.
@@ -146,10 +115,12 @@ pub(crate) fn files_with_sessions(
     stop: &Stop,
 ) -> Result<HashSet<String>> {
     let mut found = HashSet::new();
-    let mut take = |item: Option<Item<()>>, _: &mut Seen| {
-        found
-            .extend(item.and_then(|item| matches!(item.state, State::Read(())).then_some(item.place.source)));
-        Ok(false)
+    let mut take = |items: Vec<Item<()>>, _: &mut Seen| {
+        let read = items
+            .into_iter()
+            .filter(|item| matches!(item.state, State::Read(())));
+        found.extend(read.map(|item| item.place.source));
+        Ok(())
     };
     read(&inputs, Arc::new(|_| Ok(())), &mut take, messages, stop)?;
     if stop.is_interrupted() {

@@ -25,7 +25,6 @@ pub use show::{breakdown, messages, summary::embedder_value};
 pub(crate) use {
     args::{InputArgs, duration, one_of},
     choose::{ChoiceArgs, Purpose, Set, kept::Kept, known::new_memory},
-    desk::PageOptions,
     error::{Exit, Failure, Result, reason_of},
     files::{
         file_identity::{STDIN, Target, is_same_file, name_of, target_of},
@@ -34,7 +33,6 @@ pub(crate) use {
         waiting::Waiting,
     },
     filter::{Filter, agent_of},
-    find::{expand, sessions},
     host::Host,
     read::{Inputs, Item, ReadTrace, Seen, State},
     score::{Candidate, Scoring, load_embedder},

@@ -10,13 +10,7 @@ use std::{
     sync::LazyLock,
 };
 
-use knowledgepulse_command::{
-    cli::start,
-    error::{Exit, Result},
-    host::Host,
-    messages::Messages,
-    stop::Stop,
-};
+use knowledgepulse_command::{cli::start, error::Exit, host::Host, messages::Messages, stop::Stop};
 use knowledgepulse_score::engine::{self, Engine, EngineKind};
 
 use installed_model::{dtype_of, installed_model};
@@ -33,7 +27,7 @@ impl Host for Standalone {
         &ENGINE
     }
 
-    fn configure(&self) -> Result<()> {
+    fn configure(&self) {
         let directory = variable("KNOWLEDGEPULSE_MODEL_DIR").map(PathBuf::from);
         let dtype = self.setting("KNOWLEDGEPULSE_DTYPE", "fp32 or q8", dtype_of);
         let model_configured = directory.is_some() || dtype.is_some();
@@ -61,7 +55,6 @@ impl Host for Standalone {
             threads: threads.unwrap_or_default(),
             ..engine::EngineOptions::default()
         });
-        Ok(())
     }
 }
 

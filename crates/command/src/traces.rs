@@ -92,10 +92,13 @@ fn send_all(inputs: Inputs, send: impl Fn(Next) -> bool) {
 ///
 /// # Errors
 /// Those of `take`, or if there is nothing to read.
-pub(crate) fn each(inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>) -> Result<()> {
+pub(crate) fn each(mut inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>) -> Result<()> {
     let messages = Messages::silent();
-    let inputs = inputs.found(&messages)?;
-    let mut take = |item: Option<Item<_>>, _: &mut Seen| item.map_or(Ok(()), &mut *take).map(|()| false);
+    if inputs.sources.is_empty() {
+        inputs.filter = inputs.filter.with_ignored()?;
+    }
+    let inputs = inputs.found(&[], &messages)?;
+    let mut take = |items: Vec<Item<_>>, _: &mut Seen| items.into_iter().try_for_each(&mut *take);
     let prepare = Arc::new(prepared);
     read(&inputs, prepare, &mut take, &messages, &Stop::default()).map(drop)
 }

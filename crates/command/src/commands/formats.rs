@@ -3,7 +3,10 @@
 use clap::Args;
 use knowledgepulse_formats::FormatName;
 
-use crate::{Exit, Messages, Output, Result, find::Found, find::NOT_READ, grouped, pad_end, width_of};
+use crate::{
+    Exit, Messages, Output, Result, find::NOT_READ, find::of_agent, find::tell_skipped, grouped, pad_end,
+    width_of,
+};
 
 /// List the formats that are read, and how many files of each are here
 #[derive(Debug, Clone, Args)]
@@ -12,18 +15,18 @@ pub(crate) struct FormatsArgs {}
 
 /// Prints the table.
 pub(crate) fn run(messages: &Messages) -> Result<Exit> {
-    let mut unread = Found::default();
+    let mut unread = Vec::new();
     let mut rows = vec![["format", "of", "files here"].map(str::to_owned)];
     for &name in FormatName::ALL {
-        let found = Found::on_this_machine(name, messages);
+        let (found, skipped) = of_agent(name, messages);
         let format = name.format();
         let files = if format.about().folders.is_empty() {
             String::new()
         } else {
-            grouped(found.files.len() as u64)
+            grouped(found.len() as u64)
         };
         rows.push([format.name.to_owned(), format.about().of.to_owned(), files]);
-        unread.skipped.extend(found.skipped);
+        unread.extend(skipped);
     }
     let widths = [0, 1].map(|column| {
         rows.iter()
@@ -42,6 +45,6 @@ pub(crate) fn run(messages: &Messages) -> Result<Exit> {
         text.push('\n');
     }
     Output::print(&text)?;
-    unread.tell_skipped("", NOT_READ, messages);
+    tell_skipped(&unread, "", NOT_READ, messages);
     Ok(Exit::Ok)
 }

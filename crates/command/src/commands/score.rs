@@ -8,7 +8,7 @@ use knowledgepulse_score::{Scorer, weights::Profiles};
 
 use crate::{
     Candidate, Exit, Format, Host, InputArgs, Messages, Result, Results, Scored, Scoring, Stop, Summary,
-    Table, args::methods, args::unit, load_embedder, new_memory, score::score,
+    Table, args::unit, load_embedder, new_memory, one_of, score::score,
 };
 
 /// How many of the best traces a table shows.
@@ -29,7 +29,8 @@ pub(crate) struct ScoreArgs {
     pub results: ResultArgs,
 
     /// Compare words, or by a model: prefix, full [default: lexical]
-    #[arg(long, value_name = "METHOD", value_parser = methods(), hide_possible_values = true, help_heading = "Scoring")]
+    #[arg(long, value_name = "METHOD", hide_possible_values = true, help_heading = "Scoring",
+        value_parser = one_of([Method::Lexical, Method::Prefix, Method::Full].map(|method| (method.name(), method))))]
     pub novelty: Option<Method>,
 }
 

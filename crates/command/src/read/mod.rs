@@ -7,7 +7,7 @@ use std::{
     ops::ControlFlow,
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{RecvTimeoutError, TryRecvError, sync_channel},
+        mpsc::{RecvTimeoutError, sync_channel},
     },
     thread,
     time::Duration,
@@ -36,8 +36,9 @@ use crate::{
     show::messages::BadLines,
 };
 
-/// So many bytes of input are handed on at once, if that is a record for each core, and at most so many, or a record.
+/// So many bytes of input are handed on at once, if those are so many records for each core, and at most so many bytes, or a record.
 const BATCH_SIZE: u64 = 512 * 1024;
+const RECORDS_PER_CORE: usize = 4;
 const MOST_OF_BATCH: u64 = 8 * 1024 * 1024;
 
 /// How many batches of records may wait.
@@ -102,8 +103,6 @@ pub(crate) struct ReadTrace<'t> {
 pub struct Item<P> {
     /// Where it is.
     pub place: Place,
-    /// Its size in the input, in bytes.
-    pub(crate) size: u64,
     /// What may be wrong with its trace.
     warning: Option<Text>,
     /// What became of it.
@@ -131,9 +130,8 @@ pub enum State<P> {
 /// Why it is no trace.
 pub(crate) type Prepare<P> = dyn Fn(ReadTrace) -> std::result::Result<P, Text> + Send + Sync;
 
-/// Takes a record in the order of the input: a trace, or what is wrong or unread. Without one, finishes the trace that was begun first, and
-/// returns whether there was one.
-pub(crate) type Take<'t, P> = dyn FnMut(Option<Item<P>>, &mut Seen) -> Result<bool> + 't;
+/// Takes records in the order of the input: traces, and what is wrong or unread.
+pub(crate) type Take<'t, P> = dyn FnMut(Vec<Item<P>>, &mut Seen) -> Result<()> + 't;
 
 /// What was read beside the traces.
 #[derive(Debug, Default)]
@@ -209,7 +207,7 @@ pub(crate) fn read<P: Send + 'static>(
     if cfg!(target_family = "wasm") {
         let mut result = Ok(());
         let _ = reader.run(&mut |items| {
-            result = take_all(items, take, &mut seen, messages, stop);
+            result = take_all(items, take, &mut seen, messages);
             go_on(result.is_ok() && !stop.is_set())
         });
         result?;
@@ -227,19 +225,15 @@ pub(crate) fn read<P: Send + 'static>(
             .spawn(read)
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
         while !stop.is_set() {
-            let items = match batches.try_recv() {
-                Err(TryRecvError::Empty) if take(None, &mut seen)? => continue,
-                Err(TryRecvError::Empty) => batches.recv_timeout(PAUSE),
-                received => received.map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            match items {
-                Ok(items) => take_all(items, take, &mut seen, messages, stop)?,
+            match batches.recv_timeout(PAUSE) {
+                // Interrupted, the input may end in the middle of a trace.
+                Ok(_) if stop.is_set() => break,
+                Ok(items) => take_all(items, take, &mut seen, messages)?,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
     }
-    while take(None, &mut seen)? {}
     messages.stop_progress();
     seen.bad_lines.end(messages);
     seen.ignored = inputs.filter.ignored_words(&seen.left_out);
@@ -247,18 +241,8 @@ pub(crate) fn read<P: Send + 'static>(
 }
 
 /// Counts and tells what records came to, and hands them on.
-fn take_all<P>(
-    items: Vec<Item<P>>,
-    take: &mut Take<P>,
-    seen: &mut Seen,
-    messages: &Messages,
-    stop: &Stop,
-) -> Result<()> {
-    for item in items {
-        // Interrupted, the input may end in the middle of a trace.
-        if stop.is_set() {
-            break;
-        }
+fn take_all<P>(items: Vec<Item<P>>, take: &mut Take<P>, seen: &mut Seen, messages: &Messages) -> Result<()> {
+    for item in &items {
         let place = &item.place;
         if let Some(warning) = &item.warning {
             messages.warning(format!("{place}: {warning}"));
@@ -277,16 +261,14 @@ fn take_all<P>(
                 messages.failure(format!("cannot read {}: {reason}", place.source));
             }
         }
-        take(Some(item), seen)?;
     }
-    Ok(())
+    take(items, seen)
 }
 
 /// Returns what tells that an input could not be read to its end.
 fn unread<P>(source: &str, reason: String) -> Item<P> {
     Item {
         place: place_of(source, None, None),
-        size: 0,
         warning: None,
         state: State::Unread(reason),
     }
@@ -341,7 +323,6 @@ impl<P: Send + 'static> Reader<P> {
         drop(ids);
         let prepared = built.into_par_iter().map(|(item, source)| Item {
             place: place_of(&source, item.place.line, item.place.index),
-            size: item.place.size,
             warning: match &item.content {
                 Content::Converted(trace, _) => warning_of(trace),
                 _ => None,
@@ -484,7 +465,7 @@ struct Batch<'t, 'f, P> {
 impl<P: Send + 'static> Batch<'_, '_, P> {
     /// Returns whether there is enough for all cores, or too much to wait.
     fn is_full(&self) -> bool {
-        let has_for_all = self.waiting.len() >= rayon::current_num_threads();
+        let has_for_all = self.waiting.len() >= RECORDS_PER_CORE * rayon::current_num_threads();
         self.size >= BATCH_SIZE && has_for_all || self.size >= MOST_OF_BATCH
     }
 

@@ -1,9 +1,8 @@
-//! Prepares traces on all cores, and has them scored by the engine: a few at a time, begun and finished in order.
+//! Prepares traces on all cores, and has them scored by the engine: a batch at a time, begun and finished in order.
 
 pub mod scored;
 
 use std::{
-    collections::VecDeque,
     path::PathBuf,
     sync::{
         Arc,
@@ -27,14 +26,9 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
-    Failure, Host, Inputs, Item, Messages, Place, ReadTrace, Scored, Seen, State, Stop, TraceInfo, agent_of,
+    Failure, Host, Inputs, Item, Messages, ReadTrace, Scored, Seen, State, Stop, TraceInfo, agent_of,
     choose::labels::ids_of, read::read,
 };
-
-/// The least number of traces in flight; with many cores, [`TRACES_PER_CORE`] for each.
-const LEAST_TRACES: usize = 64;
-const TRACES_PER_CORE: usize = 4;
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Loads the model, if traces are compared by it.
 ///
@@ -48,7 +42,7 @@ pub(crate) fn load_embedder(
     if method == Method::Lexical {
         return Ok(Status::default());
     }
-    host.configure()?;
+    host.configure();
     let (sender, receiver) = channel();
     host.engine()
         .status(Box::new(move |status| drop(sender.send(status))));
@@ -107,22 +101,13 @@ pub(crate) struct Candidate {
 /// A trace that is to be scored.
 type Prepared = Box<(TraceInfo, Candidate, ScoreInput)>;
 
-/// A trace in flight.
-struct InFlight {
-    place: Place,
-    size: u64,
-    about: TraceInfo,
-    candidate: Candidate,
-    reply: Reply,
-}
-
 /// Gets the score of a trace, and what it was compared by.
 type Reply = Receiver<knowledgepulse_error::Result<(Breakdown, Option<Comparable>)>>;
 
 /// Takes a scored trace, in the order of the input. Is called without one before the run waits.
 pub(crate) type OnScored<'t> = dyn FnMut(Option<(Scored, Candidate)>) -> crate::error::Result<()> + 't;
 
-/// Reads inputs and scores their traces, which are prepared on all cores. The engine has a few at a time, begun and finished in order.
+/// Reads inputs and scores their traces, which are prepared on all cores. The engine has a batch at a time, begun and finished in order.
 ///
 /// # Errors
 /// Those of `on_scored`.
@@ -136,38 +121,16 @@ pub(crate) fn score(
     let (scorer, began) = (Arc::clone(&scoring.scorer), date::now());
     let (needs_text, explains) = (scoring.needs_text, scoring.explains);
     let prepare = move |trace: ReadTrace<'_>| prepared(trace, &scorer, (needs_text, explains), &began);
-    let most_traces = LEAST_TRACES.max(TRACES_PER_CORE * rayon::current_num_threads());
-    let (mut waiting, mut bytes) = (VecDeque::new(), 0);
-    let mut take = |item: Option<Item<Prepared>>, seen: &mut Seen| {
-        let is_idle = item.is_none();
-        if let Some(item) = item {
+    let mut take = |items: Vec<Item<Prepared>>, seen: &mut Seen| {
+        let begun = items.into_iter().filter_map(|item| {
             let State::Read(prepared) = item.state else {
-                return Ok(false);
+                return None;
             };
             let (about, candidate, input) = *prepared;
-            bytes += item.size;
-            waiting.push_back(InFlight {
-                place: item.place,
-                size: item.size,
-                about,
-                candidate,
-                reply: scoring.begin(input),
-            });
-        }
-        let mut is_settled = false;
-        while is_idle && !is_settled || waiting.len() >= most_traces || bytes > MOST_BYTES {
-            let Some(InFlight {
-                place,
-                size,
-                about,
-                mut candidate,
-                reply,
-            }) = waiting.pop_front()
-            else {
-                on_scored(None)?;
-                break;
-            };
-            bytes -= size;
+            Some((item.place, about, candidate, scoring.begin(input)))
+        });
+        let begun: Vec<_> = begun.collect();
+        for (place, about, mut candidate, reply) in begun {
             match scoring.wait(&reply, on_scored, messages)? {
                 Ok((breakdown, compared)) => {
                     candidate.compared = compared;
@@ -181,9 +144,8 @@ pub(crate) fn score(
                 }
                 Err(reason) => seen.add_bad(&place, &wrong(reason, candidate.foreign.as_ref()), messages),
             }
-            is_settled = true;
         }
-        Ok(is_settled)
+        on_scored(None)
     };
     read(inputs, Arc::new(prepare), &mut take, messages, stop)
 }

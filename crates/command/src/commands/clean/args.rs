@@ -12,7 +12,7 @@ use knowledgepulse_share::FreeNames;
 
 use crate::{
     Failure, Filter, Inputs, Messages, Result, STDIN, Stop, find::files_below, find::files_with_sessions,
-    is_same_file, one_of, sessions, target_of,
+    is_same_file, one_of, target_of,
 };
 
 /// How much is replaced: the SDK's levels.
@@ -70,7 +70,7 @@ pub(crate) struct CleaningArgs {
     /// aggregated, federated, or private: keeps identifiers
     #[arg(long = "level", value_name = "LEVEL", action = ArgAction::Set, default_value = "aggregated", hide_possible_values = true,
         value_parser = one_of(LEVELS))]
-    pub identifiers: bool,
+    identifiers: bool,
 }
 
 impl CleaningArgs {
@@ -163,7 +163,10 @@ impl CleanArgs {
     /// If there are several and the output is no folder, or a folder cannot be read.
     pub(super) fn sources(&self, messages: &Messages, stop: &Stop) -> Result<Vec<Input>> {
         let found = match (self.paths.is_empty(), self.check) {
-            (true, true) => sessions(self.filter.clone().with_ignored()?, messages).sources,
+            (true, true) => {
+                let filter = self.filter.clone().with_ignored()?;
+                Inputs::new(Vec::new(), filter).found(&[], messages)?.sources
+            }
             (true, false) => vec![STDIN.to_owned()],
             _ => self.paths.clone(),
         };

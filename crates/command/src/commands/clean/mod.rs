@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
     let mut learned = Vec::new();
     in_order(
         &sources,
-        |source| source.learn(args.cleaning.identifiers, stop),
+        |source| source.learn(cleaner.replaces_identifiers(), stop),
         |_, identities| {
             learned.push(identities?);
             Ok(())
