@@ -94,7 +94,7 @@ function notices() {
     text: textsOf(crate).join('\n\n'),
   }));
   const ofRules = {
-    title: 'The rules of Betterleaks for the keys of providers (MIT)',
+    title: 'The rules of Betterleaks for the keys of providers, and given names of Faker (MIT)',
     text: readFileSync(path.join(root, 'crates/clean/rules/LICENSE'), 'utf8').trim(),
   };
   return [...ofCrates, ofRules];

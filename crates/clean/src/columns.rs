@@ -10,10 +10,11 @@ use crate::{
     commands::is_said,
     keywords::{self, Owner},
     languages::{self, is_shaped},
-    lines::Lines,
+    lines::{Lines, of_base64},
     names::{begins_marker, is_label, is_marked, is_secret_name},
     random::{is_hexadecimal, is_id, is_uuid},
     ranges::{Ranges, expression, merged, skip, skip_back},
+    siblings::SECRET_KINDS,
     text::{OTHER, Text, is_word},
     values::{is_expression, is_keyword, is_mixed, is_path, is_placeholder, is_small_number},
 };
@@ -26,7 +27,8 @@ const WHOLE: [&str; 7] = ["rand", "sid", "psk", " key", ".key", "_key", "-key"];
 
 /// Returns the names of columns and lines.
 pub(super) fn names() -> Vec<Vec<u8>> {
-    const OTHERS: &str = "pass secret pwd bindpw credential sessionid apikey community genkey pwgen";
+    const OTHERS: &str =
+        "pass secret securestring pwd bindpw credential sessionid apikey community genkey pwgen";
     let own = WHOLE.into_iter().chain(OTHERS.split(' '));
     let own = own.map(|word| word.as_bytes().to_vec());
     own.chain(languages::latin_words()).collect()
@@ -54,7 +56,8 @@ pub(super) fn values(text: &Text) -> Ranges {
         if line.len() > MOST_LETTERS {
             continue;
         }
-        ranges.extend(value_below(letters, &line).or_else(|| shaped_below(letters, &line)));
+        let below = value_below(letters, &line).or_else(|| shaped_below(letters, &line));
+        ranges.extend(below.map(|value| with_lines(letters, value)));
         let Some(sort) = Cells::of(&letters[line.clone()]) else {
             ranges.extend(word_behind(letters, line));
             continue;
@@ -68,6 +71,33 @@ pub(super) fn values(text: &Text) -> Ranges {
         ranges.extend(second_of(letters, &cells, sort));
     }
     merged(ranges)
+}
+
+/// Finds the numbers in columns of telephones.
+pub(super) fn phones(letters: &[u8]) -> Ranges {
+    static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r#"(?i)(?:^|[|,;\t\n"]|  ) *"?(?:(?:tele)?phone|telefono?|t\xFEl\xFEphone|telefoon|mobile?|handy|fax|cell|gsm|celular)[a-z_ -]{0,10}"? *(?:[|,;\t\r\n]|  |$)"#,
+        )
+    });
+    let has_digits = |cell: &Range<usize>| {
+        let digits = letters[cell.clone()]
+            .iter()
+            .filter(|letter| letter.is_ascii_digit());
+        digits.count() >= LEAST_DIGITS
+            && letters[cell.clone()]
+                .iter()
+                .all(|letter| !letter.is_ascii_alphabetic())
+    };
+    const LEAST_DIGITS: usize = 6;
+    let Some(found) = HEADING.find(letters) else {
+        return Ranges::new();
+    };
+    let is_phone = |heading: &[u8]| HEADING.is_match(heading);
+    let table = Table::below(letters, line_at(letters, found.end() - 1), is_phone);
+    table.map_or_else(Ranges::new, |table| {
+        table.rows.into_iter().flatten().filter(has_digits).collect()
+    })
 }
 
 /// Returns the line that a place stands in.
@@ -142,9 +172,10 @@ impl Cells {
         let is_framed =
             |sign: u8| self == Self::Sign(sign) && letters[line.clone()].trim_ascii().starts_with(&[sign]);
         if is_framed(b'|') || is_framed(OTHER) {
-            cells.remove(0);
+            let frame = cells.iter().take_while(|cell| cell.is_empty()).count();
+            cells.drain(..frame.max(1));
         }
-        if cells.last().is_some_and(Range::is_empty) {
+        while cells.last().is_some_and(Range::is_empty) {
             cells.pop();
         }
         cells
@@ -284,6 +315,15 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
     };
     let (name, value) = (&letters[first.clone()], &letters[second.clone()]);
     let is_table = matches!(sort, Cells::Sign(b'|' | b'\t' | OTHER) | Cells::Blanks);
+    // A cell that says of what kind the last one is.
+    let is_kind = |cell: &Range<usize>| SECRET_KINDS.has(&letters[cell.clone()]);
+    if let [kinds @ .., last] = rest
+        && is_table
+        && (is_kind(second) || kinds.iter().any(is_kind))
+    {
+        let value = &letters[last.clone()];
+        return (is_value(value) && is_mixed(value) && value.len() >= LEAST_LETTERS).then(|| last.clone());
+    }
     (is_table && is_name(name) && is_value(value) && is_mixed(value) && value.len() >= LEAST_LETTERS)
         .then(|| second.clone())
 }
@@ -381,6 +421,22 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         && !text.contains(&b'=')
         && !text.starts_with(b"-"))
     .then_some(value)
+}
+
+/// Returns a value with the lines of Base64 behind it, if it is such a line.
+fn with_lines(letters: &[u8], value: Range<usize>) -> Range<usize> {
+    const LEAST_LETTERS: usize = 40;
+    let is_line = |line: &Range<usize>| {
+        let text = &letters[line.clone()];
+        text.len() >= LEAST_LETTERS && text.iter().all(|letter| of_base64(*letter)) && is_mixed(text)
+    };
+    let mut end = value.end;
+    let mut line = value.clone();
+    while end < letters.len() && is_line(&line) {
+        end = line.end;
+        line = trimmed(letters, line_at(letters, letters.len().min(end + 1)));
+    }
+    value.start..end
 }
 
 fn has_sign(text: &[u8]) -> bool {

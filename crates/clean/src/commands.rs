@@ -7,7 +7,8 @@ use regex::bytes::Regex;
 
 use crate::{
     keywords::{self, Owner, apart},
-    names::{closing_quote, is_marked, is_secret, is_secret_name, opening_at},
+    names::{closing_quote, is_label, is_marked, is_secret, is_secret_name, opening_at},
+    random::is_opaque,
     ranges::{Ranges, expression, find_letter, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
     values::{
@@ -231,6 +232,7 @@ impl Row {
         let value = &letters[secret.clone()];
         (is_value(value)
             && !is_keyword(value)
+            && !is_label(value)
             && !matches!(
                 value,
                 [b'$' | b'%' | b'@', b'A'..=b'Z' | b'a'..=b'z' | b'(' | b'{', ..]
@@ -263,6 +265,11 @@ fn skip_blanks(letters: &[u8], mut at: usize) -> usize {
     loop {
         at = skip(letters, at, |letter| matches!(letter, b' ' | b'\t'));
         let slashes = skip(letters, at, |letter| letter == b'\\');
+        // Of cmd and of PowerShell.
+        if matches!(letters.get(at..at + 2), Some([b'^' | b'`', b'\n' | b'\r'])) {
+            at += 2;
+            continue;
+        }
         let is_break = match letters.get(slashes) {
             Some(b'\n' | b'\r') => slashes > at,
             Some(b'n') => slashes > at + 1,
@@ -496,7 +503,11 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
             .filter(|letter| **letter == b' ')
             .count()
             > 1;
-        let secret = value_of_word(letters, name_start..name_end, value);
+        let secret = value_of_word(letters, name_start..name_end, value).or_else(|| {
+            let word = argument(letters, value);
+            let is_place = letters[..name_end].ends_with(b"id") || letters[..name_end].ends_with(b"ref");
+            (!is_place && name_end > name_start && is_opaque(&letters[word.clone()])).then_some(word)
+        });
         if let Some(secret) = secret.filter(|secret| !is_help || is_mixed(&letters[secret.clone()])) {
             from = secret.end;
             ranges.push(secret);

@@ -13,7 +13,7 @@ use std::{
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use knowledgepulse_json::{self as json, Value, parse_str};
-use memchr::{memrchr_iter, memrchr2};
+use memchr::{memmem, memrchr_iter, memrchr2};
 use regex::bytes::{Captures, Regex};
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
     phrases,
     ranges::expression,
     review::{PEOPLE, plain},
-    text::{LATIN, Text, letter},
+    text::{LATIN, Text, is_word, letter},
     words::{NOBODY, Words},
 };
 
@@ -38,7 +38,7 @@ static OF_PEOPLE: Words = Words::new("full first last given family sur display r
 /// Names of columns beside one with people.
 static BESIDE_PEOPLE: Words = Words::of("identity.beside_people");
 /// Names of columns that hold accounts.
-static LOGINS: Words = Words::new("owner username login");
+static LOGINS: Words = Words::new("owner username login user rolename usename currentuser");
 static BRANCHES: Words = Words::new("gitbranch git_branch branch head_branch headbranch");
 static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
 /// Names of fields that hold what a command printed.
@@ -47,6 +47,8 @@ static ANSWERS: Words = Words::new("content text output stdout result observatio
 static ORGANISATIONS: Words = Words::new(include_str!("../rules/organisations.txt"));
 /// Domains in which everybody can have an address.
 static PROVIDERS: Words = Words::of("identity.providers");
+/// Given names of many countries, in small letters without accents; none that sources often have as a word.
+static GIVEN: Words = Words::new(include_str!("../rules/given-names.txt"));
 /// Labels of names that are no people's.
 static THINGS: Words = Words::of("identity.things");
 /// Words in small letters within the names of people.
@@ -73,6 +75,8 @@ const AFTER: usize = 300;
 const MOST_TEXTS: usize = 8;
 /// Longer texts are no commands that ask for a name.
 const MOST_COMMAND: usize = 4096;
+/// How much of a text before a name tells what it is, in bytes.
+const BEFORE_NAME: usize = 24;
 /// Of so many addresses in a line the names beside them are learned.
 const MOST_MAILS: usize = 20;
 /// More people and machines are not learned.
@@ -179,7 +183,7 @@ const PARTS: [(&str, &str); 16] = [
     ),
     (
         "<HOMES>",
-        r"(?:^|[^A-Za-z0-9_.})$-])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data)|<TO>Device<TO>HarddiskVolume\d{1,3})?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS|Documents and Settings))<TO>",
+        r"(?:^|[^A-Za-z0-9_.})$-]|-[A-Z])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data)|<TO>Device<TO>HarddiskVolume\d{1,3})?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS|Documents and Settings))<TO>",
     ),
     ("<DRIVE>", r"[A-Za-z](?::|%3[Aa])"),
     ("<TO>", r"(?:[\\/]{1,4}|%2[Ff]|%5[Cc])"),
@@ -249,7 +253,7 @@ impl Identities {
             self.learn_rows(text);
         }
         self.learn_labelled(text);
-        self.learn_alone(text);
+        self.learn_names(text);
         self.learn_listing(text);
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
@@ -430,6 +434,14 @@ impl Identities {
             self.add_author(org.trim(), "");
         }
         self.add_user(&group("group"), &around("group").0, &around("group").1);
+        // Where any word may stand.
+        let (login, given) = (group("login"), group("given"));
+        if is_login(&login) {
+            self.add_user(&login, "", "");
+        }
+        if GIVEN.has(given.as_bytes()) {
+            self.add_author(&given, "");
+        }
         let (before, _) = around("bare");
         if !COMMON.contains(&*bare.to_lowercase()) && is_name(trimmed(&bare)) {
             self.add(Who::User, &[trimmed(&bare)], &before, "", true);
@@ -439,6 +451,7 @@ impl Identities {
         self.add_directory(&home, true);
         self.add_directory(&dir, false);
         self.add_author(name.trim(), &mail);
+        self.add_domain(mail.split_once('@').unwrap_or_default().1);
         if is_full_name(group("full").trim()) {
             self.add_author(group("full").trim(), "");
         }
@@ -562,13 +575,16 @@ impl Identities {
         }
         self.learn_bytes(lines.as_bytes());
         let name = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+        let has_account = ["username", "login", "email"]
+            .iter()
+            .any(|account| fields.contains(account));
         let full = || {
             fields
                 .values()
                 .filter_map(Value::as_str)
                 .find(|text| is_full_name(text))
         };
-        if name.contains(' ') && is_person(name) {
+        if (name.contains(' ') || has_account && !is_english(name)) && is_person(name) {
             self.add_author(name, "");
         } else if full().is_some_and(|full| belongs(full, name)) {
             self.add_user(name, "", "");
@@ -608,7 +624,7 @@ impl Identities {
                 let words = last
                     .rsplit([' ', '"', '\'', '[', '('])
                     .take(4)
-                    .take_while(|word| is_person(word));
+                    .take_while(|word| is_person(word) && !matches!(*word, "AM" | "PM"));
                 let length = words.map(|word| word.len() + 1).sum::<usize>();
                 let name = &last[(last.len() + 1).saturating_sub(length).min(last.len())..];
                 if cells && is_person(last) && !last.contains(' ') && is_person(&pair) {
@@ -660,45 +676,81 @@ impl Identities {
         }
     }
 
-    /// Learns the full names that stand alone: behind a label, in quotes, in brackets, and in cells.
-    fn learn_alone(&mut self, text: &str) {
-        static ALONE: LazyLock<Regex> = LazyLock::new(|| {
-            const WORD: &str = r"[A-Z\xc3-\xd4][a-z\x80-\xff][A-Za-z'\x80-\xff-]{0,24}";
+    /// Learns full names: a given name and a word that is not common, wherever they stand. Two words of which none is a known name or looks like
+    /// English are a name if they stand alone, behind a label, in quotes, in brackets or in a cell; each by itself is then left as it is.
+    fn learn_names(&mut self, text: &str) {
+        static NAME: LazyLock<Regex> = LazyLock::new(|| {
+            const WORD: &str =
+                r"(?:Ma?c|[DO](?:'|’))?[A-Z\xc3-\xd4][a-z\x80-\xff]+(?:-[A-Z][a-z\x80-\xff]+)?";
+            let particles = PARTICLES.iter().collect::<Vec<_>>().join("|");
             expression(&format!(
-                concat!(
-                    r#"(?:["'`(|\t,;>=:]|  ) ?(?:(?:Dr|Prof|Mrs?|Ms|Herr|Frau)\.? )?({word}(?: (?:{word}|[A-Z]\.|[a-z]{{1,3}})){{1,4}})"#,
-                    r#"(?:["'`)|\t,;<\r\n\\]|  | [<(|]|$)|(?:[,;|\t]"|\] )({word}, {word})(?:["\r\n]|$| \()"#
-                ),
-                word = WORD
+                r#"(?:^|[^A-Za-z0-9_/.@#$\\\x80-\xff-])({WORD}(?: (?:(?:{particles}|[A-Z]\.) )*{WORD}){{1,2}}|{WORD}, {WORD})"#
             ))
         });
-        const MOST_LABEL: usize = 24;
         let bytes = text.as_bytes();
         let mut from = 0;
-        while let Some(found) = ALONE.captures_at(bytes, from) {
-            let (Some(all), Some(name)) = (found.get(0), found.get(1).or(found.get(2))) else {
-                break;
-            };
-            from = name.end();
-            let before = &bytes[all.start().saturating_sub(MOST_LABEL)..all.start()];
-            let mut label = before
-                .trim_ascii_end()
-                .split(|byte| !byte.is_ascii_alphanumeric());
-            let Ok(name) = std::str::from_utf8(name.as_bytes()) else {
+        while let Some(range) = NAME
+            .captures_at(bytes, from)
+            .and_then(|found| Some(found.get(1)?.range()))
+        {
+            from = range.end;
+            let (before, behind) = (
+                &bytes[range.start.saturating_sub(BEFORE_NAME)..range.start],
+                &bytes[range.end..],
+            );
+            let Some(found) = text.get(range).filter(|_| {
+                !behind
+                    .first()
+                    .is_some_and(|next| is_word(*next) || b"/@".contains(next))
+            }) else {
                 continue;
             };
-            let name = match name.split_once(", ") {
-                Some((last, first)) => format!("{first} {last}"),
-                None => name.to_owned(),
+            let is_alone = is_alone(before, behind);
+            let is_given = |name: &str| GIVEN.has(spellings(name.to_owned())[0].as_bytes());
+            let is_own = |name: &str, is_free: bool| {
+                is_full_name(name)
+                    && name.split(' ').skip(1).all(|word| {
+                        PARTICLES.has(word.as_bytes())
+                            || !phrases::WORDS.has(word.as_bytes()) && (is_free || !is_english(word))
+                    })
             };
-            let is_word = |word: &str| phrases::WORDS.has(word.as_bytes()) && !PARTICLES.has(word.as_bytes());
-            if is_full_name(&name)
-                && !name.split(' ').any(is_word)
-                && !label
-                    .rfind(|word| !word.is_empty())
-                    .is_some_and(|word| THINGS.has(word))
+            let begins = |name: &str| is_given(name.split([' ', '-']).next().unwrap_or_default());
+            if let Some((last, first)) = found.split_once(", ") {
+                if (is_alone && before.ends_with(b"\"") || before.ends_with(b"] "))
+                    && is_given(first)
+                    && is_own(&format!("{first} {last}"), true)
+                {
+                    self.add_author(&format!("{first} {last}"), "");
+                }
+                continue;
+            }
+            // Also without a word of the sentence before it or behind it.
+            let parts = [
+                Some(found),
+                found.split_once(' ').map(|part| part.1),
+                found.rsplit_once(' ').map(|part| part.0),
+            ];
+            if let Some(name) = parts
+                .into_iter()
+                .flatten()
+                .find(|name| begins(name) && is_own(name, is_alone))
             {
-                self.add_author(&name, "");
+                self.add_author(name, &format!("{}@", login_beside(behind)));
+            } else if is_alone
+                && is_own(found, false)
+                && !found
+                    .split(' ')
+                    .any(|word| is_english(word) || has_small(bytes, word))
+            {
+                let forms = forms_of(found);
+                let whole = &forms[..forms.len().saturating_sub(2)];
+                self.add(
+                    Who::User,
+                    &whole.iter().map(String::as_str).collect::<Vec<_>>(),
+                    "",
+                    "",
+                    false,
+                );
             }
         }
     }
@@ -1020,6 +1072,76 @@ fn is_of_people(heading: &[u8]) -> bool {
     LOGINS.has(&plain(heading)) || own_name(heading).is_none_or(of_people)
 }
 
+/// Returns the login in brackets behind a name: `Jane Doe (@jdoe)`.
+fn login_beside(behind: &[u8]) -> &str {
+    let inner = behind
+        .strip_prefix(b" (")
+        .and_then(|rest| rest.split(|byte| *byte == b')').next());
+    let login = inner
+        .and_then(|inner| std::str::from_utf8(inner).ok())
+        .unwrap_or_default();
+    match login.strip_prefix('@') {
+        Some(login) => login,
+        None if login.contains('.') => "",
+        None => login,
+    }
+}
+
+/// Returns whether a name between two texts stands alone, and its label is none of things.
+fn is_alone(before: &[u8], behind: &[u8]) -> bool {
+    static BEHIND: LazyLock<Regex> = LazyLock::new(|| expression(r#"^(?:["'`)|\t,;<\r\n\\]|  | [<(|]|$)"#));
+    let opens = before
+        .trim_ascii_end()
+        .last()
+        .is_some_and(|sign| b"\"'`(|,;>=:]".contains(sign))
+        || before.ends_with(b"  ")
+        || before.ends_with(b"\t");
+    let mut label = before.split(|byte| !byte.is_ascii_alphanumeric());
+    opens
+        && BEHIND.is_match(behind)
+        && !label
+            .rfind(|word| !word.is_empty())
+            .is_some_and(|word| THINGS.has(word))
+}
+
+/// Returns whether a word is a common one, also in the plural, or ends as words of English do.
+fn is_english(word: &str) -> bool {
+    static SUFFIX: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^.{3,}(?:[ts]ions?|ments?|ness|it(?:y|ies)|ings?|[ai]bles?|ful|less|[ae]nces?|isms?|ships?|ware|ally|ics?|[eo]rs|ives?|i[sz]ed?|ate[ds]?|ages?",
+            r"|ures?|als?|ous|ed)$"
+        ))
+    });
+    let word = word.to_lowercase();
+    let is_listed = |word: &str| COMMON.contains(word) || phrases::WORDS.has(word.as_bytes());
+    is_listed(&word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
+}
+
+/// Returns whether a word looks like a login: it has a digit or a sign, is a given name, or begins with two consonants that begin no word, as
+/// an initial and a last name do.
+fn is_login(word: &str) -> bool {
+    static ONSETS: Words = Words::new(
+        "bl br ch cl cr dr dw fl fr gh gl gn gr kl kn kr ph pl pr ps rh sc sh sk sl sm sn sp sq st sv sw sy th tr ts tw ty vl wh wr xy",
+    );
+    let is_consonant = |letter: &u8| letter.is_ascii_lowercase() && !b"aeiouy".contains(letter);
+    let onset = word.as_bytes().get(..2).unwrap_or_default();
+    !is_english(word)
+        && (word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'.')
+            || GIVEN.has(word.as_bytes())
+            || onset.iter().all(is_consonant) && !ONSETS.has(onset))
+}
+
+/// Returns whether a text has a word in small letters, between blanks or before a sign that ends a part of a sentence.
+fn has_small(text: &[u8], word: &str) -> bool {
+    let small = word.to_lowercase();
+    let mut places = memmem::find_iter(text, small.as_bytes());
+    places.any(|at| {
+        let behind = text.get(at + small.len());
+        text[..at].last().is_none_or(u8::is_ascii_whitespace)
+            && behind.is_none_or(|next| b" \n.,;:!?)".contains(next))
+    })
+}
+
 /// Returns whether a text is the name of a person whatever stands beside it: two or three words, none of which is common.
 fn is_full_name(text: &str) -> bool {
     let is_initial = |word: &str| matches!(word.as_bytes(), [b'A'..=b'Z', b'.']);
@@ -1111,7 +1233,11 @@ fn spellings(name: String) -> Vec<String> {
     if name.is_ascii() {
         return vec![name];
     }
-    vec![spelt(false), spelt(true), name]
+    let escaped = name.encode_utf16().map(|unit| match char::from_u32(unit.into()) {
+        Some(letter) if letter.is_ascii() => letter.to_string(),
+        _ => format!("\\u{unit:04x}"),
+    });
+    vec![spelt(false), spelt(true), escaped.collect(), name]
 }
 
 /// Returns whether a name is replaced wherever it stands: it has a space, or it is long enough and no common words.
@@ -1282,6 +1408,9 @@ mod tests {
             r#"{"contact":{"name":"Svenja Brockhaus","phone":"1"}}"#,
             "Uppdragsledare: Svenja Brockhaus\n",
             "approved-by = 'Svenja K. Brockhaus'",
+            "I spoke with Svenja Brockhaus from finance.",
+            "Svenja Brockhaus: Good morning",
+            "[10:01] Brockhaus, Svenja (Extern)",
             "<td>Svenja van der Brockhaus</td>",
             "7,\"Brockhaus, Svenja\",x",
             "alt=\"Dr. Svenja Brockhaus\"",
@@ -1340,6 +1469,14 @@ mod tests {
             "user = \"jdoe\"",
             "<User>jdoe</User>",
             "level=info user=jdoe status=200",
+            "Svenja Brockhaus (@jdoe)",
+            "Session 5 of user jdoe.",
+            "Triggered by jdoe via push",
+            "//nas/h on /m type cifs (rw,username=jdoe,uid=1000)",
+            "100.64.0.7    pixel7          jdoe@ android -",
+            "Telegram: @jdoe",
+            "10.0.0.9 - jdoe [28/Nov/2026:08:01:12 +0100] \"GET /\"",
+            "$ groups\njdoe adm sudo",
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPabcdefgh jdoe@laptop7",
             "uid=1000(jdoe) gid=1000(jdoe) groups=1000(jdoe),27(sudo)",
             "-rw-r--r--  1 jdoe staff  120 Jan  1 10:00 a.txt",

@@ -30,8 +30,11 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
 
 /// Returns a connection string that has more than hosts, their ports and a path. Of one that is cut off, a password may be the last part.
 pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    static HARMLESS: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"^\w[\w+]*://[\w.-]*(?::\d{1,5})?(?:/[^@=]*)?$"));
+    static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"^\w[\w+]*://(?:[\w.-]*(?::\d{1,5})?(?:/[^@=]*)?$|\w*:(?:password|passwd|pass|pw|secret)@|<[^>]*>:<)",
+        )
+    });
     (!HARMLESS.is_match(&letters[found.clone()])).then_some(found)
 }
 

@@ -85,6 +85,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("beside_keys", Own(random::beside_keys)),
     ("card_numbers", InText(numbers::card_numbers)),
     ("columns", InText(columns::values)),
+    ("columns_of_phones", Own(columns::phones)),
     ("emails_in_words", Own(emails::emails_in_words)),
     (
         "encoded_secrets",
@@ -107,6 +108,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("passwords", Own(passwords)),
     ("passwords_outside_programs", Own(passwords_outside_programs)),
     ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
+    ("beside_label", Match(numbers::beside_label)),
     ("hook", Match(random::hook)),
     ("of_query", Match(random::of_query)),
     ("numbers_of_key", Match(random::numbers_of_key)),
@@ -219,10 +221,11 @@ fn passwords_outside_programs(letters: &[u8]) -> Ranges {
     let mut ranges = passwords(letters);
     ranges.retain(|range| {
         let value = letters[range.clone()].trim_ascii();
-        let is_harmless =
-            is_expression(value) || is_keyword(value) || is_small_number(value) || names::is_label(value);
         // A string that has blanks or is a placeholder is of a program; `assigned` finds all others too.
         let inner = value.strip_prefix(b"\"").or(value.strip_prefix(b"'"));
+        let plain = inner.map_or(value, |inner| &inner[..inner.len().saturating_sub(1)]);
+        let is_harmless =
+            is_expression(value) || is_keyword(plain) || is_small_number(value) || names::is_label(plain);
         let is_of_program_string = inner.is_some_and(|inner| {
             inner.len() < 2 || is_placeholder(inner) || inner.iter().any(u8::is_ascii_whitespace)
         });

@@ -79,6 +79,14 @@ pub(super) fn folded(unit: u16) -> u8 {
     }
 }
 
+/// Returns whether a text is one of the words.
+pub(super) fn is_word_for_secret(text: &[u8]) -> bool {
+    let text = text.to_ascii_lowercase();
+    LANGUAGES
+        .binary_search_by(|(letters, _)| letters.as_slice().cmp(&text))
+        .is_ok()
+}
+
 /// Returns an expression that finds the words, in a text's letters.
 pub(super) fn words_as_expression() -> String {
     let escaped = |word: Vec<u8>| word.escape_ascii().to_string().replace('.', r"\.");

@@ -63,12 +63,12 @@ const QUALIFIERS: &str =
 /// The ends of names of secrets, and the meaning of each; the first one counts. `<pw>` begins a word.
 const SORTS: &[(Sort, &str)] = &[
     (Sort::Token, r"^[^a-z\d]*token"),
-    (Sort::Pass, r"^[^a-z\d]*pass"),
+    (Sort::Pass, r"^[^a-z\d]*pass|(?-i:[A-Z]PASS)"),
     (
         Sort::Secret,
         concat!(
             r"(?:pass-?(?:word|phrase|code)|passwd|secret(?:-?(?:string|text|id))?|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
-            r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|<pw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
+            r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|<pw>|<psw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
         ),
     ),
     (Sort::Directory, "pwd"),
@@ -141,7 +141,7 @@ fn is_environment(name: &[u8]) -> bool {
 
 /// Returns the parts of the names of secrets, and of fields that tell that the one beside them is one.
 pub(super) fn parts() -> Vec<Vec<u8>> {
-    const OTHERS: &str = "x-|pk|seed|pass|pw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
+    const OTHERS: &str = "x-|pk|seed|pass|pw|psw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
             encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api";
     let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
     others.chain(languages::latin_words()).collect()
@@ -234,6 +234,9 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     let of_name = |letter: &u8| is_word(*letter) || matches!(letter, b'-' | b'.');
     if value.len() > MOST_NAME_LETTERS {
         return false;
+    }
+    if languages::is_word_for_secret(value) {
+        return true;
     }
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
@@ -358,6 +361,10 @@ impl<'l> Assignment<'l> {
             end -= 1;
         }
         let mut is_quoted = false;
+        // `user%5Bpassword%5D=…`
+        if letters[..end].ends_with(b"%5D") || letters[..end].ends_with(b"%5d") {
+            end -= 3;
+        }
         if matches!(before(end), Some(b'"' | b'\'')) {
             end -= 1;
             is_quoted = true;
@@ -505,7 +512,11 @@ impl<'l> Assignment<'l> {
         let letters = self.letters;
         loop {
             let sign = skip_at_most(letters, end, MOST_BLANKS, is_white_space);
-            let next = sign + usize::from(matches!(letters.get(sign), Some(b'+' | b'.')));
+            let next = match letters[sign..] {
+                [b'-', b'>', ..] => sign + 2,
+                [b'+' | b'.', ..] => sign + 1,
+                _ => sign,
+            };
             let next = skip_at_most(letters, next, MOST_BLANKS, is_white_space);
             let Some(opening) = opening_at(letters, next).filter(|_| next > sign) else {
                 return end;
@@ -520,9 +531,19 @@ impl<'l> Assignment<'l> {
         }
     }
 
-    /// Strings and numbers of a list, and of an object whose values are strings: `"secret": {"value": "…"}`.
+    /// Strings and numbers of a list, and of an object whose values are strings: `"secret": {"value": "…"}`. An object that names a secret
+    /// of its own has fields of other kinds too.
     fn find_list(&self, start: usize, ranges: &mut Ranges) -> usize {
         let letters = self.letters;
+        let most = letters.len().min(start + MOST_PARAMETER_LETTERS);
+        let end = find(&letters[..most], start, |letter| letter == b'}').unwrap_or(most);
+        let strings = letters[start..end]
+            .split(|letter| *letter == b'"')
+            .skip(1)
+            .step_by(2);
+        if letters[start] == b'{' && strings.clone().any(is_secret_name) {
+            return start;
+        }
         let mut index = start + 1;
         loop {
             index = skip(letters, index, |letter| {
@@ -870,6 +891,10 @@ fn name_before(letters: &[u8], end: usize) -> Range<usize> {
 /// Names of two words: `API key: …`, `secret key = …`.
 fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     let is_key = letters[name.clone()].eq_ignore_ascii_case(b"key");
+    // `key = …` in a file of settings.
+    if is_key && letters[..name.start].last().is_none_or(|letter| *letter == b'\n') {
+        return Some(Sort::Header);
+    }
     if !is_key || letters.get(name.start.checked_sub(1)?) != Some(&b' ') {
         return None;
     }

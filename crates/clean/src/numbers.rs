@@ -134,7 +134,11 @@ fn is_ipv6_address(letters: &[u8]) -> bool {
         _ => letters.contains(&b'.'),
     };
     let text = str::from_utf8(letters).unwrap_or_default();
-    letters.len() <= MOST_IPV6_LETTERS && says_something && text.parse::<Ipv6Addr>().is_ok()
+    letters.len() <= MOST_IPV6_LETTERS
+        && says_something
+        && text
+            .parse::<Ipv6Addr>()
+            .is_ok_and(|address| !address.is_multicast())
 }
 
 /// How many letters the account numbers of countries have, by ISO 13616.
@@ -233,22 +237,39 @@ pub(super) fn national_id(letters: &[u8], found: Range<usize>) -> Option<Range<u
     let end = skip(&letters[..most], start, |letter| {
         is_part(letter) || b" .-/".contains(&letter)
     });
-    let end = skip_back(letters, start..end, |letter| !is_part(letter));
+    let mut end = skip_back(letters, start..end, |letter| !is_part(letter));
+    // The words behind it.
+    while let Some(word) = letters
+        .get(start..end)?
+        .iter()
+        .rposition(|letter| *letter == b' ')
+        && !letters[start + word..end].iter().any(u8::is_ascii_digit)
+        && end - start - word > 2
+    {
+        end = start + word;
+    }
     let digits = digits_of(letters.get(start..end)?);
     let is_number = match letters[found.start] {
         OTHER => is_japanese(&digits),
-        _ => (6..=18).contains(&digits.len()) || is_indian(&letters[start..end]),
+        // Of letters and digits, as those of passports.
+        _ => (6..=18).contains(&digits.len()) || digits.len() >= 4 && (8..=14).contains(&(end - start)),
     };
     (is_number && stands_alone(letters, &(start..end))).then_some(start..end)
 }
 
-/// Returns whether a text is of five letters, four digits and a letter.
-fn is_indian(text: &[u8]) -> bool {
-    let has_digits = text
+/// Returns the text behind a label, up to a quote, a bracket or the end of the line, if it has a digit.
+pub(super) fn beside_label(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    const MOST: usize = 80;
+    let most = letters.len().min(found.end + MOST);
+    let end = skip(&letters[..most], found.end, |letter| {
+        !b"\n\r\t\"'`<>;|\\{}()[]".contains(&letter)
+    });
+    let value = found.end..skip_back(letters, found.end..end, |letter| b" ,.".contains(&letter));
+    let has_digit = letters[value.clone()].iter().any(u8::is_ascii_digit);
+    let has_letter = letters[value.clone()]
         .iter()
-        .enumerate()
-        .all(|(at, letter)| (5..9).contains(&at) == letter.is_ascii_digit());
-    text.len() == 10 && has_digits
+        .any(|letter| letter.is_ascii_uppercase());
+    (has_digit && has_letter).then_some(value)
 }
 
 /// Returns whether the last of twelve digits is the check digit of the others.

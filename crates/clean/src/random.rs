@@ -80,6 +80,17 @@ pub(super) fn is_random(word: &[u8]) -> bool {
         && i64::from(sum) < i64::from(MOST_MEAN) * pairs as i64
 }
 
+/// Returns whether a word is a long one at random that names no thing: neither an id nor a digest.
+pub(super) fn is_opaque(word: &[u8]) -> bool {
+    const LEAST: usize = 24;
+    word.len() >= LEAST
+        && word.iter().all(|letter| of_key(*letter))
+        && is_mixed(word)
+        && is_random(word)
+        && !is_hexadecimal(word)
+        && !is_id(word)
+}
+
 /// Returns whether a word is of hexadecimal digits, as digests and the ids of commits are.
 pub(super) fn is_hexadecimal(word: &[u8]) -> bool {
     word.iter().all(u8::is_ascii_hexdigit)
@@ -234,10 +245,13 @@ pub(super) fn beside_keys(letters: &[u8]) -> Ranges {
     let of_secret = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'=');
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(at) = memmem::find(&letters[from..], b"[REDACTED:api_key").map(|at| from + at) {
+    while let Some(at) = memmem::find(&letters[from..], b"[REDACTED:").map(|at| from + at) {
         let line = line_at(letters, at);
-        from = line.end.max(at + 1);
-        if line.len() > MOST_LINE {
+        let is_secret = [&b"api_key"[..], b"password"]
+            .iter()
+            .any(|kind| letters[at + 10..].starts_with(kind));
+        from = if is_secret { line.end.max(at + 1) } else { at + 1 };
+        if line.len() > MOST_LINE || !is_secret {
             continue;
         }
         let is_blank = |at: Option<&u8>| at.is_none_or(|sign| b" \t\n,;:|\"'".contains(sign));

@@ -22,7 +22,7 @@ static VALUES: Words = Words::of("siblings.values");
 /// Fields that say of what kind a value is, or whether it is secret.
 static KINDS: Words = Words::of("siblings.kinds");
 /// What they say of a secret.
-static SECRET_KINDS: Words = Words::of("siblings.secret_kinds");
+pub(super) static SECRET_KINDS: Words = Words::of("siblings.secret_kinds");
 /// Fields of a cookie.
 static COOKIES: Words = Words::new("domain httponly samesite secure expirationdate hostonly");
 

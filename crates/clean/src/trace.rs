@@ -291,7 +291,12 @@ fn has_form_of_id(text: &Text, digits: usize) -> bool {
 
 /// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
 fn hides(name: &Text, value: &Value) -> bool {
-    (is_cookie_name(name) || is_secret_name(name.as_bytes())) && !is_schema(value)
+    let has_own = || {
+        value
+            .as_object()
+            .is_some_and(|fields| fields.keys().any(|name| is_secret_name(name.as_bytes())))
+    };
+    (is_cookie_name(name) || is_secret_name(name.as_bytes())) && !is_schema(value) && !has_own()
 }
 
 /// Returns which fields of an object its other fields say to be secret. Objects in them, as Kubernetes has, count as whole.

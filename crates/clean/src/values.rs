@@ -22,8 +22,9 @@ const ROOTS: &str = "app|args|argv|body|bun|cfg|client|conf|config|context|crypt
 
 /// Returns whether a word says that there is no secret, or its type.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
-    // `__u32`
+    // `__u32`, `String!`
     let word = word.strip_prefix(b"__").unwrap_or(word);
+    let word = word.strip_suffix(b"!").unwrap_or(word);
     KEYWORDS.has(word) || word.strip_suffix(b"2").is_some_and(|word| KEYWORDS.has(word))
 }
 
@@ -33,7 +34,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
             r"^(?:[<\[{]|[$%][({]|[#@]\{|\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_)",
-            r"|(?:[$@:][A-Za-z_]*|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|[*.xX_?#=/|\x80-\xFF-]*)$)"
+            r"|(?:[$@:][A-Za-z_]*|[\w-]{1,16}\*{3,}[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|[*.xX_?#=/|\x80-\xFF-]*)$)"
         ))
     });
     EXPRESSION.is_match(value) || is_cut_off(value)
@@ -118,7 +119,8 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         let operator = r"[=>|]|\+(?:[^A-Za-z0-9]|$)|!=|&&|&'";
         // A call, an element, or a type with its parameters.
         let call = r"[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|<.*>$)";
-        let path = r"[A-Za-z_$][\w$]*::[A-Za-z<]";
+        // Of Rust; and of PowerShell, as `Read-Host`.
+        let path = r"[A-Za-z_$][\w$]*::[A-Za-z<]|[A-Z][a-z]+-[A-Z][A-Za-z]+$";
         let property = format!(r"(?:\$[\w$]*|(?i:{ROOTS}))(?:\.|->|[?!]\.|::)");
         // The reference of C, the negation of a variable, and pointers and references of Rust.
         expression(&format!(

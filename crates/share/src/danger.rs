@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use knowledgepulse_clean::Cleaner;
 
 /// What identifiers are called, those first that tell most.
-const IDENTIFIERS: [(&str, &str, &str); 7] = [
+const IDENTIFIERS: [(&str, &str, &str); 9] = [
     ("email", "e-mail address", "e-mail addresses"),
     ("phone", "telephone number", "telephone numbers"),
+    ("address", "street address", "street addresses"),
+    ("birth_date", "date of birth", "dates of birth"),
     ("ip", "IP address", "IP addresses"),
     ("user", "name", "names"),
     ("host", "machine", "machines"),
