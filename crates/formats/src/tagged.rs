@@ -7,8 +7,8 @@ use crate::{
     values::{first_of, has_text, list_of, text_in},
     words::{tags, words},
     written::{
-        OBSERVATION, bare_calls_in, between, calls_in, commands_in, is_like_call, may_have_calls, react_in,
-        read,
+        OBSERVATION, alone, bare_calls_in, between, block_in, calls_in, commands_in, is_like_call,
+        may_have_calls, react_in, read,
     },
 };
 
@@ -115,7 +115,10 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     let text = words("end-of-turn")
         .find_map(|end| text.strip_suffix(end))
         .unwrap_or(text);
-    if let Some(parts) = commands_in(text).or_else(|| bare_calls_in(text)) {
+    if let Some(parts) = commands_in(text)
+        .or_else(|| bare_calls_in(text))
+        .or_else(|| block_in(text))
+    {
         return Some(parts);
     }
     let ends_with_list = text.trim_end().ends_with(")]") && text.contains("\n[");
@@ -128,20 +131,22 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     {
         return None;
     }
-    let thought = |body: &str| Part::Thought(Some(body.trim().into()));
     let [begin, end] = THOUGHT;
     let (first, rest) = match text.split_once(end) {
-        Some((body, after)) if !body.contains(begin) => (Some(thought(body)), after),
-        _ => (None, text),
+        Some((body, after)) if !body.contains(begin) => (thoughts(body), after),
+        _ => (Vec::new(), text),
     };
-    let mut parts = split(rest, |_, tagged| {
+    let mut parts = split(rest, |before, tagged| {
+        if let Some((parts, after)) = alone_in_line(before, tagged) {
+            return Tag::Parts(parts, after);
+        }
         if let Some([begin, end]) = tags("thought")
             .iter()
             .find(|[begin, _]| tagged.starts_with(begin))
         {
             let inner = &tagged[begin.len()..];
             let (body, after) = inner.split_once(end).unwrap_or((inner, ""));
-            return Tag::Parts(vec![thought(body)], after);
+            return Tag::Parts(thoughts(body), after);
         }
         match read(tagged) {
             None => Tag::None,
@@ -158,6 +163,31 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         parts.list.extend(calls);
     }
     parts.finish()
+}
+
+/// Reads a call of one argument, and its result, with which a line begins.
+fn alone_in_line<'t>(before: &str, tagged: &'t str) -> Option<(Vec<Part>, &'t str)> {
+    let before = before.trim_end_matches([' ', '\t']);
+    (before.is_empty() || before.ends_with('\n')).then(|| alone(tagged))?
+}
+
+/// Returns the thought that a text is, or several where calls are within it.
+fn thoughts(body: &str) -> Vec<Part> {
+    let thought = |body: &str| Part::Thought(Some(body.trim().into()));
+    let parts = split(body, |before, tagged| match alone_in_line(before, tagged) {
+        Some((parts, after)) => Tag::Parts(parts, after),
+        None => Tag::None,
+    });
+    match parts.finish() {
+        Some(parts) => parts
+            .into_iter()
+            .map(|part| match part {
+                Part::Text(text) => thought(&text),
+                part => part,
+            })
+            .collect(),
+        None => vec![thought(body)],
+    }
 }
 
 /// Returns the parts of a text of gpt-oss, whose channels say what is reasoning, a call, or a message.

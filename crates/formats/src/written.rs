@@ -10,13 +10,36 @@ use crate::{
     values::{
         elements_of, first_of, has_list, has_text, input_of, joined_parts, list_at, object_of, regex, text_at,
     },
-    words::{is_one, tags, words},
+    words::{is_one, tags},
 };
 
-/// The elements of calls, of parameters, and of the keys and values of GLM.
-const TOOL_CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
+/// Elements around calls, which some models write with a namespace, and one of a call with its name as an attribute.
+static ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"^<((?:｜DSML｜|longcat_|[a-z]+:)?(?:(?i-u:tool_?calls?)|function_?calls?|tool_use|invoke))(?:>| name=)",
+    )
+});
+static ANY_ELEMENT: LazyLock<Regex> = LazyLock::new(|| regex(ELEMENT.as_str().trim_start_matches('^')));
+
+/// Elements of calls that have one argument: the tool, and the name of the argument. Such a call is one where its result follows, or nothing.
+const ALONE: &[[&str; 4]] = &[
+    ["<search>", "</search>", "search", "query"],
+    [
+        "<|begin_search_query|>",
+        "<|end_search_query|>",
+        "search",
+        "query",
+    ],
+    ["<|begin_of_query|>", "<|end_of_query|>", "search", "query"],
+    ["<execute_ipython>", "</execute_ipython>", "python", "code"],
+    ["<execute_bash>", "</execute_bash>", "bash", "command"],
+    ["<code>", "</code>", "python", "code"],
+];
+
+/// The elements of a call, of a parameter, and of the keys and values of GLM.
 const FUNCTION: [&str; 2] = ["<function=", "</function>"];
 const INVOKE: [&str; 2] = ["<invoke name=", "</invoke>"];
+const CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
 const PARAMETERS: [[&str; 2]; 2] = [
     ["<parameter=", "</parameter>"],
     ["<parameter name=", "</parameter>"],
@@ -24,12 +47,20 @@ const PARAMETERS: [[&str; 2]; 2] = [
 const KEY: [&str; 2] = ["<arg_key>", "</arg_key>"];
 const VALUE: [&str; 2] = ["<arg_value>", "</arg_value>"];
 
+/// What some models write before the names of tags.
+static NAMESPACE: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(</?)(?:｜DSML｜|longcat_|[a-z]+:)(arg_|invoke|param|function|tool_)"));
+
 /// Marks between the parts of a call and behind it.
-static MARK: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"<[|｜][^<>|｜]*[|｜]>|\[(?:TOOL_CALLS|ARGS)\]|```[a-z]*|</s>"));
+static MARK: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"(?:function)?<｜tool_sep｜>|<[|｜][^<>|｜]*[|｜]>|\[(?:TOOL_CALLS|ARGS)\]|```[a-z]*|</s>")
+});
 
 /// Where Mistral's models have the id of a call.
 const ID_MARK: &str = "[CALL_ID]";
+
+/// A name without quotes in an object of Gemma's models.
+static GEMMA_NAME: LazyLock<Regex> = LazyLock::new(|| regex(r"([{,][ \n]*)([a-zA-Z0-9_.-]+):"));
 
 /// How the beginning of a line looks in a text with a call, in whatever style.
 static LIKE: LazyLock<Regex> = LazyLock::new(|| {
@@ -50,6 +81,9 @@ pub const OBSERVATION: &str = "Observation:";
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 128;
 
+/// What may stand before calls in JSON that are all of a text.
+const HEADS: [&str; 2] = ["functools", "Action:"];
+
 /// What replies of Terminus have beside their commands.
 const THOUGHTS: &[&str] = &["state_analysis", "analysis", "explanation", "plan"];
 
@@ -60,44 +94,64 @@ pub fn is_like_call(text: &str) -> bool {
 
 /// Returns whether a text may have calls.
 pub fn may_have_calls(text: &str) -> bool {
-    tags("call").iter().any(|[begin, _]| text.contains(begin))
+    let has_alone = || ALONE.iter().any(|[begin, ..]| text.contains(begin));
+    tags("call").iter().any(|[begin, _]| text.contains(begin)) || ANY_ELEMENT.is_match(text) || has_alone()
 }
 
 /// Reads the calls with which a text begins. `None` if it begins with none; `Some(None)` if they cannot be read.
 pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
-    let [begin, end] = tags("call").iter().find(|[begin, _]| text.starts_with(begin))?;
+    let opening = tags("call").iter().find(|[begin, _]| text.starts_with(begin));
+    let (begin, end, is_element) = match opening {
+        Some([begin, end]) => ((*begin).to_owned(), (*end).to_owned(), [*begin, *end] == FUNCTION),
+        None => {
+            let found = ELEMENT.captures(text)?;
+            let has_name = found[0].ends_with('=') || found[1].ends_with("invoke");
+            (found[0].to_owned(), format!("</{}>", &found[1]), has_name)
+        }
+    };
     let inner = &text[begin.len()..];
     // Some templates end a turn without the end of its call.
-    let split = Some(
-        inner
-            .split_once(end)
-            .filter(|_| !end.is_empty())
-            .unwrap_or((inner, "")),
-    );
-    let is_element = [FUNCTION, INVOKE].contains(&[*begin, *end]);
-    let calls = split.and_then(|(body, after)| {
-        let whole = if is_element {
-            &text[..text.len() - after.len()]
-        } else {
-            body
-        };
-        // GLM's models write the name alone where there are no arguments.
-        let is_alone =
-            || is_name(body.trim()) && (after.trim().is_empty() || after.trim_start().starts_with('<'));
-        let alone = || is_alone().then(|| vec![named(body.trim(), Object::new())]);
-        Some((calls_in(whole).or_else(alone)?, after))
-    });
-    Some(calls)
+    let (body, after) = inner
+        .split_once(&end)
+        .filter(|_| !end.is_empty())
+        .unwrap_or((inner, ""));
+    let whole = if is_element {
+        &text[..text.len() - after.len()]
+    } else {
+        body
+    };
+    // GLM's models write the name alone where there are no arguments.
+    let is_alone =
+        || is_name(body.trim()) && (after.trim().is_empty() || after.trim_start().starts_with('<'));
+    let named_alone = || is_alone().then(|| vec![named(body.trim(), Object::new())]);
+    Some(calls_in(whole).or_else(named_alone).map(|calls| (calls, after)))
+}
+
+/// Reads a call of one argument with which a text begins, and its result where the text has it.
+pub fn alone(text: &str) -> Option<(Vec<Part>, &str)> {
+    let [begin, end, tool, argument] = ALONE.iter().find(|[begin, ..]| text.starts_with(begin))?;
+    let (body, after) = between(text, [begin, end])?;
+    let body = MARK.replace_all(body, "");
+    let args = [((*argument).into(), body.trim().into())].into_iter().collect();
+    let call = named(tool, args);
+    let rest = after.trim_start();
+    match tags("inner-result").iter().find_map(|tags| between(rest, *tags)) {
+        Some((result, after)) => {
+            let result = Part::result(None, Some(&result.trim().into()), None);
+            Some((vec![call, result], after))
+        }
+        // Memories of smolagents have such code as a call too.
+        None => (rest.is_empty() && *begin != "<code>").then(|| (vec![call], "")),
+    }
 }
 
 /// Returns the calls that a text is made of, in any shape; `None` if it is anything else.
 pub fn calls_in(text: &str) -> Option<Vec<Part>> {
-    let mut text = text.trim().replace("<tool_sep>", "\n");
-    for namespace in words("namespace") {
-        for begin in ["<", "</"] {
-            text = text.replace(&format!("{begin}{namespace}"), begin);
-        }
-    }
+    let text = text.trim().replace("<tool_sep>", "\n");
+    let text = NAMESPACE.replace_all(&text, "$1$2");
+    let text = text
+        .replace("<function_call name=", INVOKE[0])
+        .replace("</function_call>", INVOKE[1]);
     let (mut calls, mut rest) = (Vec::new(), without_marks(&text));
     while !rest.is_empty() {
         let (found, after) = shape(rest)?;
@@ -111,6 +165,15 @@ pub fn calls_in(text: &str) -> Option<Vec<Part>> {
 /// nothing but a name and arguments.
 pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
     let text = text.trim();
+    let text = HEADS
+        .iter()
+        .find_map(|head| text.strip_prefix(head))
+        .unwrap_or(text);
+    let fenced = text
+        .trim_start()
+        .strip_prefix("```json")
+        .and_then(|text| text.trim_end().strip_suffix("```"));
+    let text = fenced.unwrap_or(text).trim();
     if !text.starts_with(['[', '{']) || !text.ends_with([']', '}']) {
         return None;
     }
@@ -156,6 +219,27 @@ pub fn commands_in(text: &str) -> Option<Vec<Part>> {
             .chain(commands.into_iter().map(|command| named("terminal", command)))
             .collect(),
     )
+}
+
+/// How texts begin of agents whose tool is a shell, with the command in a block at the end.
+const OF_SHELL: [&str; 3] = ["THOUGHT:", "DISCUSSION", "Think:"];
+
+/// Returns the words and the call of a text that ends with its only block, as SWE-agent and mini-SWE-agent have it; `None` for another text.
+pub fn block_in(text: &str) -> Option<Vec<Part>> {
+    const FENCE: &str = "```";
+    let text = text.trim();
+    OF_SHELL.iter().find(|begin| text.starts_with(**begin))?;
+    let (words, block) = text.strip_suffix(FENCE)?.split_once(FENCE)?;
+    let (language, command) = block
+        .split_once('\n')
+        .filter(|(_, command)| !command.contains(FENCE))?;
+    let name = match language.trim() {
+        "" => command.split_whitespace().next()?,
+        "mswea_bash_command" | "sh" => "bash",
+        language => language,
+    };
+    let args = [("command".into(), command.trim().into())].into_iter().collect();
+    is_name(name).then(|| vec![Part::Text(words.trim().into()), named(name, args)])
 }
 
 /// Returns the thoughts and the commands of a reply of Terminus in XML.
@@ -209,11 +293,17 @@ fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
     if let Some((body, after)) = between(text, FUNCTION).or_else(|| between(text, INVOKE)) {
         return Some((vec![element(body)?], after));
     }
-    if let Some((body, after)) = between(text, TOOL_CALL) {
+    if let Some((body, after)) = between(text, CALL) {
         return Some((calls_in(body)?, after));
     }
-    if text.starts_with("<server_name>") {
+    if ["<server_name>", "<tool_name>", "<name>"]
+        .iter()
+        .any(|tag| text.starts_with(tag))
+    {
         return Some((vec![of_server(text)?], ""));
+    }
+    if let Some(call) = text.strip_prefix("call:") {
+        return of_gemma(call).map(|call| (vec![call], ""));
     }
     if text.starts_with(['{', '[']) {
         let value = literal(text).and_then(|(value, after)| Some((calls_of(&value)?, after)));
@@ -255,12 +345,17 @@ fn without_marks(text: &str) -> &str {
     rest
 }
 
-/// Returns the calls in an object or a list of JSON; `None` if one has no name.
+/// Returns the calls in an object or a list of JSON; `None` if one has no name. Apertus has the name as the only field.
 fn calls_of(value: &Value) -> Option<Vec<Part>> {
-    let calls = elements_of(Some(value)).iter().map(Call::of);
-    calls
-        .map(|call| call.name.is_some().then_some(Part::Call(call)))
-        .collect()
+    let alone = |value: &Value| match object_of(Some(value)).iter().collect::<Vec<_>>()[..] {
+        [(name, Value::Object(args))] if is_name(name) => Some(named(name, args.clone())),
+        _ => None,
+    };
+    let call_in = |value: &Value| match Call::of(value) {
+        call if call.name.is_some() => Some(Part::Call(call)),
+        _ => alone(value),
+    };
+    elements_of(Some(value)).iter().map(call_in).collect()
 }
 
 /// Returns the call of an element whose name is in its tag: parameters in elements, or an object in JSON.
@@ -302,8 +397,31 @@ fn of_server(text: &str) -> Option<Part> {
     let args = inside("arguments").map(Value::from);
     Some(Part::Call(Call {
         server: inside("server_name").map(Text::from),
-        ..Call::named(inside("tool_name")?, input_of(args.as_ref()))
+        ..Call::named(
+            inside("tool_name").or_else(|| inside("name"))?,
+            input_of(args.as_ref()),
+        )
     }))
+}
+
+/// Returns the call of a model of Gemma: a name, and an object whose names have no quotes, and whose texts have marks around them.
+fn of_gemma(text: &str) -> Option<Part> {
+    let (name, args) = text.trim().split_at(text.trim().find('{')?);
+    let mark = ["<escape>", "<|\"|>"]
+        .into_iter()
+        .find(|mark| args.contains(mark));
+    let mut json = String::with_capacity(args.len());
+    for (at, piece) in args.split(mark.unwrap_or("\0")).enumerate() {
+        if at % 2 == 1 {
+            json += &Value::from(piece).to_json();
+        } else {
+            json += &GEMMA_NAME.replace_all(piece, "$1\"$2\":");
+        }
+    }
+    match parse_str(&json).ok()? {
+        Value::Object(args) if is_name(name) => Some(named(name, args)),
+        _ => None,
+    }
 }
 
 /// Returns a call whose keys and values are in elements.
@@ -384,7 +502,12 @@ fn function(text: &str) -> Option<(Part, &str)> {
         args.insert(key.trim(), parsed.ok()?);
         rest = after;
     }
-    Some((named(name.trim(), args), &inner[end + 1..]))
+    // The tools that Llama's models know are called by a method.
+    let name = name.trim();
+    Some((
+        named(name.strip_suffix(".call").unwrap_or(name), args),
+        &inner[end + 1..],
+    ))
 }
 
 /// Returns the object or list with which a text begins, in JSON or as Python prints it, and the text behind it.
@@ -574,6 +697,34 @@ mod tests {
             ),
             ("```tool_code\nstock(sku=\"B-12\")\n```!", &[stock]),
             (
+                "<|tools_prefix|>[{\"stock\": {\"sku\": \"B-12\"}}, {\"list\": {}}]<|tools_suffix|>!",
+                &[stock, "list {}"],
+            ),
+            (
+                "<start_function_call>call:stock{sku:<escape>B-12<escape>,n:3,at:{x:[1]}}<end_function_call>!",
+                &[r#"stock {"sku":"B-12","n":3,"at":{"x":[1]}}"#],
+            ),
+            (
+                "<|tool_call>call:stock{sku:<|\"|>a, b: \"c\"<|\"|>}<tool_call|>!",
+                &[r#"stock {"sku":"a, b: \"c\""}"#],
+            ),
+            (
+                "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"stock\"><steptml:parameter name=\"sku\">B-12</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>!",
+                &[stock],
+            ),
+            (
+                "<xai:function_call name=\"stock\">\n<parameter name=\"sku\">B-12</parameter>\n</xai:function_call>!",
+                &[stock],
+            ),
+            (
+                "<function_call> {\"name\": \"stock\", \"arguments\": '{\"sku\": \"B-12\"}'} </function_call>!",
+                &[stock],
+            ),
+            (
+                "<new:tool_call>{\"name\":\"stock\",\"arguments\":{\"sku\":\"B-12\"}}</new:tool_call>!",
+                &[stock],
+            ),
+            (
                 "<|START_ACTION|>[{\"tool_call_id\":\"0\",\"tool_name\":\"stock\",\"parameters\":{\"sku\":\"B-12\"}}]<|END_ACTION|>!",
                 &[r#"0 stock {"sku":"B-12"}"#],
             ),
@@ -589,6 +740,44 @@ mod tests {
     }
 
     #[test]
+    fn alone_reads_a_call_of_one_argument_with_its_result_or_at_the_end() {
+        let search = [r#"search {"query":"tides"}"#];
+        let (parts, after) = alone("<search> tides </search>\n\n<information>high</information> So").unwrap();
+        assert_eq!(lines(Some(parts[..1].to_vec())), search);
+        assert_eq!(parts[1], Part::result(None, Some(&"high".into()), None));
+        assert_eq!(after, " So");
+        let (parts, _) = alone("<search>tides</search>").unwrap();
+        assert_eq!(lines(Some(parts)), search);
+        for text in [
+            "<search>tides</search> is a tag",
+            "<code>npm i</code>",
+            "<search>tides",
+        ] {
+            assert_eq!(alone(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn block_in_reads_the_only_block_at_the_end_of_a_text_with_a_thought() {
+        for (text, call) in [
+            (
+                "THOUGHT: I look.\n\n```bash\nls -a\n```",
+                Some(r#"bash {"command":"ls -a"}"#),
+            ),
+            (
+                "DISCUSSION\nI look.\n\n```\nopen a.py\n```\n",
+                Some(r#"open {"command":"open a.py"}"#),
+            ),
+            ("THOUGHT: Either.\n```bash\na\n```\n```bash\nb\n```", None),
+            ("THOUGHT: Run\n```bash\na\n```\nnow.", None),
+            ("I look.\n```bash\nls\n```", None),
+        ] {
+            let calls = block_in(text).map(|parts| lines(Some(parts[1..].to_vec())));
+            assert_eq!(calls, call.map(|call| vec![call.to_owned()]), "{text}");
+        }
+    }
+
+    #[test]
     fn bare_calls_in_reads_texts_of_nothing_but_calls() {
         for (text, calls) in [
             (
@@ -599,6 +788,8 @@ mod tests {
                 ][..],
             ),
             (r#"{"name": "a", "parameters": {"x": 1}}"#, &[r#"a {"x":1}"#]),
+            ("```json\n[{\"name\": \"a\", \"arguments\": {}}]\n```", &["a {}"]),
+            (r#"functools[{"name": "a", "arguments": {}}]"#, &["a {}"]),
             (
                 r#"[{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]"#,
                 &["a {}", "b {}"],
