@@ -15,17 +15,22 @@ use std::{
 };
 
 use bytes::Bytes;
+use flate2::bufread::MultiGzDecoder;
 use knowledgepulse_json::{Value, parse_str};
 use parquet::{
-    basic::ConvertedType,
+    basic::{Compression, ConvertedType},
+    bloom_filter::Sbbf,
+    column::page::{Page, PageMetadata, PageReader},
     errors::{ParquetError, Result as ParquetResult},
     file::{
-        reader::{ChunkReader, FileReader, Length},
-        serialized_reader::SerializedFileReader,
+        metadata::{ParquetMetaData, RowGroupMetaData},
+        reader::{ChunkReader, FileReader, Length, RowGroupReader},
+        serialized_reader::{SerializedFileReader, SerializedPageReader},
     },
     record::{Row, reader::RowIter},
-    schema::types::ColumnDescriptor,
+    schema::types::{ColumnDescriptor, Type},
 };
+use ruzstd::decoding::StreamingDecoder;
 
 use super::{Foreign, Lines, unreadable};
 
@@ -40,8 +45,10 @@ const FOOTER: u64 = 8;
 /// More elements of a schema are of no sessions. The library calls itself for each level of them.
 const MOST_COLUMNS: u64 = 2_000;
 const MOST_LEVELS: usize = 64;
-/// Snappy copies 64 bytes by three at most.
-const MOST_RATIO: u64 = 24;
+/// How often a page may be longer than its compressed bytes, and by how many bytes more. Snappy copies 64 bytes by three at most; zstd and
+/// gzip have no bound of their own.
+const OF_SNAPPY: [u64; 2] = [24, FOOTER];
+const OF_OTHERS: [u64; 2] = [256, 1 << 20];
 /// So many values for each byte of a file, and for a file, are all that tables with empty columns have. A billion nulls fit into 100 bytes.
 const VALUES_OF_BYTE: u64 = 4;
 const VALUES_OF_FILE: u64 = 1 << 18;
@@ -68,7 +75,13 @@ pub fn lines_of_bytes(bytes: Vec<u8>) -> Result<String, Foreign> {
 fn lines_of(file: impl ChunkReader + 'static) -> ParquetResult<Lines> {
     let file = Bounded::new(file);
     let budget = Arc::clone(&file.budget);
-    let reader = guarded(|| SerializedFileReader::new(file))?;
+    let packed = Arc::new(Bounded {
+        file: Arc::clone(&file.file),
+        budget: Arc::clone(&budget),
+        most: OF_OTHERS,
+    });
+    let inner = guarded(|| SerializedFileReader::new(file))?;
+    let reader = Unpacked { inner, packed };
     let columns = reader.metadata().file_metadata().schema_descr().columns();
     if columns
         .iter()
@@ -111,16 +124,21 @@ fn spend(budget: &AtomicU64, values: u64) -> ParquetResult<()> {
 
 /// A file whose headers are looked at before the library follows them.
 struct Bounded<R> {
-    file: R,
+    file: Arc<R>,
     /// How many values may still be decoded.
     budget: Arc<AtomicU64>,
+    /// How long a page may be.
+    most: [u64; 2],
 }
 
 impl<R: ChunkReader> Bounded<R> {
     fn new(file: R) -> Self {
         let budget = VALUES_OF_FILE + VALUES_OF_BYTE * file.len();
-        let budget = Arc::new(budget.into());
-        Self { file, budget }
+        Self {
+            file: Arc::new(file),
+            budget: Arc::new(budget.into()),
+            most: OF_SNAPPY,
+        }
     }
 }
 
@@ -139,6 +157,7 @@ impl<R: ChunkReader> ChunkReader for Bounded<R> {
             rest: self.file.get_read(start)?,
             beginning: io::Cursor::default(),
             budget: is_page.then(|| Arc::clone(&self.budget)),
+            most: self.most,
         })
     }
 
@@ -162,6 +181,7 @@ struct BoundedRead<R> {
     rest: R,
     /// There until the header was looked at.
     budget: Option<Arc<AtomicU64>>,
+    most: [u64; 2],
 }
 
 impl<R: Read> Read for BoundedRead<R> {
@@ -171,7 +191,8 @@ impl<R: Read> Read for BoundedRead<R> {
         if let Some(budget) = self.budget.take() {
             let beginning = self.beginning.get_mut();
             self.rest.by_ref().take(MOST_BYTES).read_to_end(beginning)?;
-            let values = values_of_page(beginning).ok_or_else(|| too_much("has a page that cannot be"));
+            let values =
+                values_of_page(beginning, self.most).ok_or_else(|| too_much("has a page that cannot be"));
             values
                 .and_then(|values| spend(&budget, values))
                 .map_err(io::Error::other)?;
@@ -180,6 +201,128 @@ impl<R: Read> Read for BoundedRead<R> {
             0 => self.rest.read(bytes),
             length => Ok(length),
         }
+    }
+}
+
+/// A table whose pages are decompressed here where the library would need C for it.
+struct Unpacked<F, R> {
+    inner: F,
+    packed: Arc<Bounded<R>>,
+}
+
+impl<F: FileReader, R: ChunkReader + 'static> FileReader for Unpacked<F, R> {
+    fn metadata(&self) -> &ParquetMetaData {
+        self.inner.metadata()
+    }
+
+    fn num_row_groups(&self) -> usize {
+        self.inner.num_row_groups()
+    }
+
+    fn get_row_group(&self, at: usize) -> ParquetResult<Box<dyn RowGroupReader + '_>> {
+        let inner = self.inner.get_row_group(at)?;
+        let packed = Arc::clone(&self.packed);
+        Ok(Box::new(UnpackedGroup { inner, packed }))
+    }
+
+    fn get_row_iter(&self, projection: Option<Type>) -> ParquetResult<RowIter<'_>> {
+        RowIter::from_file(projection, self)
+    }
+}
+
+/// A group of rows of such a table.
+struct UnpackedGroup<'f, R> {
+    inner: Box<dyn RowGroupReader + 'f>,
+    packed: Arc<Bounded<R>>,
+}
+
+impl<R: ChunkReader + 'static> RowGroupReader for UnpackedGroup<'_, R> {
+    fn metadata(&self) -> &RowGroupMetaData {
+        self.inner.metadata()
+    }
+
+    fn num_columns(&self) -> usize {
+        self.inner.num_columns()
+    }
+
+    fn get_column_page_reader(&self, at: usize) -> ParquetResult<Box<dyn PageReader>> {
+        let column = self.metadata().column(at);
+        let unpack: fn(&[u8]) -> io::Result<Vec<u8>> = match column.compression() {
+            Compression::ZSTD(_) => |bytes| {
+                let decoder = StreamingDecoder::new(bytes).map_err(io::Error::other)?;
+                read_page(decoder, bytes.len())
+            },
+            Compression::GZIP(_) => |bytes| read_page(MultiGzDecoder::new(bytes), bytes.len()),
+            _ => return self.inner.get_column_page_reader(at),
+        };
+        let plain = column.clone().into_builder();
+        let plain = plain.set_compression(Compression::UNCOMPRESSED).build()?;
+        let rows = usize::try_from(self.metadata().num_rows())?;
+        let inner = SerializedPageReader::new(Arc::clone(&self.packed), &plain, rows, None)?;
+        Ok(Box::new(UnpackedPages { inner, unpack }))
+    }
+
+    fn get_column_bloom_filter(&self, at: usize) -> Option<&Sbbf> {
+        self.inner.get_column_bloom_filter(at)
+    }
+
+    fn get_row_iter(&self, projection: Option<Type>) -> ParquetResult<RowIter<'_>> {
+        RowIter::from_row_group(projection, self)
+    }
+}
+
+/// Reads a page of so many compressed bytes.
+fn read_page(page: impl Read, length: usize) -> io::Result<Vec<u8>> {
+    let [ratio, more] = OF_OTHERS;
+    let mut bytes = Vec::new();
+    page.take(ratio * length as u64 + more).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The pages of a column, which are decompressed once the library has their bytes.
+struct UnpackedPages<P> {
+    inner: P,
+    unpack: fn(&[u8]) -> io::Result<Vec<u8>>,
+}
+
+impl<P: PageReader> PageReader for UnpackedPages<P> {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        let Some(mut page) = self.inner.get_next_page()? else {
+            return Ok(None);
+        };
+        // Levels stand before the compressed bytes, in pages of the second version.
+        let (buffer, levels) = match &mut page {
+            Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. } => (buf, 0),
+            Page::DataPageV2 { is_compressed, .. } if !*is_compressed => return Ok(Some(page)),
+            Page::DataPageV2 {
+                buf,
+                def_levels_byte_len,
+                rep_levels_byte_len,
+                ..
+            } => (buf, *def_levels_byte_len as usize + *rep_levels_byte_len as usize),
+        };
+        if levels < buffer.len() {
+            let (levels, packed) = buffer.split_at(levels);
+            let plain = (self.unpack)(packed)?;
+            *buffer = [levels, &plain].concat().into();
+        }
+        Ok(Some(page))
+    }
+
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        self.inner.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.inner.skip_next_page()
+    }
+}
+
+impl<P: PageReader> Iterator for UnpackedPages<P> {
+    type Item = ParquetResult<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
     }
 }
 
@@ -199,7 +342,7 @@ fn columns_of(metadata: &[u8]) -> Option<u64> {
 }
 
 /// Returns how many values a page declares, by the first fields of its `PageHeader`; `None` if its size or its dictionary cannot be.
-fn values_of_page(header: &[u8]) -> Option<u64> {
+fn values_of_page(header: &[u8], [ratio, more]: [u64; 2]) -> Option<u64> {
     const DICTIONARY: u64 = 2;
     let mut fields = Fields(header);
     let kind = fields.number(NUMBER)?;
@@ -212,7 +355,7 @@ fn values_of_page(header: &[u8]) -> Option<u64> {
         next = fields.byte()?;
     }
     let values = fields.number(NUMBER).filter(|_| next & 0xf == STRUCT)?;
-    let is_possible = size <= MOST_RATIO * compressed + FOOTER && (kind != DICTIONARY || values <= size);
+    let is_possible = size <= ratio * compressed + more && (kind != DICTIONARY || values <= size);
     is_possible.then_some(values)
 }
 
@@ -292,8 +435,7 @@ fn plain(error: ParquetError) -> ParquetError {
     let text = error.to_string();
     match text.split_once("Disabled feature at compile time: ") {
         Some((_, name)) => too_much(&format!(
-            "is compressed with {}, which is not read: write it with snappy, as to_parquet of pandas does",
-            if name == "flate2" { "gzip" } else { name }
+            "is compressed with {name}, which is not read: write it with snappy, as to_parquet of pandas does"
         )),
         None => error,
     }
@@ -312,7 +454,7 @@ mod tests {
 
     #[test]
     fn lines_of_bytes_names_the_way_out_of_a_compression_that_is_not_read() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats/zstd.parquet");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats/brotli.parquet");
         let lines = lines_of_bytes(fs::read(path).unwrap()).unwrap();
         assert!(lines.contains("write it with snappy"), "{lines}");
     }
