@@ -360,7 +360,7 @@ export type FormatName =
   | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'openhands' | 'inspect')
   | ('pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2' | 'openai-agents')
   | ('langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire' | 'langchain')
-  | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel');
+  | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'streams');
 
 /**
  * What {@link readTraces} reads: the path of a file or folder, as a line or a `file:` URL; text or bytes of JSON Lines, arrays or single

@@ -1,7 +1,7 @@
 """python3 record.py FOLDER: writes what frameworks store of a run with a scripted model, as the folders in agents/ have it.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
-langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0.
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10.
 """
 
 import asyncio, json, os, sqlite3, sys
@@ -96,8 +96,9 @@ async def openai_agents():
     set_trace_processors([Keep()])
     session = SQLiteSession("river-1", "river.db")
     agent = Agent(name="Gauge", instructions="You know rivers.", model=Script(), tools=[function_tool(depth)])
-    await Runner.run(agent, TASK, session=session)
+    result = await Runner.run(agent, TASK, session=session)
     session.close()
+    write("openai-chat-session/state.json", result.to_state().to_string())
     dump("openai-chat-session/session.db.sql", "river.db")
     write("openai-agents/spans.jsonl", "\n".join(Keep.lines))
 
@@ -200,6 +201,7 @@ def smolagents():
         agent.run(TASK)
         steps = agent.memory.get_succinct_steps()
         write(f"smolagents/{name}.json", json.dumps(steps, default=str))
+    write("smolagents/row.json", json.dumps({"task": TASK, "agent_memory": steps}, default=str))
 
 
 def langgraph():
@@ -228,6 +230,42 @@ def langgraph():
     with SqliteSaver.from_conn_string("graph.db") as saver:
         graph.compile(saver).invoke({"messages": [HumanMessage(TASK)]}, {"configurable": {"thread_id": "river-1"}})
     dump("langchain-checkpoints/checkpoints.db.sql", "graph.db")
+
+
+async def streams():
+    from langchain_core.language_models.chat_models import BaseChatModel, generate_from_stream
+    from langchain_core.messages import AIMessage, AIMessageChunk
+    from langchain_core.outputs import ChatGenerationChunk
+    from langgraph.prebuilt import ToolNode, create_react_agent
+
+    class Script(BaseChatModel):
+        _llm_type = "script"
+        bind_tools = lambda self, tools, **named: self
+        _generate = lambda self, messages, *rest, **named: generate_from_stream(self._stream(messages))
+
+        def _stream(self, messages, *rest, **named):
+            at = sum(isinstance(message, AIMessage) for message in messages)
+            text, pieces = [["Ask the ", "gauge."], ["Once ", "more."], [ANSWER]][at], []
+            if at < 2:
+                arguments, call = json.dumps(CALLS[at]), {"type": "tool_call_chunk", "index": 0}
+                pieces = [{**call, "name": "depth", "args": "", "id": f"call_river_{at}"}]
+                pieces += [{**call, "name": None, "args": part, "id": None} for part in (arguments[:9], arguments[9:])]
+            chunks = [AIMessageChunk(part) for part in text]
+            for chunk in chunks + [AIMessageChunk("", tool_call_chunks=[piece]) for piece in pieces]:
+                yield ChatGenerationChunk(message=chunk)
+
+    tools = ToolNode([depth], handle_tool_errors=True)
+    graph, whole = [create_react_agent(Script(disable_streaming=is_whole), tools) for is_whole in (False, True)]
+    given = {"messages": [("user", TASK)]}
+    plain = lambda value: value.model_dump() if hasattr(value, "model_dump") else str(value)
+    lines = lambda rows: "\n".join(json.dumps(row, default=plain) for row in rows)
+    for mode in ["messages", "debug"]:
+        write(f"streams/{mode}.jsonl", lines(graph.stream(given, stream_mode=mode)))
+    write("langchain-stream/whole.jsonl", lines(whole.stream(given, stream_mode="messages")))
+    write("streams/modes.jsonl", lines(graph.stream(given, stream_mode=["messages", "values"])))
+    kinds = ["on_chain_start", "on_chat_model_stream", "on_chat_model_end", "on_tool_end", "on_tool_error"]
+    events = [event async for event in graph.astream_events(given) if event["event"] in kinds]
+    write("streams/events.jsonl", lines(events))
 
 
 def strands():
@@ -284,6 +322,51 @@ async def agent_framework():
     write("openai-chat-agent-framework/messages.jsonl", "\n".join(json.dumps(message.to_dict()) for message in messages))
 
 
+def haystack():
+    from haystack.dataclasses import ChatMessage, ToolCall
+
+    calls = [ToolCall(tool_name="depth", arguments=CALLS[at], id=f"c{at}") for at in (0, 1)]
+    messages = [
+        ChatMessage.from_user(TASK),
+        ChatMessage.from_assistant("Ask the gauge.", tool_calls=calls[:1]),
+        ChatMessage.from_tool("name a place", origin=calls[0], error=True),
+        ChatMessage.from_assistant("Once more.", tool_calls=calls[1:]),
+        ChatMessage.from_tool("2.1 m", origin=calls[1]),
+        ChatMessage.from_assistant(ANSWER),
+    ]
+    write("openai-chat-haystack/messages.json", json.dumps({"messages": [message.to_dict() for message in messages]}))
+
+
+def dspy():
+    import dspy
+    from dspy.utils import DummyLM
+
+    name = lambda tool, thought, args: {"next_thought": thought, "next_tool_name": tool, "next_tool_args": json.dumps(args)}
+    replies = [name("depth", "Ask the gauge.", CALLS[0]), name("depth", "Once more.", CALLS[1]), name("finish", "Done.", {})]
+    dspy.configure(lm=DummyLM([*replies, {"reasoning": "It said so.", "answer": ANSWER}]))
+    prediction = dspy.ReAct("question -> answer", tools=[depth])(question=TASK).toDict()
+    write("openai-chat-dspy/prediction.json", json.dumps({"question": TASK, **prediction}))
+
+
+def agno():
+    from agno.models.message import Message
+    from agno.run.agent import RunOutput
+    from agno.session import AgentSession
+
+    call = lambda at: [{"id": f"c{at}", "type": "function", "function": {"name": "depth", "arguments": json.dumps(CALLS[at])}}]
+    messages = [
+        Message(role="system", content="You know rivers."),
+        Message(role="user", content=TASK),
+        Message(role="assistant", content="Ask the gauge.", tool_calls=call(0)),
+        Message(role="tool", tool_call_id="c0", content="name a place", tool_name="depth", tool_call_error=True),
+        Message(role="assistant", content="Once more.", tool_calls=call(1)),
+        Message(role="tool", tool_call_id="c1", content="2.1 m", tool_name="depth"),
+        Message(role="assistant", content=ANSWER),
+    ]
+    session = AgentSession(session_id="river-1", runs=[RunOutput(run_id="r", session_id="river-1", messages=messages)])
+    write("openai-chat-agno/session.json", json.dumps(session.to_dict(), default=str))
+
+
 def data_sets():
     from datasets import Dataset
     from pyarrow import parquet
@@ -300,14 +383,19 @@ def data_sets():
     (OUT / "openai-chat-parquet-json").mkdir(exist_ok=True)
     table = Dataset.from_list([{"prompt": messages[:1], "completion": messages[1:]}])
     table.to_parquet(OUT / "openai-chat-parquet-json/rows.parquet")
-    parquet.write_table(table.data.table, OUT / "zstd.parquet", compression="zstd")
+    parquet.write_table(table.data.table, OUT / "openai-chat-parquet-json/zstd.parquet", compression="zstd")
+    parquet.write_table(table.data.table, OUT / "brotli.parquet", compression="brotli")
 
 
 if __name__ == "__main__":
+    haystack()
+    dspy()
+    agno()
     strands()
     asyncio.run(agent_framework())
     data_sets()
     langgraph()
+    asyncio.run(streams())
     pydantic_ai()
     asyncio.run(openai_agents())
     asyncio.run(google_adk())

@@ -21,6 +21,8 @@ type Decode = fn(&Value, &mut Events) -> Result<Decoded, Wrong>;
 pub struct Format {
     /// The name of the format.
     pub name: &'static str,
+    /// `metadata.task_domain` of its sessions.
+    pub(crate) domain: &'static str,
     /// What its records are.
     pub(crate) kind: Kind,
     /// Returns whether a file is of this agent, by one of its first records.
@@ -57,6 +59,7 @@ impl Format {
     pub(crate) const fn new(name: &'static str, kind: Kind, recognises: Recognises, decode: Decode) -> Self {
         Self {
             name,
+            domain: "code",
             kind,
             recognises,
             of_file: None,
@@ -71,6 +74,12 @@ impl Format {
     /// Returns the format of an agent that keeps sessions.
     pub(crate) const fn sessions(name: &'static str, recognises: Recognises, decode: Decode) -> Self {
         Self::new(name, Kind::Sessions, recognises, decode)
+    }
+
+    /// Says that its sessions are of no program that writes code.
+    pub(crate) const fn of_any_domain(self) -> Self {
+        let domain = "default";
+        Self { domain, ..self }
     }
 
     pub(crate) const fn named(self, named: fn(&Path) -> Named) -> Self {
@@ -139,6 +148,8 @@ pub enum Decoded {
     Begins,
     /// It goes on with its run.
     GoesOn,
+    /// The same, in a list that is no run.
+    Joins,
     /// It is a whole run.
     Whole,
     /// The adapter does not know records of this kind, which are counted.

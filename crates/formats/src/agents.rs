@@ -33,6 +33,7 @@ mod pydantic_ai;
 mod qwen_code;
 mod smolagents;
 mod strands;
+mod streams;
 mod swe_agent;
 mod tau2;
 mod zed;
@@ -123,6 +124,7 @@ agents! {
     Braintrust = platforms::BRAINTRUST,
     Logfire = platforms::LOGFIRE,
     OpenaiAgents = platforms::OPENAI_AGENTS,
+    Streams = streams::FORMAT,
     Langchain = chat::LANGCHAIN,
     Sharegpt = chat::SHAREGPT,
     OpenaiChat = chat::OPENAI_CHAT,

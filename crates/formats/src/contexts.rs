@@ -1,8 +1,14 @@
 //! What programs write into the user's turns, for all agents: the context of an editor, reminders, commands. It is no word of the user.
 
-use knowledgepulse_json::{Text, Value, parse_str};
+use std::sync::LazyLock;
 
-use crate::words::{is_one, words};
+use knowledgepulse_json::{Text, Value, parse_str};
+use regex::Regex;
+
+use crate::{
+    values::regex,
+    words::{is_one, words},
+};
 
 /// Words in a user's turn, by whose they are.
 #[derive(Debug, PartialEq)]
@@ -28,6 +34,13 @@ const TERMINUS_TASK: [[&str; 2]; 2] = [
     ["\nInstruction:\n", "\nYour response must be"],
 ];
 const NEW_TASK: &str = "New task:\n";
+
+/// What OpenClaw writes before a turn: blocks about the sender, the time, or the words before a task of a sub-agent.
+static OPENCLAW: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"^(?:[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *)+",
+    )
+});
 
 /// How a command begins that becomes a prompt, and the tags of its name and its arguments.
 const PROMPT_COMMAND: &str = "<command-message>";
@@ -63,6 +76,12 @@ pub fn words_of(part: Text) -> Vec<Words> {
     }
     if let Some(task) = beginning.strip_prefix(NEW_TASK) {
         return vec![Words::Own(task.into())];
+    }
+    if beginning.starts_with(|first: char| first == '[' || first.is_ascii_uppercase())
+        && let Some(found) = OPENCLAW.find(beginning)
+    {
+        let own = words_of(beginning[found.end()..].into());
+        return [Words::Context].into_iter().chain(own).collect();
     }
     let is_shell = begins_with(text, "shell");
     if !part.contains(['<', '#']) && !is_shell {
@@ -298,6 +317,15 @@ mod tests {
                 "<my-tag>a</my-tag> is it closed?",
                 vec![own("<my-tag>a</my-tag> is it closed?")],
             ),
+            (
+                "Sender (untrusted metadata):\n```json\n{\"id\":\"a\"}\n```\n\n[Sun 2026-04-19 00:33 GMT+8] Water the beans",
+                vec![Words::Context, own("Water the beans")],
+            ),
+            (
+                "[Subagent Context] You are a subagent.\n\n[Subagent Task]: Count the plums",
+                vec![Words::Context, own("Count the plums")],
+            ),
+            ("[Sun] is it open?", vec![own("[Sun] is it open?")]),
             ("<command-name>/clear</command-name>", vec![Words::Command]),
             (
                 "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>a</command-args>",

@@ -32,7 +32,7 @@ fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
             let is_alone = !matches!(name, "trajectory" | "history");
             list.first().map_or(is_alone, is_message).then(|| borrowed(list))
         }
-        Value::Object(lists) => by_rows(lists),
+        Value::Object(lists) => by_rows(lists).or_else(|| by_numbers(lists)),
         Value::String(text) if begins_messages(text) => match parse_str(text).ok()? {
             Value::Array(list) if list.first().is_some_and(is_message) => {
                 Some(list.into_iter().map(Cow::Owned).collect())
@@ -41,6 +41,94 @@ fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
         },
         _ => None,
     }
+}
+
+/// Returns a message of an agent with calls, each a name and its arguments, and the messages of their results with the same ids.
+fn turn_of(
+    thought: Value,
+    calls: &[(Text, Value)],
+    results: &[(Value, bool)],
+    at: usize,
+) -> Messages<'static> {
+    let id = |number: usize| Value::from(format!("{at}.{number}"));
+    let call = |(number, (name, args)): (usize, &(Text, Value))| {
+        object([
+            ("id", id(number)),
+            ("name", name.clone().into()),
+            ("arguments", args.clone()),
+        ])
+    };
+    let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+    let said = object([
+        ("role", "assistant".into()),
+        ("content", thought),
+        ("tool_calls", calls.into()),
+    ]);
+    let result = |(number, (content, failed)): (usize, &(Value, bool))| {
+        object([
+            ("role", "tool".into()),
+            ("tool_call_id", id(number)),
+            ("content", content.clone()),
+            ("is_error", if *failed { true.into() } else { Value::Null }),
+        ])
+    };
+    let results = results.iter().enumerate().map(result);
+    [said].into_iter().chain(results).map(Cow::Owned).collect()
+}
+
+/// Returns the messages of a trajectory of DSPy, whose fields have the numbers of its steps in their names.
+fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
+    let turn = |at: usize| {
+        let of = |name: &str| steps.get(&format!("{name}_{at}")).cloned().unwrap_or_default();
+        let call = (string_of(Some(&of("tool_name")))?.clone(), of("tool_args"));
+        Some(turn_of(of("thought"), &[call], &[(of("observation"), false)], at))
+    };
+    let messages: Messages = (0..).map_while(turn).flatten().collect();
+    (!messages.is_empty()).then_some(messages)
+}
+
+/// Returns the messages of a history of browser-use: steps with the actions of the model and their results.
+fn by_actions(steps: &[Value]) -> Option<Messages<'static>> {
+    const THOUGHTS: [&str; 4] = ["thinking", "evaluation_previous_goal", "memory", "next_goal"];
+    let is_step = |step: &Value| has_all(step, &["model_output", "result", "state"]);
+    let turn = |(at, step): (usize, &Value)| {
+        let output = fields_of(step, "model_output");
+        let thought = joined(THOUGHTS.iter().filter_map(|name| text_at(output, name)), "\n");
+        let action = |action: &Value| {
+            let mut fields = object_of(Some(action)).iter().filter(|(_, args)| !args.is_null());
+            fields.next().map(|(name, args)| (name.clone(), args.clone()))
+        };
+        let calls: Vec<_> = list_at(output, "action").iter().filter_map(action).collect();
+        let result = |result: &Value| {
+            let told = first_of(result, &["error", "extracted_content"]).cloned();
+            (told.unwrap_or_default(), is_given(result.get("error")))
+        };
+        let results: Vec<_> = list_at(step, "result").iter().map(result).collect();
+        turn_of(thought.into(), &calls, &results, at)
+    };
+    let is_one = steps.first().is_some_and(is_step);
+    is_one.then(|| steps.iter().enumerate().flat_map(turn).collect())
+}
+
+/// Returns the messages of a list of Agent Data Protocol, whose elements name their classes.
+fn by_classes(list: &[Value]) -> Option<Messages<'static>> {
+    let class = |element: &Value| text_at(element, "class_");
+    list.first().and_then(class)?;
+    let turn = |(at, element): (usize, &Value)| {
+        let of = |name| element.get(name).cloned().unwrap_or_default();
+        let name = |name: &str| text_at(element, name).unwrap_or_default();
+        let code = || object([("code", of("content"))]);
+        match class(element).as_deref() {
+            Some("api_action") => turn_of(of("description"), &[(name("function"), of("kwargs"))], &[], at),
+            Some("code_action") => turn_of(of("description"), &[(name("language"), code())], &[], at),
+            Some("message_action") => vec![Cow::Owned(message_by("assistant", of("content")))],
+            _ if str_of(element.get("source")) == Some("user") => {
+                vec![Cow::Owned(message_by("user", of("content")))]
+            }
+            _ => vec![Cow::Owned(message_by("tool", of("content")))],
+        }
+    };
+    Some(list.iter().enumerate().flat_map(turn).collect())
 }
 
 /// Returns the messages of a list that has each in a JSON text.
@@ -84,8 +172,12 @@ fn side_of<'a>(record: &'a Object, name: &str, role: &str) -> Option<Messages<'a
     }
 }
 
-/// How the turns of a dialogue in one text begin, as the first data sets of preferences have them.
-const TURNS: [(&str, &str); 2] = [("\n\nHuman:", "user"), ("\n\nAssistant:", "assistant")];
+/// How the turns of a dialogue in one text begin, as the first data sets of preferences and of calls have them.
+#[rustfmt::skip]
+const TURNS: [(&str, &str); 5] = [
+    ("\n\nHuman:", "user"), ("\n\nAssistant:", "assistant"), ("\n\nUSER:", "user"), ("\n\nASSISTANT:", "assistant"),
+    ("\n\nFUNCTION RESPONSE:", "tool"),
+];
 
 /// Returns the turns of a dialogue in one text; `None` for another text.
 fn dialogue_in(text: &str) -> Option<Messages<'static>> {
@@ -97,6 +189,17 @@ fn dialogue_in(text: &str) -> Option<Messages<'static>> {
         messages.push(Cow::Owned(message_by(role, words.trim().into())));
         rest = after;
     }
+    (messages.len() > 1).then_some(messages)
+}
+
+/// Returns the turns of a text in ChatML; `None` for another text.
+fn marked_in(text: &str) -> Option<Messages<'static>> {
+    let turn = |turn: &str| {
+        let (role, words) = turn.split_once('\n')?;
+        let words = words.trim_end().trim_end_matches("<|im_end|>");
+        Some(Cow::Owned(message_by(role.trim(), words.trim().into())))
+    };
+    let messages: Messages = text.split("<|im_start|>").skip(1).filter_map(turn).collect();
     (messages.len() > 1).then_some(messages)
 }
 
@@ -119,15 +222,31 @@ fn query_of(record: &Object) -> Option<Messages<'_>> {
     ])
 }
 
+/// Returns the messages of a state of the OpenAI Agents SDK: what the agent was given, and its items.
+fn state_of(record: &Object) -> Option<Messages<'_>> {
+    let given = record.get("original_input")?;
+    let items = ["session_items", "generated_items"].into_iter();
+    let items = items
+        .map(|name| list_at(record, name))
+        .find(|list| !list.is_empty());
+    let items = borrowed(items.unwrap_or_default());
+    Some([input_of(Some(given)), items].concat())
+}
+
 /// Returns the messages of a row for fine-tuning: a prompt and its completion, or the chosen one of two answers.
 fn pair_of(record: &Object) -> Option<Messages<'_>> {
+    let chat = text_at(record, "chat").map(|chat| format!("\n\n{chat}"));
+    let chat = chat.and_then(|chat| dialogue_in(&chat));
+    if let Some(dialogue) = chat.or_else(|| marked_in(&text_at(record, "text")?)) {
+        return Some(dialogue);
+    }
     if let (Some(instruction), Some(output)) = (text_at(record, "instruction"), record.get("output")) {
         let input = text_at(record, "input").into_iter();
         let asked = joined([instruction].into_iter().chain(input), "\n\n").into();
         let messages = [message_by("user", asked), message_by("assistant", output.clone())];
         return Some(messages.map(Cow::Owned).to_vec());
     }
-    let mut answers = ["completion", "chosen"].into_iter();
+    let mut answers = ["completion", "chosen", "response", "output"].into_iter();
     let (name, mut answer) = answers.find_map(|name| Some((name, side_of(record, name, "assistant")?)))?;
     let Some(prompt) = side_of(record, "prompt", "user") else {
         // Without a prompt, only a list has the question too.
@@ -166,7 +285,10 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         let chosen = chosen.map(Cow::Borrowed).into_iter().collect();
         return Some([asked, chosen, reply_of(record), reply_of(response)].concat());
     }
-    if let Some(messages) = pair_of(record).or_else(|| query_of(record)) {
+    let others = pair_of(record)
+        .or_else(|| query_of(record))
+        .or_else(|| state_of(record));
+    if let Some(messages) = others {
         return Some(messages);
     }
     let output = list_of(record.get("output"));
@@ -187,7 +309,28 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     // The request with a text only, and its reply in another field.
     let reply = reply_of(response);
     let is_text = matches!(record.get("input"), Some(Value::String(_)));
-    (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
+    if is_text && !reply.is_empty() {
+        return Some([input_of(record.get("input")), reply].concat());
+    }
+    let steps = by_actions(list_at(record, "history")).or_else(|| by_classes(list_at(record, "content")));
+    if steps.is_some() {
+        return steps;
+    }
+    // Runs of a session, which may have the history before them.
+    let runs = ["runs", "tasks_output"]
+        .into_iter()
+        .flat_map(|name| list_at(record, name));
+    let mut runs: Messages = runs
+        .filter_map(|run| messages_of(run.as_object()?))
+        .flatten()
+        .collect();
+    runs.retain(|message| !is_true(&**message, "from_history"));
+    if !runs.is_empty() {
+        return Some(runs);
+    }
+    // The longest list of messages, whatever its name.
+    let lists = record.keys().filter_map(|name| list_in(record, name));
+    lists.filter(|list| !list.is_empty()).max_by_key(Vec::len)
 }
 
 /// Returns the messages that nodes of a graph of LangGraph have added, as its stream of updates has them; empty for another record.
@@ -209,6 +352,11 @@ pub fn updates_of(record: &Value) -> Vec<&Value> {
     } else {
         Vec::new()
     }
+}
+
+/// Returns whether a record says of which node of a graph the message before it is, as LangGraph's stream of messages does.
+pub fn is_of_stream(record: &Value) -> bool {
+    has_all(record, &["langgraph_node", "langgraph_step"])
 }
 
 /// Returns what an event of one of LangGraph's streams has: a state in its `payload` or its `data`, else the record itself.

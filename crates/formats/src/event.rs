@@ -69,6 +69,8 @@ pub enum What {
     Said(TextKind, Text),
     /// A piece of such a text, which goes on the piece before it.
     Piece(TextKind, Text),
+    /// A piece of the arguments of the call before it, in JSON.
+    Arguments(Text),
     /// A user's text that another record near it may have too.
     Echo(Text),
     /// A call of a tool.

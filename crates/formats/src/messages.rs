@@ -17,6 +17,9 @@ use crate::{
 /// Counts messages of roles that are not known.
 pub const UNKNOWN_ROLE: &str = "role that is not known";
 
+/// Where messages have their content: of most APIs, of Microsoft's Agent Framework and Semantic Kernel, of LlamaIndex.
+const CONTENTS: &[&str] = &["content", "contents", "items", "blocks"];
+
 /// Where messages of tools name the call.
 const RESULT_IDS: &[&str] = &["tool_call_id", "toolCallId"];
 
@@ -25,14 +28,27 @@ pub fn is_message(value: &Value) -> bool {
     let Some(fields) = value.as_object() else {
         return false;
     };
+    if let Some(item) = item_in(fields) {
+        return is_message(item);
+    }
     if let Some(Value::String(_)) = fields.get("role") {
-        return ["content", "tool_calls", "parts", "function_call", "contents"]
+        let is_one = |name: &&str| fields.contains(name);
+        return CONTENTS
             .iter()
-            .any(|name| fields.contains(name));
+            .chain(&["tool_calls", "parts", "function_call"])
+            .any(is_one);
     }
     str_of(fields.get("type")).is_some_and(|kind| is_whole_item(fields, kind))
         || langchain::is_message(value)
         || sharegpt::is_turn(value)
+}
+
+/// Returns the item that one of the OpenAI Agents SDK has, or the message of a choice.
+fn item_in(fields: &Object) -> Option<&Value> {
+    let is_item = str_of(fields.get("type")).is_some_and(|kind| kind.ends_with("_item"));
+    let is_choice = fields.contains("finish_reason") && !fields.contains("role");
+    let item = fields.get("raw_item").filter(|_| is_item);
+    item.or_else(|| fields.get("message").filter(|_| is_choice))
 }
 
 /// Returns whether an item has what its type says. Agents have records of these types too, of other fields.
@@ -59,6 +75,9 @@ pub fn add_message(say: &mut Events, value: &Value) -> Result<(), Wrong> {
     let Some(message) = value.as_object() else {
         return Err(Wrong::from("a message must be an object"));
     };
+    if let Some(item) = item_in(message) {
+        return add_message(say, item);
+    }
     if let Some(role) = str_of(message.get("role")) {
         add_of_role(say, message, role);
     } else if let Some((role, fields, parts)) = langchain::read(message) {
@@ -117,8 +136,7 @@ fn add_of_role(say: &mut Events, message: &Object, role: &str) {
     say.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
     let parts = message.get("parts");
-    // Microsoft's Agent Framework has several.
-    let own = message.get("content").or_else(|| message.get("contents"));
+    let own = first_of(message, CONTENTS).or(message.get("content"));
     let is_in_parts = !list_of(parts).is_empty() || !is_given(own);
     let content = if is_in_parts { parts } else { own };
     add_as(say, message, role, content)
@@ -126,6 +144,13 @@ fn add_of_role(say: &mut Events, message: &Object, role: &str) {
 
 /// Adds a content, and what a record has beside it, as a message of a role. Fields that no message has are not counted.
 pub fn add_as(say: &mut Events, record: &Object, role: &str, content: Option<&Value>) {
+    // LlamaIndex has what is not in the blocks in a field.
+    let more = record.get("additional_kwargs").and_then(Value::as_object);
+    let record = more.filter(|_| record.contains("blocks")).unwrap_or(record);
+    let called = || sharegpt::calls_of(role, content?.as_str()?);
+    if let Some(calls) = called() {
+        return add_parts(say, record, "assistant", calls);
+    }
     let role = usual(role);
     add_parts(say, record, role, tagged::parts_by(role, content))
 }

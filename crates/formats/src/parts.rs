@@ -7,9 +7,9 @@ use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
 use crate::{
     values::{
-        Fields, NAME_LENGTH, fields_of, fields_where, first_of, has_text, id_of, input_of, is_given, is_true,
-        is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of, str_of, string_of, text_at,
-        text_in, text_of_part, truth_of,
+        Fields, NAME_LENGTH, fields_of, fields_where, first_of, has_list, has_text, id_of, input_of,
+        is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of, str_of,
+        string_of, text_at, text_in, text_of_part, truth_of,
     },
     words::{is_one, words},
 };
@@ -161,7 +161,10 @@ const RESULT_IDS: &[&str] = &[
 ];
 pub const NAMES: &[&str] = &["name", "function", "function_name", "toolName", "tool_name"];
 #[rustfmt::skip]
-pub const ARGUMENTS: &[&str] = &["input", "arguments", "args", "raw_input", "rawInput", "parameters"];
+pub const ARGUMENTS: &[&str] = &["input", "arguments", "args", "raw_input", "rawInput", "parameters", "tool_kwargs"];
+
+/// Where parts have their type.
+const TYPES: &[&str] = &["type", "block_type", "content_type"];
 
 /// Where results have what the tool returned.
 const RESULTS: &[&str] = &["content", "output", "response", "result"];
@@ -199,6 +202,7 @@ pub fn parts_of(content: Option<&Value>) -> Vec<Part> {
             None => parts.push(Part::Text(text.clone())),
         },
         Some(Value::Array(list)) => list.iter().for_each(|part| decode(part, &mut parts)),
+        Some(content) if has_list(content, "parts") => return parts_of(content.get("parts")),
         Some(content) => {
             let text = text_of_part(content).cloned();
             parts.push(Part::Text(text.unwrap_or_else(|| content.to_json().into())));
@@ -256,7 +260,7 @@ fn decode(part: &Value, parts: &mut Vec<Part>) {
         let text = part.as_text().cloned().map(Part::Text);
         return parts.push(text.unwrap_or_else(|| Part::Other(part.to_json().into())));
     };
-    if let Some(kind) = string_of(fields.get("type")) {
+    if let Some(kind) = string_of(first_of(fields, TYPES)) {
         return of_type(fields, part, kind, parts);
     }
     if let Some(Value::String(text)) = fields.get("text") {
@@ -318,6 +322,10 @@ fn of_kind(kind: &str, value: &Value) -> Option<Part> {
         }
         "redactedthinking" => Part::Thought(None),
         "tooluse" | "toolcall" | "functioncall" => Part::Call(Call::of(value)),
+        "toolcallresult" => {
+            let id = fields_of(value, "origin").get("id");
+            Part::result(id, get("result"), failure_of(value))
+        }
         "toolresult" => {
             let content = first_of(value, RESULTS).or_else(|| get(kind));
             let is_well = str_of(get("status")) == Some("success");
@@ -438,7 +446,7 @@ pub fn failure_of(item: &impl Fields) -> Option<bool> {
             || is_truthy(first_of(item, &["error", "exception"]));
         is_failed.then_some(true)
     };
-    truth_of(item.field("is_error")).or_else(says_so)
+    truth_of(first_of(item, &["is_error", "tool_call_error"])).or_else(says_so)
 }
 
 /// Returns the reasoning in the fields of an object; `None` if it has none that can be read.
@@ -466,7 +474,9 @@ pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
         tools.for_each(|tool| of_invocation(object_of(Some(tool)), &mut after));
     }
     for call in CALL_FIELDS.iter().flat_map(|name| list_of(message.field(name))) {
-        after.push(Part::Call(Call::of(call)));
+        // Data sets have them as JSON in texts.
+        let parsed = call.as_str().and_then(|text| parse_str(text).ok());
+        after.push(Part::Call(Call::of(parsed.as_ref().unwrap_or(call))));
     }
     if let Some(call @ Value::Object(_)) = message.field("function_call") {
         after.push(Part::Call(Call::of(call)));

@@ -12,7 +12,7 @@ pub use crate::{
 use crate::{
     DEFAULT_LIMIT, FormatName, Place,
     agent::Kind,
-    conversations::{is_begun_by, marks_of, updates_of},
+    conversations::{is_begun_by, is_of_stream, marks_of, updates_of},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
@@ -163,6 +163,9 @@ impl TraceReader {
             }
             FileKind::Of(format) => *format,
             // Messages that follow each other are one conversation.
+            FileKind::Rows if is_of_stream(&row.value) => {
+                return self.readers.iter_mut().for_each(Runs::join);
+            }
             FileKind::Rows if is_message(&row.value) || !updates_of(&row.value).is_empty() => {
                 self.release(runs);
                 let format = self.settings.format_of(&row.value);

@@ -153,6 +153,7 @@ impl Records {
             (Kind::TooLong, _) => Err(too_long(self.limit)),
             (Kind::CutOff, _) => Err("not JSON: the array ends without its bracket".into()),
             (Kind::Value | Kind::Text, Some(content)) => Ok(content),
+            (Kind::Text, None) if let Some(data) = data_of_event(text) => parse(data?),
             (Kind::Value | Kind::Text, None) => parse(text),
         };
         let place = Place {
@@ -222,6 +223,16 @@ fn parse(bytes: &[u8]) -> Result<Content, String> {
     let value = parse_str(text).map_err(|error| reason_of(&error))?;
     let text = may_be_trace(&value).then(|| text.to_owned());
     Ok((value, text))
+}
+
+/// Returns the value of a line of server-sent events, or `None` within where it has none; `None` for another line.
+fn data_of_event(line: &[u8]) -> Option<Option<&[u8]>> {
+    let line = line.trim_ascii();
+    match line.strip_prefix(b"data:").map(<[u8]>::trim_ascii) {
+        Some(b"[DONE]") => Some(None),
+        Some(data) if data.starts_with(b"{") || data.starts_with(b"[") => Some(Some(data)),
+        _ => line.starts_with(b"event: ").then_some(None),
+    }
 }
 
 fn is_blank(byte: u8) -> bool {

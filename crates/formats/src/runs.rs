@@ -200,6 +200,8 @@ pub struct Runs {
     place: Option<Place>,
     /// Where the record before stood in its array.
     index: Option<u64>,
+    /// Whether the next record goes on with the run, whichever list it is in.
+    is_joined: bool,
 }
 
 impl Runs {
@@ -329,10 +331,15 @@ impl Runs {
         Run::Session(Box::new(session), self.format, Arc::clone(&self.settings.given))
     }
 
+    /// Says that the next record goes on with the run, whichever list it is in.
+    pub fn join(&mut self) {
+        self.is_joined = true;
+    }
+
     /// Returns whether a record is next to the one before: the elements of one array follow each other, and so do lines.
     fn follows(&mut self, index: Option<u64>) -> bool {
         let before = mem::replace(&mut self.index, index);
-        index == before.map(|before| before + 1)
+        mem::take(&mut self.is_joined) || index == before.map(|before| before + 1)
     }
 }
 
@@ -352,6 +359,9 @@ fn begin(agent: &Format, place: Place, event: &Event, key: &Text) -> Session {
         Kind::Rows | Kind::Spans | Kind::Traces => TraceBuilder::new(agent.name, place),
     };
     let mut session = Session::new(builder);
+    if agent.kind == Kind::Sessions {
+        session.fact(Fact::Domain(agent.domain));
+    }
     let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
@@ -453,7 +463,7 @@ impl Runs {
             Decoded::Begins => self.begins(&mut events),
             // Another list is another file in the same input.
             Decoded::GoesOn => is_session && place.index == Some(0),
-            Decoded::Unknown => false,
+            Decoded::Joins | Decoded::Unknown => false,
         };
         if begins {
             self.end_all(runs);

@@ -12,7 +12,7 @@ use crate::{
     parts::Call,
     spans::joined,
     trace::TraceBuilder,
-    values::{is_blank, string_of},
+    values::{input_of, is_blank, string_of},
 };
 
 /// The events of a run up to its end.
@@ -75,16 +75,30 @@ impl Session {
 /// So many facts of events that were taken back are kept at least.
 const MOST_FACTS: usize = 100;
 
-/// Makes texts of the pieces that follow each other.
+/// Makes texts and arguments of the pieces that follow each other.
 fn with_whole_texts(events: Vec<Event>) -> Vec<Event> {
     let mut kept: Vec<Event> = Vec::with_capacity(events.len());
     for event in events {
-        let before = kept.last_mut().and_then(|before| before.what.last_mut());
-        match (before, event.what.as_slice()) {
+        let before = kept.last_mut();
+        let before = before.filter(|before| before.origin.message == event.origin.message);
+        match (
+            before.and_then(|before| before.what.last_mut()),
+            event.what.as_slice(),
+        ) {
             (Some(What::Piece(kind, text)), [What::Piece(next, more)]) if kind == next => {
                 text.push_str(more);
             }
+            (Some(What::Arguments(text)), [What::Arguments(more)]) => text.push_str(more),
             _ => kept.push(event),
+        }
+    }
+    for at in 1..kept.len() {
+        let (before, after) = kept.split_at_mut(at);
+        let call = before.last_mut().and_then(|before| before.what.last_mut());
+        if let (Some(What::Call(call)), Some([What::Arguments(text)])) =
+            (call, after.first().map(|event| event.what.as_slice()))
+        {
+            call.args = input_of(Some(&text.clone().into()));
         }
     }
     for event in &mut kept {
@@ -495,6 +509,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 | What::Span(_)
                 | What::Failed(..)
                 | What::Piece(..)
+                | What::Arguments(_)
                 | What::Echo(_)
                 | What::Copies { .. }
                 | What::Continues { .. } => {}

@@ -24,9 +24,15 @@ pub fn role_of(from: &str) -> Option<&'static str> {
 pub fn read(turn: &Object) -> Option<(&str, Vec<Part>)> {
     let from = str_of(turn.get("from"))?;
     let value = turn.get("value")?;
-    let (role, calls) = match role_of(from) {
-        Some(CALLS) => ("assistant", value.as_str().and_then(written::calls_in)),
-        role => (role.unwrap_or(from), None),
+    let role = match role_of(from) {
+        Some(CALLS) => "assistant",
+        role => role.unwrap_or(from),
     };
+    let calls = value.as_str().and_then(|text| calls_of(from, text));
     Some((role, calls.unwrap_or_else(|| tagged::parts_by(role, Some(value)))))
+}
+
+/// Returns the calls in a text by a speaker of this name; `None` where that is no call.
+pub fn calls_of(from: &str, text: &str) -> Option<Vec<Part>> {
+    (role_of(from) == Some(CALLS)).then(|| written::calls_in(text))?
 }

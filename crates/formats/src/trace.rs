@@ -59,7 +59,7 @@ const MAX_NAMED: usize = 3;
 /// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent, and of the OpenAI Agents SDK. A return code of 0 is told apart below.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"^(?i-u:error\b|an error occurred while (?:running|calling|executing) the tool|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
+        r"^(?i-u:error\b|execution error in|an error occurred while (?:running|calling|executing) the tool|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
     )
 });
 

@@ -6,7 +6,8 @@ pub static FORMAT: Format = Format::sessions(
     "autogen",
     |record| is_message(record) || messages_of(record).is_some(),
     decode,
-);
+)
+.of_any_domain();
 
 /// How the types of messages end.
 const ENDS: [&str; 2] = ["Message", "Event"];
@@ -65,7 +66,6 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 
 fn add_message_of(say: &mut Events, message: &Value) {
     say.begin_record(message.get("id"), message.get("created_at"));
-    say.add(What::Fact(Fact::Domain("default")));
     let kind = str_of(message.get("type")).unwrap_or_default();
     let content = message.get("content");
     let source = str_of(message.get("source"));

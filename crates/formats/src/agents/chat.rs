@@ -86,6 +86,10 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     }
     let of_run = fields_of(fields_of(record, "config"), "configurable");
     say.name("thread_id", of_run.get("thread_id"));
+    let asked = words("question").filter_map(|name| text_at(record, name));
+    // Names of kinds of tasks are single words.
+    let asked = asked.filter(|text| text.trim().contains(char::is_whitespace));
+    say.add_all(asked.take(1).map(What::Before));
     let mut before = None;
     for message in &messages {
         add_next(say, before.replace(&**message), message);

@@ -7,7 +7,8 @@ pub static FORMAT: Format = Format::sessions(
     "google-adk",
     |record| is_session(record) || is_event(record),
     decode,
-);
+)
+.of_any_domain();
 
 /// What an event of the kit is told by.
 fn is_event(record: &Value) -> bool {
@@ -40,7 +41,6 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 
 fn add_event(say: &mut Events, event: &Value) {
     say.begin_record(event.get("id"), milliseconds_of(event.get("timestamp")).as_ref());
-    say.add(What::Fact(Fact::Domain("default")));
     say.first_fact("model", first_of(event, &["modelVersion", "model_version"]));
     if is_true(event, "partial") {
         return say.leave_out("piece of a message");

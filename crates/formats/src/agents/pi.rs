@@ -7,6 +7,9 @@ use crate::prelude::*;
 pub static FORMAT: Format =
     Format::sessions("pi", |entry| is_header(entry) || type_of(entry).is_some(), decode);
 
+/// How the first turn of a sub-agent of OpenClaw begins.
+const OF_SUB_AGENT: &str = "[Subagent Context]";
+
 /// Results of calls that the user has stopped.
 const STOPPED: [&str; 3] = [
     "Operation aborted",
@@ -62,7 +65,10 @@ fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
     let content = message.get("content");
     match str_of(message.get("role")) {
-        Some("user") => add_said(say, "user", content),
+        Some("user") => {
+            say.sub_agent(begins_with(content, &[OF_SUB_AGENT]), None);
+            add_said(say, "user", content);
+        }
         Some("system") => say.system(),
         Some("assistant") => {
             say.first_fact("model", message.get("model"));

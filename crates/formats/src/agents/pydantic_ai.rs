@@ -9,7 +9,8 @@ pub static FORMAT: Format = Format::sessions(
     "pydantic-ai",
     |record| is_message(record) || messages_of(record).is_some(),
     decode,
-);
+)
+.of_any_domain();
 
 /// Where records of programs keep a run's messages.
 const LISTS: [&str; 4] = ["all_messages", "message_history", "messages", "new_messages"];
@@ -55,7 +56,6 @@ fn add_request(say: &mut Events, message: &Value) {
     let time = first_of(message, &["timestamp"]).or_else(|| parts.first()?.get("timestamp"));
     say.begin_record(None, time);
     say.session(message.get("conversation_id"));
-    say.add(What::Fact(Fact::Domain("default")));
     say.first_fact("model", message.get("model_name"));
     if message.get("instructions").is_some_and(|text| !text.is_null()) {
         say.system();

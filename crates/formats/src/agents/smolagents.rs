@@ -4,9 +4,13 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions(
     "smolagents",
-    |record| is_step(record) || list_at(record, "steps").first().is_some_and(is_step),
+    |record| is_step(record) || !steps_of(record).is_empty(),
     decode,
-);
+)
+.of_any_domain();
+
+/// Where results and rows have the steps.
+const MEMORIES: [&str; 4] = ["steps", "agent_memory", "memory", "intermediate_steps"];
 
 /// The tool whose argument is the answer.
 const ANSWER: &str = "final_answer";
@@ -25,12 +29,21 @@ fn is_step(record: &Value) -> bool {
         || (record.get("system_prompt").is_some() && object_of(Some(record)).len() == 1)
 }
 
+/// Returns the steps of a result, or of a row that has them beside its task.
+fn steps_of(record: &Value) -> &[Value] {
+    let inner = MEMORIES.iter().filter_map(|name| record.get(name));
+    let lists = inner.flat_map(|inner| [list_of(Some(inner)), list_at(inner, "steps")]);
+    let mut lists = lists.filter(|list| list.first().is_some_and(is_step));
+    lists.next().unwrap_or_default()
+}
+
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if is_step(record) {
         add_step(say, record);
         return Ok(Decoded::GoesOn);
     }
-    if !list_at(record, "steps").first().is_some_and(is_step) {
+    let steps = steps_of(record);
+    if steps.is_empty() {
         return Ok(Decoded::Unknown);
     }
     say.begin_run(record.get("id"), None);
@@ -38,9 +51,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if str_of(record.get("state")) == Some("max_steps_error") {
         say.add(What::Success(false));
     }
-    list_at(record, "steps")
-        .iter()
-        .for_each(|step| add_step(say, step));
+    steps.iter().for_each(|step| add_step(say, step));
     Ok(Decoded::Whole)
 }
 
@@ -49,7 +60,6 @@ fn add_step(say: &mut Events, step: &Value) {
         None,
         milliseconds_of(fields_of(step, "timing").get("start_time")).as_ref(),
     );
-    say.add(What::Fact(Fact::Domain("default")));
     if let Some(task) = step.get("task") {
         return say.say_content(TextKind::User, Some(task));
     }

@@ -2,7 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("strands", recognises, decode).named(named);
+pub static FORMAT: Format = Format::sessions("strands", recognises, decode)
+    .named(named)
+    .of_any_domain();
 
 /// How the folder of a session begins.
 const SESSION: &str = "session_";
@@ -25,7 +27,6 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         return Ok(Decoded::Unknown);
     }
     say.begin_record(record.get("message_id"), record.get("created_at"));
-    say.add(What::Fact(Fact::Domain("default")));
     // What a guardrail has put in its place.
     let message = first_of(record, &["redact_message", "message"]);
     let message = object_of(message);

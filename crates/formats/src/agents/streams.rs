@@ -1,0 +1,239 @@
+//! Replies of models in pieces, as APIs and frameworks stream them: Chat Completions, Responses, Messages of Anthropic, the AI SDK of Vercel,
+//! and the streams and events of LangGraph. The same message may come in pieces, as it grows, and whole: it counts once, by its id.
+
+use crate::{conversations::is_of_stream, langchain, prelude::*};
+
+pub static FORMAT: Format = Format::sessions("streams", recognises, decode).of_any_domain();
+
+/// The modes of LangGraph's streams, whose names stand before their values.
+const MODES: [&str; 6] = ["messages", "updates", "values", "debug", "tasks", "checkpoints"];
+
+/// How the events of LangGraph begin that have messages.
+const EVENTS: [&str; 2] = ["on_", "messages"];
+
+/// How the types begin of the pieces of the AI SDK, of Anthropic, of Responses and of AG-UI.
+#[rustfmt::skip]
+const TYPES: [&str; 7] = [
+    "text-", "reasoning-", "tool-", "content_block_", "response.", "TEXT_MESSAGE_", "TOOL_CALL_",
+];
+
+fn recognises(record: &Value) -> bool {
+    let has = |names: &[&str]| first_of(record, names).is_some();
+    let kind = str_of(record.get("type")).unwrap_or_default();
+    let event = str_of(record.get("event")).unwrap_or_default();
+    let of_type = has(&[
+        "delta",
+        "toolCallId",
+        "messageId",
+        "content_block",
+        "item",
+        "response",
+    ]);
+    is_mode(record)
+        || is_chunk(record)
+        || list_of(Some(record)).first().is_some_and(is_chunk)
+        || is_completion(record)
+        || (EVENTS.iter().any(|begin| event.starts_with(begin)) && record.get("data").is_some())
+        || (MODES.contains(&kind) && has_all(record, &["ns", "data"]))
+        || (has_object(record, "payload") && matches!(kind, "task" | "task_result"))
+        || (has_list(record, "triggers") && has_all(record, &["id", "name", "input"]))
+        || (TYPES.iter().any(|begin| kind.starts_with(begin)) && of_type)
+}
+
+fn is_mode(record: &Value) -> bool {
+    record.as_str().is_some_and(|name| MODES.contains(&name))
+}
+
+fn is_completion(record: &Value) -> bool {
+    str_of(record.get("object")) == Some("chat.completion.chunk")
+}
+
+/// Returns whether a value is a piece of a message of LangChain.
+fn is_chunk(value: &Value) -> bool {
+    let name = list_at(value, "id").last().or(value.get("type"));
+    str_of(name).is_some_and(|name| name.ends_with("MessageChunk"))
+}
+
+fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_mode(record) || is_of_stream(record) {
+        return Ok(Decoded::Joins);
+    }
+    let data = fields_of(record, "data");
+    match str_of(record.get("event")).unwrap_or_default() {
+        "on_chat_model_end" | "on_tool_end" => add_all(say, data.get("output"), true),
+        "on_tool_error" => {
+            say.begin_record(None, None);
+            say.answer(id_of(data.get("tool_call_id")), data.get("error"), Some(true));
+        }
+        "on_chain_start" if list_at(record, "parent_ids").is_empty() => add_all(say, data.get("input"), true),
+        event if event.starts_with("on_") => {}
+        _ if is_completion(record) => {
+            let delta = fields_of(object_of(list_at(record, "choices").first()), "delta");
+            add_pieces(say, record.get("id"), delta, delta.get("tool_calls"));
+        }
+        "" if has_text(record, "type")
+            && first_of(record, &["payload", "data"]).is_none()
+            && !langchain::is_message(record) =>
+        {
+            return Ok(add_of_type(say, record));
+        }
+        event => {
+            let inner = first_of(record, &["data", "payload"]).unwrap_or(record);
+            for side in [
+                Some(inner),
+                inner.get("input"),
+                inner.get("values"),
+                inner.get("result"),
+            ] {
+                add_all(say, side, event == "messages/partial");
+            }
+        }
+    }
+    Ok(Decoded::Joins)
+}
+
+/// Adds the messages of LangChain in a value: itself, a list of them, those of a state, or those of each node of a graph. A piece is as
+/// whole as it is so far where `is_whole` says so.
+fn add_all(say: &mut Events, value: Option<&Value>, is_whole: bool) {
+    let Some(value) = value else { return };
+    let of_state = elements_of(value.get("messages"));
+    let of_nodes = object_of(Some(value))
+        .values()
+        .flat_map(|node| elements_of(node.get("messages")));
+    for message in elements_of(Some(value)).iter().chain(of_state).chain(of_nodes) {
+        let pair = list_of(Some(message));
+        let fields = langchain::unwrapped(object_of(Some(message))).map(|(_, fields)| fields);
+        if let ([Value::String(role), content], None) = (pair, fields) {
+            say.begin_record(None, None);
+            add_said(say, role, Some(content));
+        } else if let Some(fields) = fields.filter(|_| is_chunk(message) && !is_whole) {
+            add_pieces(say, fields.get("id"), fields, fields.get("tool_call_chunks"));
+        } else if fields.is_some() || is_message(message) {
+            let own = fields.unwrap_or(object_of(Some(message)));
+            begin(say, own.get("id"));
+            // It is a message.
+            drop(add_message(say, message));
+        }
+    }
+}
+
+fn begin(say: &mut Events, message: Option<&Value>) {
+    say.begin(Origin {
+        message: id_of(message),
+        ..Origin::default()
+    });
+}
+
+/// Adds a piece of a message: its reasoning, its text, and pieces of its calls, of which the first one of each has the name.
+fn add_pieces(say: &mut Events, id: Option<&Value>, delta: &Object, calls: Option<&Value>) {
+    let reasoning = first_of(delta, &["reasoning_content", "reasoning"]).map(Part::thought);
+    for part in reasoning.into_iter().chain(parts_of(delta.get("content"))) {
+        let (kind, text) = match part {
+            Part::Thought(text) => (TextKind::Reasoning, text.unwrap_or_default()),
+            Part::Text(text) => (TextKind::Message, text),
+            _ => continue,
+        };
+        add_piece(say, id, kind, text);
+    }
+    for call in list_of(calls) {
+        let told = fields_of(call, "function");
+        let told = if told.is_empty() {
+            object_of(Some(call))
+        } else {
+            told
+        };
+        if has_text(told, "name") {
+            begin(say, id);
+            say.call(Call::new(call.get("id"), told.get("name"), None));
+        }
+        add_arguments(say, first_of(told, &["args", "arguments"]));
+    }
+}
+
+fn add_piece(say: &mut Events, id: Option<&Value>, kind: TextKind, text: Text) {
+    if !text.is_empty() {
+        begin(say, id);
+        say.add(What::Piece(kind, text));
+    }
+}
+
+fn add_arguments(say: &mut Events, text: Option<&Value>) {
+    if let Some(text) = string_of(text) {
+        begin(say, None);
+        say.add(What::Arguments(text.clone()));
+    }
+}
+
+/// Adds an event of the AI SDK, of Anthropic's API, of Responses or of AG-UI.
+fn add_of_type(say: &mut Events, record: &Value) -> Decoded {
+    let (id, call) = (record.get("id"), record.get("toolCallId"));
+    let delta = record.get("delta");
+    let text = || {
+        first_of(record, &["delta", "text"])
+            .and_then(Value::as_text)
+            .cloned()
+    };
+    match str_of(record.get("type")).unwrap_or_default() {
+        "text-delta" => add_piece(say, id, TextKind::Message, text().unwrap_or_default()),
+        "reasoning-delta" => add_piece(say, id, TextKind::Reasoning, text().unwrap_or_default()),
+        "tool-input-available" | "tool-input-error" | "tool-call" => {
+            begin(say, None);
+            say.call(Call::of(record));
+        }
+        "tool-output-available" | "tool-result" => {
+            begin(say, None);
+            let output = record
+                .get("output")
+                .map(|output| Value::from(json_of(output).into_owned()));
+            say.answer(id_of(call), output.as_ref(), None);
+        }
+        "tool-output-error" | "tool-error" => {
+            begin(say, None);
+            say.answer(id_of(call), first_of(record, &["errorText", "error"]), Some(true));
+        }
+        "content_block_start" => {
+            begin(say, None);
+            let block = record
+                .get("content_block")
+                .filter(|block| str_of(block.get("type")) != Some("text"));
+            say.say_parts(TextKind::Message, block.into_iter().flat_map(parts_in));
+        }
+        "content_block_delta" => {
+            let piece = |name| delta.and_then(|delta| text_at(delta, name)).unwrap_or_default();
+            add_piece(say, None, TextKind::Message, piece("text"));
+            add_piece(say, None, TextKind::Reasoning, piece("thinking"));
+            add_arguments(say, delta.and_then(|delta| delta.get("partial_json")));
+        }
+        "TEXT_MESSAGE_CONTENT" => {
+            add_piece(
+                say,
+                record.get("messageId"),
+                TextKind::Message,
+                text().unwrap_or_default(),
+            );
+        }
+        "THINKING_TEXT_MESSAGE_CONTENT" | "REASONING_MESSAGE_CONTENT" => {
+            add_piece(say, None, TextKind::Reasoning, text().unwrap_or_default());
+        }
+        "TOOL_CALL_START" => {
+            begin(say, None);
+            say.call(Call::new(call, record.get("toolCallName"), None));
+        }
+        "TOOL_CALL_ARGS" => add_arguments(say, delta),
+        "TOOL_CALL_RESULT" => {
+            begin(say, None);
+            say.answer(id_of(call), record.get("content"), None);
+        }
+        "response.output_item.done" => {
+            begin(say, None);
+            drop(add_message(say, record.get("item").unwrap_or(record)));
+        }
+        kind if kind.starts_with("response.") => {}
+        "start" | "start-step" | "finish-step" | "finish" | "text-start" | "text-end" | "reasoning-start"
+        | "reasoning-end" | "tool-input-start" | "tool-input-delta" | "tool-input-end" | "message_start"
+        | "message_delta" | "message_stop" | "content_block_stop" | "ping" => {}
+        kind if kind.ends_with("_START") || kind.ends_with("_END") || kind.starts_with("RUN_") => {}
+        _ => return Decoded::Unknown,
+    }
+    Decoded::GoesOn
+}
