@@ -132,10 +132,26 @@ pub struct Identities {
     known: HashSet<(Vec<u16>, usize)>,
     /// Last names, in small letters, which also begin names of companies: `lindqvistbygg`.
     last_names: HashSet<Vec<u16>>,
+    /// Homes that were learned from. Sessions have most of their paths below one.
+    homes: Vec<Home>,
     /// The hashes of texts that were learned from.
     texts: (RandomState, HashSet<u64>),
     finder: OnceLock<Option<AhoCorasick>>,
 }
+
+/// A match of a rule for homes, which says the same wherever it stands.
+#[derive(Debug, Clone)]
+struct Home {
+    rule: usize,
+    /// The match and the context behind it.
+    text: Vec<u8>,
+    /// How much of the match stands before the keyword, and how long it is.
+    before: usize,
+    length: usize,
+}
+
+/// No more homes are compared with each path.
+const MOST_HOMES: usize = 48;
 
 /// A part of a text to be replaced.
 pub(crate) struct Named<'n> {
@@ -160,6 +176,8 @@ type Anchor = fn(&[u8]) -> [Option<usize>; 2];
 struct Rule {
     /// The rule is tried where one of these stands.
     keywords: Vec<&'static str>,
+    /// Whether it knows homes by what stands in the match alone.
+    is_home: bool,
     /// Where before the keyword a match begins; `None` if anywhere.
     anchor: Option<Anchor>,
     pattern: String,
@@ -218,6 +236,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             .fold(whole, |pattern, (part, letters)| pattern.replace(part, letters));
         Rule {
             keywords: keywords.split('|').collect(),
+            is_home: pattern.starts_with("<HOMES>"),
             anchor: match pattern {
                 _ if pattern.starts_with("<LINE>") => Some(lines_before),
                 _ if pattern.starts_with("<HERE>") => Some(word_before),
@@ -320,6 +339,7 @@ impl Identities {
     /// Frees what only learning needs.
     pub fn finish(&mut self) {
         self.texts.1 = HashSet::new();
+        self.homes = Vec::new();
     }
 
     /// Applies the rules. Returns whether one has matched.
@@ -353,6 +373,13 @@ impl Identities {
                 continue;
             }
             let mut from = done[at].max(found.start().saturating_sub(BEFORE));
+            if rule.is_home
+                && let Some(end) = self.end_of_home(at, window, from..found.start())
+            {
+                done[at] = end;
+                has_match = true;
+                continue;
+            }
             done[at] = found.end();
             while let Some(captures) = rule.expression().captures_at(window, from) {
                 let Some(all) = captures.get(0).filter(|all| all.start() <= found.start()) else {
@@ -362,12 +389,34 @@ impl Identities {
                 if all.end() >= found.end() {
                     done[at] = all.end();
                     self.take(window, &captures);
+                    if let Some(text) = window.get(all.start()..all.end() + CONTEXT_AFTER)
+                        && rule.is_home
+                        && all.start() > 0
+                        && self.homes.len() < MOST_HOMES
+                    {
+                        self.homes.push(Home {
+                            rule: at,
+                            text: text.to_vec(),
+                            before: found.start() - all.start(),
+                            length: all.len(),
+                        });
+                    }
                     has_match = true;
                     break;
                 }
             }
         }
         has_match
+    }
+
+    /// Returns where a home ends that was learned from before, and whose keyword stands behind `before`.
+    fn end_of_home(&self, rule: usize, text: &[u8], before: Range<usize>) -> Option<usize> {
+        let end_of = |home: &Home| {
+            let start = before.end.checked_sub(home.before)?;
+            (home.rule == rule && start >= before.start && text[start..].starts_with(&home.text))
+                .then_some(start + home.length)
+        };
+        self.homes.iter().find_map(end_of)
     }
 
     /// Takes a text for what one of the last commands has printed, if it looks so.

@@ -11,10 +11,11 @@ use memchr::{memmem, memrchr2};
 use regex::bytes::Regex;
 
 use crate::{
+    keywords::Owner,
     languages,
     random::is_uuid,
     ranges::{Ranges, expression, find, skip, skip_back},
-    text::{is_white_space, is_word, starts_with},
+    text::{Text, is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
         is_path, is_placeholder, is_small_number,
@@ -139,9 +140,12 @@ fn is_environment(name: &[u8]) -> bool {
     !name.iter().any(u8::is_ascii_lowercase) && name.iter().any(u8::is_ascii_uppercase)
 }
 
+/// How many parts of names come first whose values are told by their look. They let no text be searched.
+pub(super) const LOOKS: usize = 2;
+
 /// Returns the parts of the names of secrets, and of fields that tell that the one beside them is one.
 pub(super) fn parts() -> Vec<Vec<u8>> {
-    const OTHERS: &str = "x-|pk|seed|pass|pw|psw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
+    const OTHERS: &str = "salt|totp|x-|pk|seed|pass|pw|psw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
             encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api";
     let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
     others.chain(languages::latin_words()).collect()
@@ -279,13 +283,27 @@ const MOST_VALUE_LETTERS: usize = 128;
 const MOST_PARAMETER_LETTERS: usize = 512;
 
 /// Values of names.
-pub(super) fn assigned(letters: &[u8]) -> Ranges {
+pub(super) fn assigned(text: &Text) -> Ranges {
+    /// The rest of a name, blanks and marks.
+    const MOST_BETWEEN: usize = 256;
+    let letters = text.letters();
     let mut ranges = Ranges::new();
     let mut from = 0;
     let mut header_end = 0;
+    let mut parts = text.keywords(Owner::Names).iter().peekable();
+    let mut last_end = None;
     while let Some(separator) = find(letters, from, |letter| {
         matches!(letter, b'=' | b':' | b'>' | b',')
     }) {
+        while let Some(part) = parts.next_if(|part| part.range.end <= separator) {
+            last_end = last_end.max(Some(part.range.end));
+        }
+        // A part of a name stands before it.
+        if last_end.is_none_or(|end| end + MOST_BETWEEN < separator) {
+            let Some(next) = parts.peek() else { break };
+            from = next.range.end.max(separator + 1);
+            continue;
+        }
         from = separator + 1;
         if let Some(assignment) = Assignment::at(letters, separator) {
             let end = match assignment.sort {

@@ -208,15 +208,15 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
         if is_outside {
             // Of lines, those belong together whose names stand below each other.
             let gap = &letters[before..name.start];
-            let column = name.start - line_start(letters, name.start, MOST_INDENT);
-            let is_next_line = gap.contains(&b'\n') || gap.windows(2).any(|pair| pair == b"\\n");
-            let is_item = gap.windows(2).any(|pair| pair == b"- ");
-            let is_apart = gap.len() > MOST_INDENT || gap.windows(2).any(|pair| pair == b"\n\n");
-            if is_item || is_apart || is_next_line && fields.column != Some(column) {
+            let column = || name.start - line_start(letters, name.start, MOST_INDENT);
+            let has = |wanted: &[u8; 2]| gap.windows(2).any(|pair| pair == wanted);
+            let is_next_line = || gap.contains(&b'\n') || has(b"\\n");
+            let is_apart = gap.len() > MOST_INDENT || has(b"- ") || has(b"\n\n");
+            if is_apart || is_next_line() && fields.column != Some(column()) {
                 fields.take(letters, &mut ranges);
             }
             if fields.fields.is_empty() {
-                fields.column = Some(column);
+                fields.column = Some(column());
             }
         }
         if fields.fields.len() < MOST_FIELDS {

@@ -103,17 +103,19 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
 /// Returns whether a field is a model's thought that only its provider can read: Base64 under a name that the formats of agents have.
 pub(super) fn is_opaque(object: &Object, name: &Text, value: &Value) -> bool {
     const LEAST_LETTERS: usize = 64;
-    let mut name = name.as_bytes().to_ascii_lowercase();
-    name.retain(|letter| *letter != b'_');
     let of_base64 = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/-_=".contains(letter);
     let is_base64 =
         |text: &Text| text.as_bytes().len() >= LEAST_LETTERS && text.as_bytes().iter().all(of_base64);
+    if !value.as_text().is_some_and(is_base64) {
+        return false;
+    }
+    let mut name = name.as_bytes().to_ascii_lowercase();
+    name.retain(|letter| *letter != b'_');
     let kind = object.get("type").and_then(Value::as_str);
     let is_redacted = name == b"data" && matches!(kind, Some("redacted_thinking" | "reasoning.encrypted"));
-    (is_redacted
+    is_redacted
         || name.ends_with(b"signature")
-        || matches!(name.as_slice(), b"encryptedcontent" | b"reasoningopaque"))
-        && value.as_text().is_some_and(is_base64)
+        || matches!(name.as_slice(), b"encryptedcontent" | b"reasoningopaque")
 }
 
 /// Finds Azure's keys of storage accounts: 64 bytes in Base64 near a word that names them.

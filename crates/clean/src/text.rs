@@ -7,6 +7,7 @@ use memchr::memmem;
 use crate::{
     keywords::{Keyword, Keywords, Owner},
     languages::folded,
+    names,
     ranges::{Ranges, skip, skip_back},
 };
 
@@ -102,7 +103,10 @@ impl<'t> Text<'t> {
         letters.iter().all(|letter| match letter {
             b'0' | b'6' | b'G' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
             b'U' => self.has_all(b":/") && memmem::find(&self.letters, b"://").is_some(),
-            b'*' => !self.keywords(Owner::Names).is_empty(),
+            b'*' => self
+                .keywords(Owner::Names)
+                .iter()
+                .any(|part| part.number >= names::LOOKS),
             letter => self.has[usize::from(*letter)],
         })
     }
