@@ -122,15 +122,14 @@ pub fn sessions_of(
     }
     logs.sort_by_key(|(position, ..)| *position);
     let roots = RunInfo::roots(logs.iter().map(|(_, run, _)| run));
-    let mut is_subagent = roots.iter().map(Option::is_some);
-    let (subagents, sessions): (Vec<_>, Vec<_>) = logs
-        .into_iter()
-        .partition(|_| is_subagent.next().unwrap_or_default());
-    let sessions = (1..)
-        .zip(sessions)
-        .map(|(rank, (_, run, log))| (run, Session::new(log, rank, "given")));
-    let subagents = subagents.into_iter().map(|(_, run, log)| (run, log));
-    Ok((with_subagents(sessions.collect(), subagents.collect()), wrong))
+    let (mut sessions, mut subagents) = (Vec::new(), Vec::new());
+    for ((_, run, log), root) in logs.into_iter().zip(roots) {
+        match root {
+            Some(_) => subagents.push((run, log)),
+            None => sessions.push((run, Session::new(log, sessions.len() as u64 + 1, "given"))),
+        }
+    }
+    Ok((with_subagents(sessions, subagents), wrong))
 }
 
 /// Returns sessions, each with the sub-agents that belong to it.

@@ -40,7 +40,7 @@ pub use manifest::{Entry, Manifest, ReviewPlace, Row};
 pub use objectives::told_apart;
 pub use ordered::in_order;
 pub use out::{Files, Folder, FolderError, Zip};
-pub use quality::{FOUND_FROM, Quality};
+pub use quality::{FOUND_FROM, Quality, begin};
 pub use set::{Published, SessionNames, Set};
 pub use shown::{Shown, shown};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use knowledgepulse_clean::{PlaceToReview, places_in_text};
 use knowledgepulse_json::{Object, Text, Value, json_object};
 
-use crate::{objectives::told_apart, set::rank_of};
+use crate::{forms::with_some, objectives::told_apart, set::rank_of};
 
 /// A place that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,18 +41,14 @@ pub struct Row {
 }
 
 impl Row {
-    fn fields(&self) -> Object {
-        let mut fields = Object::new();
-        fields.insert("file", self.file.as_str());
-        if let Some(line) = self.line {
-            fields.insert("line", line);
-        }
-        fields.insert("sha256", self.sha256.as_str());
-        fields.insert("session_id", self.session_id.clone());
-        if let Some(score) = self.quality_score {
-            fields.insert("quality_score", score);
-        }
-        fields
+    fn to_value(&self) -> Value {
+        with_some([
+            ("file", Some(self.file.as_str().into())),
+            ("line", self.line.map(Value::from)),
+            ("sha256", Some(self.sha256.as_str().into())),
+            ("session_id", Some(self.session_id.clone())),
+            ("quality_score", self.quality_score.map(Value::from)),
+        ])
     }
 }
 
@@ -146,8 +142,10 @@ impl Entry {
     fn to_value(&self, objective: Text) -> Value {
         let mut fields = Object::new();
         fields.insert("rank", self.rank);
-        let mut rows = self.rows.iter().map(Row::fields);
-        fields.extend(rows.next().unwrap_or_default());
+        let mut rows = self.rows.iter().map(Row::to_value);
+        if let Some(Value::Object(row)) = rows.next() {
+            fields.extend(row);
+        }
         fields.insert("subagents", rows.collect::<Value>());
         fields.extend(self.about.clone());
         fields.insert("objective", objective);

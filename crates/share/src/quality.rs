@@ -1,12 +1,16 @@
 //! The scores of units, without which no registry finds them.
 
-use std::{io, sync::mpsc::channel};
+use std::{
+    io,
+    sync::mpsc::{Receiver, channel},
+};
 
+use knowledgepulse_error::Result;
 use knowledgepulse_index::memory::Memory;
 use knowledgepulse_json::Value;
 use knowledgepulse_score::{
-    Scorer,
-    engine::{Engine, Request},
+    ScoreInput, Scorer,
+    engine::{ComparedScore, Engine, Request},
     weights::Profiles,
 };
 use knowledgepulse_trace::json::{self, Texts};
@@ -37,19 +41,30 @@ impl<'e> Quality<'e> {
     /// If it is no valid trace, or cannot be compared.
     pub fn of(&self, unit: &Value) -> io::Result<f64> {
         let trace = json::read(unit, Texts::Whole).map_err(io::Error::other)?;
-        let request = Request {
-            input: self.scorer.input_of(trace).with_words(false),
-            memory: self.scorer.memory.clone(),
-            remember: true,
-            explained: false,
-            call: None,
-        };
-        let (sender, receiver) = channel();
-        self.engine
-            .score(request, Box::new(move |scored| drop(sender.send(scored))));
-        let scored = receiver.recv().map_err(io::Error::other)?;
-        scored
-            .map(|(breakdown, _)| breakdown.score)
-            .map_err(io::Error::other)
+        let input = self.scorer.input_of(trace).with_words(false);
+        let scored = begin(self.engine, &self.scorer, input, false).recv();
+        let (breakdown, _) = scored.map_err(io::Error::other)?.map_err(io::Error::other)?;
+        Ok(breakdown.score)
     }
+}
+
+/// Has an engine score a trace, which its memory remembers. Returns what gets the score; `explains` if the words that a novelty rests on are
+/// told.
+pub fn begin(
+    engine: &Engine,
+    scorer: &Scorer,
+    input: ScoreInput,
+    explains: bool,
+) -> Receiver<Result<ComparedScore>> {
+    let request = Request {
+        input,
+        memory: scorer.memory.clone(),
+        remember: true,
+        explained: explains,
+        call: None,
+    };
+    let (sender, receiver) = channel();
+    // The receiver is gone only if the run has failed.
+    engine.score(request, Box::new(move |scored| drop(sender.send(scored))));
+    receiver
 }

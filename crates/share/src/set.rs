@@ -31,29 +31,24 @@ impl SessionNames {
         let [id, session, time] = NAMES;
         let paths = [&[id][..], &["metadata", "imported", session], &["metadata", time]];
         let steps = trace.get("steps").and_then(Value::as_array);
-        Self {
-            steps: steps.map_or(0, |steps| steps.len() as u64),
-            ..Self::from(paths.map(|path| trace.at(path)))
-        }
+        Self::new(
+            paths.map(|path| trace.at(path)),
+            steps.map_or(0, |steps| steps.len() as u64),
+        )
     }
 
     fn of_line(line: &Value) -> Self {
-        Self {
-            steps: line.get("steps").map_or(0, count_of),
-            ..Self::from(NAMES.map(|name| line.get(name)))
-        }
+        let steps = line.get("steps").map_or(0, count_of);
+        Self::new(NAMES.map(|name| line.get(name)), steps)
     }
-}
 
-impl From<[Option<&Value>; 3]> for SessionNames {
-    fn from(fields: [Option<&Value>; 3]) -> Self {
+    fn new(fields: [Option<&Value>; 3], steps: u64) -> Self {
         let text = |field: Option<&Value>| field?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let [id, session, time] = fields.map(text);
-        let of_log = session
-            .zip(time)
-            .map(|(session, time)| format!("{session}\n{time}"));
+        let of_log = session.zip(time);
+        let of_log = of_log.map(|(session, time)| format!("{session}\n{time}"));
         let names = id.into_iter().chain(of_log).collect();
-        Self { names, steps: 0 }
+        Self { names, steps }
     }
 }
 

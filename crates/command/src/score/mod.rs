@@ -15,11 +15,11 @@ use knowledgepulse_formats::date;
 use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::Text;
 use knowledgepulse_score::{
-    Breakdown, ScoreInput, Scorer,
-    engine::{Comparable, Engine, EngineKind, Request, Status},
+    ScoreInput, Scorer,
+    engine::{Comparable, ComparedScore, Engine, EngineKind, Status},
     select::{SelectOutcome, Unfit},
 };
-use knowledgepulse_share::SessionNames;
+use knowledgepulse_share::{SessionNames, begin};
 use knowledgepulse_trace::{
     json::{self, Texts},
     label::Label,
@@ -101,9 +101,6 @@ pub(crate) struct Candidate {
 /// A trace that is to be scored.
 type Prepared = Box<(TraceInfo, Candidate, ScoreInput)>;
 
-/// Gets the score of a trace, and what it was compared by.
-type Reply = Receiver<knowledgepulse_error::Result<(Breakdown, Option<Comparable>)>>;
-
 /// Takes a scored trace, in the order of the input. Is called without one before the run waits.
 pub(crate) type OnScored<'t> = dyn FnMut(Option<(Scored, Candidate)>) -> crate::error::Result<()> + 't;
 
@@ -127,7 +124,8 @@ pub(crate) fn score(
                 return None;
             };
             let (about, candidate, input) = *prepared;
-            Some((item.place, about, candidate, scoring.begin(input)))
+            let reply = begin(scoring.engine, &scoring.scorer, input, explains);
+            Some((item.place, about, candidate, reply))
         });
         let begun: Vec<_> = begun.collect();
         for (place, about, mut candidate, reply) in begun {
@@ -151,28 +149,13 @@ pub(crate) fn score(
 }
 
 impl Scoring<'_> {
-    fn begin(&self, input: ScoreInput) -> Reply {
-        let request = Request {
-            input,
-            memory: self.scorer.memory.clone(),
-            remember: true,
-            explained: self.explains,
-            call: None,
-        };
-        let (sender, receiver) = channel();
-        // The receiver is gone only if the run has failed.
-        self.engine
-            .score(request, Box::new(move |scored| drop(sender.send(scored))));
-        receiver
-    }
-
     /// Waits for the score of a trace, or the reason why it has none.
     fn wait(
         &self,
-        reply: &Reply,
+        reply: &Receiver<knowledgepulse_error::Result<ComparedScore>>,
         on_scored: &mut OnScored,
         messages: &Messages,
-    ) -> crate::error::Result<Result<(Breakdown, Option<Comparable>), String>> {
+    ) -> crate::error::Result<Result<ComparedScore, String>> {
         let received = match reply.try_recv() {
             Err(TryRecvError::Empty) => {
                 on_scored(None)?;

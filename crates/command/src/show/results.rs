@@ -5,15 +5,14 @@ use knowledgepulse_json::Value;
 use super::metadata::with_metadata;
 use crate::{
     Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table, show::breakdown::value_of,
-    show::rows::Rows, show::rows::explanation,
+    show::rows::Rows,
 };
 
 /// The results of a run, while it goes on.
 pub(crate) struct Results<'r> {
     rows: Option<Rows>,
-    /// Whether the parts of each score are shown and written.
+    /// Whether the parts of each score are written.
     explains: bool,
-    table: Option<Table>,
     /// The file with its name, and how many traces were written to it.
     out: Option<(Output, &'r str)>,
     written: u64,
@@ -32,9 +31,8 @@ impl<'r> Results<'r> {
         (messages, stop): (&'r Messages, &'r Stop),
     ) -> Result<Self> {
         Ok(Self {
-            rows: format.map(|format| Rows::new(format, explains)),
+            rows: format.map(|format| Rows::new(format, explains, table)),
             explains,
-            table: (format == Some(Format::Table)).then_some(table),
             out: out.map(|out| Ok((Output::open(out)?, out))).transpose()?,
             written: 0,
             stdout: Output::standard(),
@@ -57,11 +55,7 @@ impl<'r> Results<'r> {
         selection: Option<&Value>,
         end: String,
     ) -> Result<()> {
-        if let Some(table) = &mut self.table {
-            let below = self.explains.then(|| explanation(&scored.breakdown));
-            table.add(scored, end, below.unwrap_or_default());
-        }
-        let row = self.rows.as_mut().map(|rows| rows.row(scored, selection));
+        let row = self.rows.as_mut().map(|rows| rows.row(scored, selection, end));
         self.print(&row.unwrap_or_default())?;
         if let Some((out, _)) = &mut self.out {
             let line = with_score(text, scored, self.explains, selection) + "\n";
@@ -95,12 +89,9 @@ impl<'r> Results<'r> {
                 left = format!("; {name} is as it was");
             }
         }
-        if let Some(table) = self.table.take() {
-            let table = table.render(&summary.sorted_scores());
-            self.stdout.write(table.as_bytes())?;
-        }
-        if let Some(rows) = &self.rows {
-            let end = rows.end(|| summary.to_value(seen));
+        let has_rows = self.rows.is_some();
+        if let Some(rows) = self.rows.take() {
+            let end = rows.end(summary, seen);
             self.stdout.write(end.as_bytes())?;
             self.stdout.flush()?;
         }
@@ -108,9 +99,9 @@ impl<'r> Results<'r> {
         let all = summary.scored() + seen.bad + seen.without_conversation;
         if !self.messages.is_quiet() && all > 0 {
             let figures = summary.render(seen);
-            match self.rows {
-                Some(_) => self.messages.text(&figures),
-                None => Output::print(&figures)?,
+            match has_rows {
+                true => self.messages.text(&figures),
+                false => Output::print(&figures)?,
             }
         }
         if is_nothing && has_file {

@@ -11,7 +11,7 @@ use knowledgepulse_score::{
 };
 
 use crate::{
-    MOST_UNITS, Scored, decimal, escaped, fixed, label_of, show::breakdown::value_of,
+    MOST_UNITS, Scored, Seen, Summary, Table, decimal, escaped, fixed, label_of, show::breakdown::value_of,
     show::printable::rounded,
 };
 
@@ -58,20 +58,21 @@ const FIELDS: [Field; 15] = [
 /// What CSV has of an explained score.
 const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcomeConfidence";
 
-/// Makes text of results: [`begin`](Self::begin), then a [`row`](Self::row) for each trace, then [`end`](Self::end). A table has no rows
-/// here.
-#[derive(Debug)]
+/// Makes text of results: [`begin`](Self::begin), then a [`row`](Self::row) for each trace, then [`end`](Self::end). A table comes as a whole,
+/// at the end.
 pub(crate) struct Rows {
     format: Format,
+    table: Table,
     explains: bool,
     is_first: bool,
 }
 
 impl Rows {
-    /// Returns the rows of a format. `explains` adds the parts of each score.
-    pub(crate) fn new(format: Format, explains: bool) -> Self {
+    /// Returns the rows of a format, or of `table`. `explains` adds the parts of each score.
+    pub(crate) fn new(format: Format, explains: bool, table: Table) -> Self {
         Self {
             format,
+            table,
             explains,
             is_first: true,
         }
@@ -89,11 +90,15 @@ impl Rows {
         }
     }
 
-    /// Returns the row of a trace; `selection` says why it was chosen.
-    pub(crate) fn row(&mut self, scored: &Scored, selection: Option<&Value>) -> String {
+    /// Returns the row of a trace; `selection` says why it was chosen, and `end` for whom it stands in a table.
+    pub(crate) fn row(&mut self, scored: &Scored, selection: Option<&Value>, end: String) -> String {
         let is_first = mem::take(&mut self.is_first);
         match self.format {
-            Format::Table => String::new(),
+            Format::Table => {
+                let below = self.explains.then(|| explanation(&scored.breakdown));
+                self.table.add(scored, end, below.unwrap_or_default());
+                String::new()
+            }
             Format::Json if is_first => format!("\n{}", self.json(scored, selection)),
             Format::Json => format!(",\n{}", self.json(scored, selection)),
             Format::JsonLines => format!("{}\n", self.json(scored, selection)),
@@ -102,10 +107,11 @@ impl Rows {
     }
 
     /// Returns the text after the last row.
-    pub(crate) fn end(&self, summary: impl FnOnce() -> Value) -> String {
+    pub(crate) fn end(self, summary: &Summary, seen: &Seen) -> String {
         match self.format {
-            Format::Json => format!("\n],\"summary\":{}}}\n", summary().to_json()),
-            Format::Table | Format::JsonLines | Format::Csv => String::new(),
+            Format::Table => self.table.render(&summary.sorted_scores()),
+            Format::Json => format!("\n],\"summary\":{}}}\n", summary.to_value(seen).to_json()),
+            Format::JsonLines | Format::Csv => String::new(),
         }
     }
 
@@ -131,7 +137,7 @@ impl Rows {
 }
 
 /// Returns the parts of a score, for people: lines of their own.
-pub(crate) fn explanation(breakdown: &Breakdown) -> String {
+fn explanation(breakdown: &Breakdown) -> String {
     let words = ["complexity", "novelty", "tool diversity", "outcome"];
     let terms: Vec<_> = words
         .into_iter()
@@ -205,10 +211,14 @@ mod tests {
     use std::sync::Arc;
 
     use knowledgepulse_formats::FormatName;
-    use knowledgepulse_index::memory::{Nearest, Reading};
+    use knowledgepulse_index::{
+        memory::{Nearest, Reading},
+        method::Method,
+    };
     use knowledgepulse_json::parse_str;
     use knowledgepulse_score::{
         dimensions::ByDimension,
+        engine::Status,
         weights::{Profile, contributions},
     };
     use knowledgepulse_trace::facts::{Fact, FactKind};
@@ -216,6 +226,10 @@ mod tests {
 
     use super::*;
     use crate::score::scored::{Place, RunInfo, TraceInfo, tests::scored};
+
+    fn rows(format: Format, explains: bool) -> Rows {
+        Rows::new(format, explains, Table::of_scores(None))
+    }
 
     fn one() -> Scored {
         let dimensions = ByDimension::from_array([0.5, -1.4e-9, 0.25, 1.0]);
@@ -290,13 +304,13 @@ mod tests {
         let mut scored = one();
         scored.place.source = "a\u{1b}]0;x\u{9b}\u{202e}.jsonl".into();
         scored.about.objective = "\n=1+1".into();
-        let json = Rows::new(Format::JsonLines, false).row(&scored, None);
+        let json = rows(Format::JsonLines, false).row(&scored, None, String::new());
         assert!(json.contains(r"a\u001b]0;x\u009b\u202e.jsonl"), "{json}");
         assert_eq!(
             parse_str(&json).unwrap().get("source").unwrap().as_str(),
             Some(&*scored.place.source)
         );
-        let csv = Rows::new(Format::Csv, false).row(&scored, None);
+        let csv = rows(Format::Csv, false).row(&scored, None, String::new());
         assert!(
             csv.starts_with("a\u{fffd}]0;x\u{fffd}\u{fffd}.jsonl,") && csv.contains("\"'\n=1+1\""),
             "{csv}"
@@ -305,21 +319,26 @@ mod tests {
 
     #[test]
     fn row_of_csv_guards_formulas_and_rounds_what_is_of_single_precision() {
-        let mut rows = Rows::new(Format::Csv, true);
+        let mut rows = rows(Format::Csv, true);
         assert_eq!(
-            rows.row(&one(), None),
+            rows.row(&one(), None, String::new()),
             "a.jsonl,3,1,t1,\" Fix\nit\",codex,,2026-10-01T00:00:00.000Z,2,1,committed,,'=code,0.46875,trace,0.5,0,0.25,1\n"
         );
     }
 
     proptest! {
         #[test]
-        fn rows_of_json_are_one_value(scored in scored(), summary: bool) {
-            let mut rows = Rows::new(Format::Json, true);
-            let (one, other) = (rows.row(&scored, None), rows.row(&scored, Some(&summary.into())));
-            let json = [rows.begin(), one, other, rows.end(|| summary.into())].concat();
-            let value = parse_str(&json).unwrap();
-            prop_assert_eq!(value.get("summary"), Some(&summary.into()));
+        fn rows_of_json_are_one_value(scored in scored(), selection: bool) {
+            let mut rows = rows(Format::Json, true);
+            let begin = rows.begin();
+            let one = rows.row(&scored, None, String::new());
+            let other = rows.row(&scored, Some(&selection.into()), String::new());
+            let mut summary = Summary::new(Method::Lexical, Status::default());
+            summary.add(&scored);
+            let end = rows.end(&summary, &Seen::default());
+            let value = parse_str(&[begin, one, other, end].concat()).unwrap();
+            prop_assert_eq!(value.at(&["summary", "scored"]), Some(&1.0.into()));
+            prop_assert_eq!(value.get("results").and_then(Value::as_array).unwrap()[1].get("selection"), Some(&selection.into()));
             for result in value.get("results").and_then(Value::as_array).unwrap() {
                 prop_assert_eq!(result.get("domain").and_then(Value::as_text), Some(&scored.about.domain));
                 prop_assert_eq!(result.get("breakdown"), Some(&value_of(&scored.breakdown)));
@@ -328,9 +347,9 @@ mod tests {
 
         #[test]
         fn rows_of_csv_have_as_many_cells_as_the_header_and_no_formulas(scored in scored(), explains: bool) {
-            let mut rows = Rows::new(Format::Csv, explains);
+            let mut rows = rows(Format::Csv, explains);
             let objective = csv_cell(&scored.about.objective.clone().into());
-            let csv = rows.begin() + &rows.row(&scored, None);
+            let csv = rows.begin() + &rows.row(&scored, None, String::new());
             let mut reader = csv::Reader::from_reader(csv.as_bytes());
             let width = reader.headers().unwrap().len();
             let row = reader.records().next().unwrap().unwrap();

@@ -1,6 +1,6 @@
 //! The Agent Trajectory Interchange Format of Harbor.
 
-use knowledgepulse_json::{Object, Value, object};
+use knowledgepulse_json::{Value, object};
 
 use super::{
     agent_of, model_of, session_of, some, text_at, time_of,
@@ -30,25 +30,20 @@ pub(crate) fn write(trace: &Value) -> String {
             }
         }
     }
-    let mut steps: Vec<Object> = (1_u32..)
-        .zip(steps)
-        .map(|(id, step)| step.into_object(id))
-        .collect();
-    if let (Some(first), Some(time)) = (steps.first_mut(), time_of(trace)) {
-        first.insert("timestamp", time);
-    }
+    let mut time = time_of(trace);
+    let steps = (1_u64..).zip(steps);
+    let steps: Value = steps.map(|(id, step)| step.into_value(id, time.take())).collect();
     let version = text_at(trace, &["metadata", "imported", "version"]).unwrap_or_else(|| "unknown".into());
     let agent = with_some([
         ("name", Some(agent_of(trace).into())),
         ("version", Some(version.into())),
         ("model_name", model_of(trace)),
     ]);
-    let steps: Vec<Value> = steps.into_iter().map(Value::from).collect();
     let trajectory = object([
         ("schema_version", "ATIF-v1.7".into()),
         ("session_id", session_of(trace).into()),
         ("agent", agent),
-        ("steps", steps.into()),
+        ("steps", steps),
     ]);
     trajectory.to_json() + "\n"
 }
@@ -70,7 +65,7 @@ impl Step {
         }
     }
 
-    fn into_object(self, id: u32) -> Object {
+    fn into_value(self, id: u64, time: Option<Value>) -> Value {
         let call = |call: Call| {
             object([
                 ("tool_call_id", call.id.into()),
@@ -85,21 +80,21 @@ impl Step {
                 ("extra", failed.then(|| object([("is_error", true.into())]))),
             ])
         };
-        let mut step = Object::new();
-        step.insert("step_id", f64::from(id));
-        step.insert("source", self.source);
-        step.insert("message", self.said.text);
-        if let Some(reasoning) = some(self.said.reasoning) {
-            step.insert("reasoning_content", reasoning);
-        }
-        if !self.said.calls.is_empty() {
-            let calls = self.said.calls.into_iter().map(call);
-            step.insert("tool_calls", calls.collect::<Vec<_>>());
-        }
-        if !self.results.is_empty() {
-            let results: Vec<_> = self.results.into_iter().map(result).collect();
-            step.insert("observation", object([("results", results.into())]));
-        }
-        step
+        let calls: Value = self.said.calls.into_iter().map(call).collect();
+        let results: Value = self.results.into_iter().map(result).collect();
+        let is_some = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
+        let results = Some(results).filter(is_some);
+        with_some([
+            ("step_id", Some(id.into())),
+            ("source", Some(self.source.into())),
+            ("message", Some(self.said.text.into())),
+            ("reasoning_content", some(self.said.reasoning)),
+            ("tool_calls", Some(calls).filter(is_some)),
+            (
+                "observation",
+                results.map(|results| object([("results", results)])),
+            ),
+            ("timestamp", time),
+        ])
     }
 }
