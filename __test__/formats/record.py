@@ -322,6 +322,23 @@ async def agent_framework():
     write("openai-chat-agent-framework/messages.jsonl", "\n".join(json.dumps(message.to_dict()) for message in messages))
 
 
+def google_adk_cases():
+    from google.adk.evaluation.eval_case import EvalCase, IntermediateData, Invocation
+    from google.adk.evaluation.eval_set import EvalSet
+    from google.genai import types
+
+    content = lambda role, text: types.Content(role=role, parts=[types.Part(text=text)])
+    answers = [{"status": "error", "error_message": "name a place"}, {"status": "success", "depth": "2.1 m"}]
+    between = IntermediateData(
+        tool_uses=[types.FunctionCall(id=f"adk-{at}", name="depth", args=CALLS[at]) for at in (0, 1)],
+        tool_responses=[types.FunctionResponse(id=f"adk-{at}", name="depth", response=answers[at]) for at in (0, 1)],
+        intermediate_responses=[("gauge", [types.Part(text="Once more.")])],
+    )
+    turn = Invocation(user_content=content("user", TASK), final_response=content("model", ANSWER), intermediate_data=between)
+    cases = EvalSet(eval_set_id="rivers", eval_cases=[EvalCase(eval_id="river-1", conversation=[turn])])
+    write("google-adk-cases/rivers.evalset.json", cases.model_dump_json(by_alias=True, exclude_none=True))
+
+
 def haystack():
     from haystack.dataclasses import ChatMessage, ToolCall
 
@@ -388,6 +405,7 @@ def data_sets():
 
 
 if __name__ == "__main__":
+    google_adk_cases()
     haystack()
     dspy()
     agno()

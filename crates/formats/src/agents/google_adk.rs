@@ -5,9 +5,10 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions(
     "google-adk",
-    |record| is_session(record) || is_event(record),
+    |record| is_session(record) || is_event(record) || is_set(record),
     decode,
 )
+.inner("eval_cases", false, None)
 .of_any_domain();
 
 /// What an event of the kit is told by.
@@ -23,7 +24,55 @@ fn is_session(record: &Value) -> bool {
     has_name && has_list(record, "events") && first.is_none_or(is_event)
 }
 
+/// Returns whether a record is a case of an evaluation.
+fn is_case(record: &Value) -> bool {
+    let first = list_at(record, "conversation").first();
+    first.is_some_and(|first| first_of(first, &["userContent", "user_content"]).is_some())
+}
+
+fn is_set(record: &Value) -> bool {
+    is_case(record) || list_at(record, "eval_cases").first().is_some_and(is_case)
+}
+
+/// Adds a turn of a case: the user's words, what the agent said on the way, its calls with their results, and its answer.
+fn add_turn(say: &mut Events, turn: &Value) {
+    let get = |names: &[&str]| object_of(first_of(turn, names));
+    let parts = |content: &Object| {
+        list_at(content, "parts")
+            .iter()
+            .flat_map(parts_in)
+            .collect::<Vec<_>>()
+    };
+    say.begin_record(None, None);
+    say.say_parts(TextKind::User, parts(get(&["userContent", "user_content"])));
+    let between = get(&["intermediateData", "intermediate_data"]);
+    let lists = |names| list_of(first_of(between, names)).iter();
+    for said in lists(&["intermediateResponses", "intermediate_responses"]) {
+        let texts = list_of(list_of(Some(said)).get(1)).iter();
+        say.say_parts(TextKind::Message, texts.flat_map(parts_in));
+    }
+    for call in lists(&["toolUses", "tool_uses"]) {
+        say.call(Call::of(call));
+    }
+    for result in lists(&["toolResponses", "tool_responses"]) {
+        say.say_parts(TextKind::Event, [Part::named("function_response", result)]);
+    }
+    say.say_parts(
+        TextKind::Message,
+        parts(get(&["finalResponse", "final_response"])),
+    );
+}
+
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if is_set(record) {
+        if is_case(record) {
+            say.begin_run(first_of(record, &["evalId", "eval_id"]), None);
+            list_at(record, "conversation")
+                .iter()
+                .for_each(|turn| add_turn(say, turn));
+        }
+        return Ok(Decoded::Whole);
+    }
     if is_session(record) {
         say.begin_run(record.get("id"), None);
         say.fact("app_name", first_of(record, &["appName", "app_name"]));
