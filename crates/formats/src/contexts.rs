@@ -131,7 +131,7 @@ pub fn begins_with(text: &str, kind: &str) -> bool {
 }
 
 /// Returns the text before the first element of this tag, in it and after it.
-fn inside<'t>(text: &'t str, tag: &str) -> Option<(&'t str, &'t str, &'t str)> {
+pub fn inside<'t>(text: &'t str, tag: &str) -> Option<(&'t str, &'t str, &'t str)> {
     let begin = format!("<{tag}");
     let is_whole = |(at, _): &(usize, &str)| text[at + begin.len()..].starts_with(['>', ' ']);
     let (at, _) = text.match_indices(&begin).find(is_whole)?;

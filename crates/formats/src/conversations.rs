@@ -4,12 +4,6 @@ use std::borrow::Cow;
 
 use crate::{copies::hash_of, langchain, prelude::*};
 
-/// Where conversations have their messages.
-#[rustfmt::skip]
-const MESSAGES: &[&str] = &[
-    "messages", "contents", "conversations", "traj", "trajectory", "history",
-];
-
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
 
@@ -278,7 +272,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let of_session = state.filter(|_| record.contains("session_id"));
     let asked = asked.into_iter().chain([body_of_log, step]).chain(of_session);
     let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
-    let mut lists = MESSAGES.iter().filter_map(|name| list_in(record, name));
+    let mut lists = words("messages-field").filter_map(|name| list_in(record, name));
     if let Some(asked) = lists.next().or_else(|| asked.next()) {
         // LLaMA-Factory has the chosen answer beside the conversation.
         let chosen = record.get("chosen").filter(|chosen| is_message(chosen));
@@ -396,7 +390,7 @@ fn plain_list(row: &Value) -> &[Value] {
         object_of(Some(row))
     };
     let inner = [inner, fields_of(inner, "response")].into_iter();
-    let mut lists = inner.flat_map(|inner| MESSAGES.iter().map(|name| list_at(inner, name)));
+    let mut lists = inner.flat_map(|inner| words("messages-field").map(|name| list_at(inner, name)));
     lists.find(|list| !list.is_empty()).unwrap_or_default()
 }
 

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
 use crate::{
     values::{
-        Fields, NAME_LENGTH, fields_of, fields_where, first_of, has_list, has_text, id_of, input_of,
+        Fields, NAME_LENGTH, fields_of, fields_where, first_named, first_of, has_list, has_text, id_of, input_of,
         is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of, str_of,
         string_of, text_at, text_in, text_of_part, truth_of,
     },
@@ -79,8 +79,12 @@ impl Call {
     #[must_use]
     pub fn of(call: &impl Fields) -> Self {
         let inner = first_of(call, &["function", "custom"]).filter(|inner| inner.as_object().is_some());
-        let get = |names| inner.map_or_else(|| first_of(call, names), |inner| first_of(inner, names));
-        Self::new(first_of(call, CALL_IDS), get(NAMES), get(ARGUMENTS))
+        let get = |kind| inner.map_or_else(|| first_named(call, kind), |inner| first_named(inner, kind));
+        Self::new(
+            first_named(call, "call-id"),
+            get("call-name"),
+            get("call-arguments"),
+        )
     }
 }
 
@@ -139,35 +143,8 @@ fn bracketed(name: &str) -> Text {
     ["[", cut(name, NAME_LENGTH), "]"].into_iter().collect()
 }
 
-/// Where messages have reasoning.
-#[rustfmt::skip]
-const REASONING_FIELDS: &[&str] = &[
-    "reasoning_content", "reasoning", "thinking", "reasoningContent", "reasoningText",
-];
-
-/// Where messages of agents have their calls.
-#[rustfmt::skip]
-const CALL_FIELDS: [&str; 5] = ["tool_calls", "toolCalls", "toolRequests", "tool_uses", "invalid_tool_calls"];
-
-/// Where calls and results have the id of the call, the last one of a call alone; and where calls have their name and their arguments.
-#[rustfmt::skip]
-const CALL_IDS: &[&str] = &["call_id", "toolUseId", "tool_call_id", "tool_use_id", "toolCallId", "id"];
-const RESULT_IDS: &[&str] = &[
-    "call_id",
-    "toolUseId",
-    "tool_call_id",
-    "tool_use_id",
-    "toolCallId",
-];
-pub const NAMES: &[&str] = &["name", "function", "function_name", "toolName", "tool_name"];
-#[rustfmt::skip]
-pub const ARGUMENTS: &[&str] = &["input", "arguments", "args", "raw_input", "rawInput", "parameters", "tool_kwargs"];
-
 /// Where parts have their type.
 const TYPES: &[&str] = &["type", "block_type", "content_type"];
-
-/// Where results have what the tool returned.
-const RESULTS: &[&str] = &["content", "output", "response", "result"];
 
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
@@ -327,12 +304,12 @@ fn of_kind(kind: &str, value: &Value) -> Option<Part> {
             Part::result(id, get("result"), failure_of(value))
         }
         "toolresult" => {
-            let content = first_of(value, RESULTS).or_else(|| get(kind));
+            let content = first_named(value, "result-content").or_else(|| get(kind));
             let is_well = str_of(get("status")) == Some("success");
             let failed = failure_of(value)
                 .filter(|failed| *failed)
                 .or(is_well.then_some(false));
-            Part::result(first_of(value, CALL_IDS), content, failed)
+            Part::result(first_named(value, "call-id"), content, failed)
         }
         "functionresponse" => {
             // Tools of Google's kit say so in a field.
@@ -379,14 +356,17 @@ fn of_type(part: &Object, value: &Value, kind: &Text, parts: &mut Vec<Part>) {
 
 /// Returns whether an object is a call with a name and arguments, or a result with the id of a call.
 fn is_shape(part: &Object) -> bool {
-    let has = |names: &[&str]| first_of(part, names).is_some();
-    has_text(part, "name") && has(ARGUMENTS) || has(RESULT_IDS) && has(RESULTS)
+    let has = |kind| first_named(part, kind).is_some();
+    has_text(part, "name") && has("call-arguments") || has("result-id") && has("result-content")
 }
 
 /// Returns what a part of an unknown type is by its shape: a call with a name and arguments, a result with the id of a call, a text, a
 /// file by the words of its type, or else its JSON.
 fn by_shape(part: &Object, kind: &Text) -> Part {
-    if let (Some(id), Some(content)) = (first_of(part, RESULT_IDS), first_of(part, RESULTS)) {
+    if let (Some(id), Some(content)) = (
+        first_named(part, "result-id"),
+        first_named(part, "result-content"),
+    ) {
         return Part::result(Some(id), Some(content), failure_of(part));
     }
     if is_shape(part) {
@@ -406,7 +386,8 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
     let (own, failed) = (Call::of(item), failure_of(item));
     let (id, inner) = (own.id.clone(), item.get(kind));
     if is_result(kind) {
-        let content = first_of(item, RESULTS).or_else(|| first_of(inner?, &["results"]).or(inner));
+        let content =
+            first_named(item, "result-content").or_else(|| first_of(inner?, &["results"]).or(inner));
         let content = parts_of(content);
         return parts.push(Part::Result { id, content, failed });
     }
@@ -419,7 +400,7 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
         }
     } else {
         // Those of a server's tool are in an object of the name of the type.
-        let inner = inner.filter(|_| first_of(item, ARGUMENTS).is_none());
+        let inner = inner.filter(|_| first_named(item, "call-arguments").is_none());
         let inner = inner.map(|inner| match inner.get("arguments") {
             None => fields_where(object_of(Some(inner)), |name, _| name != "type"),
             arguments => input_of(arguments),
@@ -463,7 +444,7 @@ fn reasoning_in(item: &Object) -> Option<Text> {
 
 /// Returns what a message of a model has beside its content: reasoning before it, a refusal and calls after it.
 pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
-    let reasoning = first_of(message, REASONING_FIELDS).map(Part::thought);
+    let reasoning = first_named(message, "reasoning-field").map(Part::thought);
     let mut after = Vec::new();
     if let Some(Value::String(refusal)) = message.field("refusal") {
         after.push(Part::Text(refusal.clone()));
@@ -473,7 +454,7 @@ pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
         let tools = list_of(message.field("toolInvocations")).iter();
         tools.for_each(|tool| of_invocation(object_of(Some(tool)), &mut after));
     }
-    for call in CALL_FIELDS.iter().flat_map(|name| list_of(message.field(name))) {
+    for call in words("calls-field").flat_map(|name| list_of(message.field(name))) {
         // Data sets have them as JSON in texts.
         let parsed = call.as_str().and_then(|text| parse_str(text).ok());
         after.push(Part::Call(Call::of(parsed.as_ref().unwrap_or(call))));

@@ -2,18 +2,10 @@
 
 use knowledgepulse_json::{Object, Value, object, parse_str};
 
-use crate::values::{first_of, list_at, list_of, text_at};
+use crate::values::{first_named, list_at, list_of, text_at};
 
 /// The field of `metadata.imported` with the definitions of tools, where the log has them.
 pub const TOOLS: &str = "tools";
-
-/// What the schema of a tool's arguments is called.
-const PARAMETERS: [&str; 4] = [
-    "parameters",
-    "inputSchema",
-    "input_schema",
-    "parametersJsonSchema",
-];
 
 /// Returns the definitions in a list of a chat, of spans or of Codex, which may be a text in JSON. Tools of the provider, which have no
 /// name, are left out. `None` if there is none.
@@ -42,7 +34,7 @@ fn tool_of(tool: &Value) -> Option<Value> {
         ),
         (
             "parameters",
-            first_of(tool, &PARAMETERS).cloned().unwrap_or_else(nothing),
+            first_named(tool, "tool-schema").cloned().unwrap_or_else(nothing),
         ),
     ]);
     Some(object([("type", "function".into()), ("function", function)]))

@@ -5,7 +5,7 @@ use std::{borrow::Cow, iter};
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, parse_str, trim};
 use regex::Regex;
 
-use crate::date;
+use crate::{date, words::words};
 
 static NO_FIELDS: Object = Object::new();
 
@@ -47,6 +47,13 @@ impl Fields for Value {
 pub fn first_of<'a>(record: &'a impl Fields, names: &[&str]) -> Option<&'a Value> {
     names
         .iter()
+        .map(|name| record.field(name))
+        .find(|value| is_given(*value))?
+}
+
+/// Returns the first of the fields whose names are words of a kind that is there and not `null`.
+pub fn first_named<'a>(record: &'a impl Fields, kind: &str) -> Option<&'a Value> {
+    words(kind)
         .map(|name| record.field(name))
         .find(|value| is_given(*value))?
 }
@@ -274,16 +281,11 @@ pub fn trimmed(text: &Text) -> Text {
     trim(text).into()
 }
 
-/// Returns whether a text, or that of the first part, begins with one of these.
-pub fn begins_with(content: Option<&Value>, beginnings: &[&str]) -> bool {
+/// Returns whether a text, or that of the first part, begins with a word of a kind.
+pub fn begins_with(content: Option<&Value>, kind: &str) -> bool {
     let first = || string_of(list_of(content).first()?.get("text"));
     let text = content.and_then(Value::as_text).or_else(first);
-    let begins = |text: &Text| {
-        beginnings
-            .iter()
-            .any(|start| text.as_bytes().starts_with(start.as_bytes()))
-    };
-    text.is_some_and(begins)
+    text.is_some_and(|text| words(kind).any(|start| text.starts_with(start)))
 }
 
 /// A name of a field that has more code units is cut.

@@ -6,9 +6,11 @@ use knowledgepulse_json::{Object, Text, Value, parse_str};
 use regex::Regex;
 
 use crate::{
-    parts::{ARGUMENTS, Call, Part},
+    contexts::inside,
+    parts::{Call, Part},
     values::{
-        elements_of, first_of, has_list, has_text, input_of, joined_parts, list_at, object_of, regex, text_at,
+        elements_of, first_named, has_list, has_text, input_of, joined_parts, list_at, object_of, regex,
+        text_at,
     },
     words::{is_one, tags},
 };
@@ -183,7 +185,7 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
     };
     let is_call = |call: &Value| {
         let fields = object_of(Some(call));
-        let has_args = first_of(call, ARGUMENTS).is_some_and(|args| args.as_object().is_some());
+        let has_args = first_named(call, "call-arguments").is_some_and(|args| args.as_object().is_some());
         has_args && Call::of(call).name.is_some() && fields.keys().all(|name| is_one(name, "call-field"))
     };
     elements_of(Some(&value))
@@ -244,11 +246,7 @@ pub fn block_in(text: &str) -> Option<Vec<Part>> {
 
 /// Returns the thoughts and the commands of a reply of Terminus in XML.
 fn commands_of_xml(text: &str) -> Option<(Vec<Text>, Vec<Object>)> {
-    let inside = |name: &str| {
-        let (_, inner) = text.split_once(&format!("<{name}>"))?;
-        Some(inner.split_once(&format!("</{name}>"))?.0)
-    };
-    let mut rest = inside("commands")?;
+    let mut rest = inside(text, "commands")?.1;
     let mut commands = Vec::new();
     while let Some((_, after)) = rest.split_once("<keystrokes") {
         let (keys, after) = after.split_once("</keystrokes>")?;
@@ -258,8 +256,8 @@ fn commands_of_xml(text: &str) -> Option<(Vec<Text>, Vec<Object>)> {
     }
     let thoughts = THOUGHTS
         .iter()
-        .filter_map(|name| inside(name))
-        .map(|text| text.trim().into());
+        .filter_map(|name| inside(text, name))
+        .map(|(_, thought, _)| thought.trim().into());
     Some((thoughts.collect(), commands))
 }
 

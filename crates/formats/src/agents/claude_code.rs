@@ -5,13 +5,6 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("claude-code", recognises, decode);
 
-/// How results begin that say that the user has stopped the tool.
-const INTERRUPTED: [&str; 3] = [
-    "[Request interrupted by user",
-    "The user doesn't want to proceed with this",
-    "The user doesn't want to take this",
-];
-
 /// Records of the program, by the field that says so.
 const OF_PROGRAM: [(&str, &str); 3] = [
     ("isCompactSummary", "summary of a compaction"),
@@ -155,7 +148,7 @@ fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {
 /// in a result of its own shape.
 fn user_parts(part: &Value, is_interrupted: bool) -> Vec<Part> {
     let content = part.get("content");
-    let is_stopped = is_interrupted || begins_with(content, &INTERRUPTED);
+    let is_stopped = is_interrupted || begins_with(content, "claude-interruption");
     let given = content.and_then(|content| content.get("responseParts"));
     let mut parts = parts_in(part);
     if let [Part::Result { content, failed, .. }] = &mut parts[..] {

@@ -10,13 +10,6 @@ pub static FORMAT: Format =
 /// How the first turn of a sub-agent of OpenClaw begins.
 const OF_SUB_AGENT: &str = "[Subagent Context]";
 
-/// Results of calls that the user has stopped.
-const STOPPED: [&str; 3] = [
-    "Operation aborted",
-    "Command aborted",
-    "Skipped due to queued user message.",
-];
-
 fn is_header(entry: &Value) -> bool {
     let is_told = has_text(entry, "timestamp") || has_text(entry, "harness");
     str_of(entry.get("type")) == Some("session") && has_text(entry, "id") && is_told
@@ -79,8 +72,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         }
         Some("toolResult" | "tool") => {
             let text = say.text_of(content);
-            let is_end = |words: &&str| text.trim_end().ends_with(words);
-            let is_stopped = STOPPED.iter().any(is_end);
+            let is_stopped = words("pi-interruption").any(|words| text.trim_end().ends_with(words));
             let failed = truth_of(message.get("isError")).map(|failed| failed && !is_stopped);
             say.result(text_at(message, "toolCallId"), text, failed);
         }
