@@ -7,9 +7,9 @@ use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
 use crate::{
     values::{
-        Fields, NAME_LENGTH, fields_of, fields_where, first_named, first_of, has_list, has_text, id_of, input_of,
-        is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of, str_of,
-        string_of, text_at, text_in, text_of_part, truth_of,
+        Fields, NAME_LENGTH, fields_of, fields_where, first_named, first_of, has_list, has_text, id_of,
+        input_of, is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of,
+        str_of, string_of, text_at, text_in, text_of_part, truth_of,
     },
     words::{is_one, words},
 };

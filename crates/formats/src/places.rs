@@ -12,17 +12,10 @@ use std::{
 
 use glob::Pattern;
 
+use crate::words::words;
+
 /// The one that `XDG_DATA_HOME` moves.
 const SHARE: &str = "~/.local/share";
-
-/// The editors that are made from VS Code.
-const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];
-
-/// Their parts on a machine that they are connected with, in the home folder.
-#[rustfmt::skip]
-const SERVERS: [&str; 5] = [
-    ".vscode-server", ".vscode-server-insiders", ".vscodium-server", ".cursor-server", ".windsurf-server",
-];
 
 /// Splits a place into its root and its pattern.
 fn split(place: &str) -> (&str, &str) {
@@ -65,8 +58,8 @@ fn folders_of(root: &str) -> Vec<PathBuf> {
         "DATA" | SHARE => vec![share()],
         "SETTINGS" => vec![settings()],
         "EDITOR" => {
-            let local = EDITORS.iter().map(|editor| settings().join(editor));
-            let servers = SERVERS.iter().map(|server| home.join(server).join("data"));
+            let local = words("editor").map(|editor| settings().join(editor));
+            let servers = words("editor-server").map(|server| home.join(server).join("data"));
             let portable = path_in("VSCODE_PORTABLE").map(|folder| folder.join("user-data"));
             let all = local.chain(servers).chain(portable);
             all.map(|folder| folder.join("User")).collect()

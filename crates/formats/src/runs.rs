@@ -309,12 +309,8 @@ impl Runs {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
-        let begin = || {
-            let mut session = begin(self.format.format(), place, &event, &key);
-            let names = names_of(&event.origin, self.session.as_ref(), &self.named);
-            names.into_iter().for_each(|fact| session.fact(fact));
-            session
-        };
+        let (agent, last) = (self.format.format(), self.session.as_ref());
+        let begin = || begin(agent, place, &event.origin, &key, last, &self.named);
         let session = self.open.add(&key, size, begin)?;
         session.add(mem::take(&mut self.unknown), 0);
         session.add([event], size);
@@ -352,47 +348,45 @@ fn name_in(events: &[Event]) -> Option<Text> {
     })
 }
 
-/// Begins the run of an event.
-fn begin(agent: &Format, place: Place, event: &Event, key: &Text) -> Session {
-    let builder = match agent.kind {
-        Kind::Sessions => TraceBuilder::of_coding_agent(agent.name, place),
-        Kind::Rows | Kind::Spans | Kind::Traces => TraceBuilder::new(agent.name, place),
+/// Begins the run of an event, in the session that was begun last, and says whose it is: by itself and by the folders of its file.
+fn begin(
+    agent: &Format,
+    place: Place,
+    origin: &Origin,
+    key: &Text,
+    last: Option<&Text>,
+    named: &Named,
+) -> Session {
+    let (builder, name) = match agent.kind {
+        Kind::Sessions => (TraceBuilder::of_coding_agent(agent.name, place), "session_id"),
+        Kind::Spans => (TraceBuilder::new(agent.name, place), "trace_id"),
+        Kind::Rows | Kind::Traces => (TraceBuilder::new(agent.name, place), "session_id"),
     };
     let mut session = Session::new(builder);
     if agent.kind == Kind::Sessions {
         session.fact(Fact::Domain(agent.domain));
     }
-    let origin = &event.origin;
     if let Some(run) = &origin.run {
         session.fact(Fact::Id(key.clone()));
-        let name = if agent.kind == Kind::Spans {
-            "trace_id"
-        } else {
-            "session_id"
-        };
         session.fact(Fact::Last(name, run.clone().into()));
     }
-    session
-}
-
-/// Returns whose run an event begins, by itself and by the folders of its file.
-fn names_of(origin: &Origin, session: Option<&Text>, named: &Named) -> Vec<Fact> {
     let own = named.session.as_ref().filter(|_| origin.run.is_none());
     let parent = match origin.agent {
         Agent::Main => named.parent.as_ref(),
-        Agent::Named(_) | Agent::Unnamed => origin.run.as_ref().or(session).or(own),
+        Agent::Named(_) | Agent::Unnamed => origin.run.as_ref().or(last).or(own),
     };
     let is_sub_agent = origin.agent != Agent::Main || parent.is_some();
     let id = own.filter(|_| origin.agent == Agent::Main);
-    let facts = [
+    for (name, value) in [
         ("session_id", id.map(|id| id.clone().into())),
         (IS_SUB_AGENT, is_sub_agent.then(|| true.into())),
         (PARENT, parent.map(|id| id.clone().into())),
-    ];
-    let facts = facts.into_iter();
-    facts
-        .filter_map(|(name, value)| Some(Fact::Last(name, value?)))
-        .collect()
+    ] {
+        value
+            .into_iter()
+            .for_each(|value| session.fact(Fact::Last(name, value)));
+    }
+    session
 }
 
 impl Runs {

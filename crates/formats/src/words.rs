@@ -30,3 +30,45 @@ pub fn words(kind: &str) -> impl Iterator<Item = &'static str> {
 pub fn is_one(word: &str, kind: &str) -> bool {
     words(kind).any(|other| other == word)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::HashSet, fs, path::Path};
+
+    use regex::Regex;
+
+    use super::*;
+
+    /// Returns the sources in a folder, with those of the folders in it.
+    fn sources(folder: &Path) -> String {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries
+            .map(|path| {
+                if path.is_dir() {
+                    sources(&path)
+                } else {
+                    fs::read_to_string(path).unwrap()
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn each_kind_that_the_sources_name_is_in_the_table_and_each_of_the_table_is_named() {
+        let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+        let calls = [
+            r#"(?:words|tags)\("([^"]+)"\)"#,
+            r#"(?:is_one|first_named|begins_with)\([^"()]*(?:\([^"]*\))?[^"()]*"([^"]+)"\)"#,
+        ];
+        let calls = calls.map(|call| Regex::new(call).unwrap());
+        let named = calls.iter().flat_map(|call| call.captures_iter(&sources));
+        let named: HashSet<&str> = named.map(|found| found.extract::<1>().1[0]).collect();
+        assert!(named.len() > 40, "{named:?}");
+        for kind in &named {
+            assert!(TABLE.contains_key(kind), "{kind} is not in the table");
+        }
+        for kind in TABLE.keys().filter(|kind| !kind.starts_with('#')) {
+            assert!(sources.contains(&format!("\"{kind}\"")), "nothing names {kind}");
+        }
+    }
+}

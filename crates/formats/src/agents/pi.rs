@@ -7,9 +7,6 @@ use crate::prelude::*;
 pub static FORMAT: Format =
     Format::sessions("pi", |entry| is_header(entry) || type_of(entry).is_some(), decode);
 
-/// How the first turn of a sub-agent of OpenClaw begins.
-const OF_SUB_AGENT: &str = "[Subagent Context]";
-
 fn is_header(entry: &Value) -> bool {
     let is_told = has_text(entry, "timestamp") || has_text(entry, "harness");
     str_of(entry.get("type")) == Some("session") && has_text(entry, "id") && is_told
@@ -59,7 +56,7 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
     let content = message.get("content");
     match str_of(message.get("role")) {
         Some("user") => {
-            say.sub_agent(begins_with(content, &[OF_SUB_AGENT]), None);
+            say.sub_agent(begins_with(content, "openclaw-sub-agent"), None);
             add_said(say, "user", content);
         }
         Some("system") => say.system(),

@@ -314,14 +314,10 @@ fn short(name: &Value) -> Value {
 /// Returns the kind of a span in OpenInference.
 fn kind_of(kind: &Value) -> &'static str {
     let kind = str_of(Some(kind)).unwrap_or_default().to_lowercase();
-    match kind.as_str() {
-        "llm" | "chat_model" | "generation" => "LLM",
-        "tool" => "TOOL",
-        "retriever" => "RETRIEVER",
-        "embedding" => "EMBEDDING",
-        kind if words("function-of-model").any(|part| kind.contains(part)) => "LLM",
-        _ => "CHAIN",
-    }
+    let mut kinds = tags("span-kind").iter();
+    let known = kinds.find_map(|[name, known]| (*name == kind).then_some(*known));
+    let is_of_model = || words("function-of-model").any(|part| kind.contains(part));
+    known.unwrap_or_else(|| if is_of_model() { "LLM" } else { "CHAIN" })
 }
 
 /// Adds an attribute, if it has a value.
