@@ -33,7 +33,10 @@ pub(crate) fn run(args: &CompletionsArgs, command: &Command) -> Result<Exit> {
     let text = match args.shell {
         // clap_complete 4.6 takes the hyphen in the name for a space where it names the options of a command.
         Shell::Bash => text.replace("kp__subcmd__score", "kp__score"),
-        Shell::Zsh => text.replace(":_kp-score_commands\"", ":{_kp-score_commands; _files}\""),
+        // And `*::` of its paths ends the options; `*:` does not.
+        Shell::Zsh => text
+            .replace(":_kp-score_commands\"", ":{_kp-score_commands; _files}\"")
+            .replace("\n'*::paths", "\n'*:paths"),
         _ => text.into_owned(),
     };
     Output::print(&text).map(|()| Exit::Ok)
