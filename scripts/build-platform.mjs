@@ -55,9 +55,10 @@ function checkGlibc(file) {
 export function buildReleaseAddon(platform) {
   const target = targetOf(platform);
   const env = compilerEnvironment(platform);
-  if (!platform.startsWith('linux-')) return buildAddon(platform, ['--target', target], env);
+  if (!platform.startsWith('linux-'))
+    return buildAddon(platform, { napi: ['--release', '--target', target], env });
   const versioned = isGlibc(platform) ? `${target}.${OLDEST_GLIBC}` : target;
-  buildAddon(platform, ['--cross-compile', '--target', versioned], env);
+  buildAddon(platform, { napi: ['--release', '--cross-compile', '--target', versioned], env });
 }
 
 /** @param {string} platform */

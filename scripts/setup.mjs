@@ -43,6 +43,15 @@ const RUNTIME = 'ONNX Runtime';
 /** The step that `npm test` alone has. It runs while the addon is linked, which takes one core. */
 export const RUST_TESTS = 'tests in Rust';
 
+/**
+ * What a checkout builds with its profile: the addon, and the tool that makes the int8 weights (see model/build.py). Named together,
+ * they need the same features of their crates, which are compiled once.
+ */
+const CHECKOUT_PACKAGES = ['knowledgepulse-native', 'knowledgepulse-quantize'].flatMap((name) => [
+  '--package',
+  name,
+]);
+
 /** The steps that `npm start` does without: the built-in engine and fp32 weights are enough for the first scores. */
 export const NOT_TO_START = [INT8_MODEL, READERS, RUST_TESTS, ...(carriesRuntime(platform) ? [] : [RUNTIME])];
 
@@ -127,7 +136,8 @@ const steps = [
     stamp: 'target/.knowledgepulse-addon',
     done: () =>
       existsSync(path.join(platformDirectory(), addonName())) && existsSync(path.join(root, declarations)),
-    run: () => buildAddon(platform, ['--profile', 'checkout']),
+    run: () =>
+      buildAddon(platform, { napi: ['--profile', 'checkout'], cargo: ['--lib', ...CHECKOUT_PACKAGES] }),
   },
   {
     name: RUST_TESTS,
@@ -278,19 +288,19 @@ function findPython() {
 const declarations = 'lib/binding.d.ts';
 
 /**
- * Builds the addon of a platform into its package; `options` go to `napi build`, `env` to the compiler.
+ * Builds the addon of a platform into its package.
  *
  * @param {string} platform
- * @param {string[]} [options]
- * @param {NodeJS.ProcessEnv} [env]
+ * @param {{ napi?: string[], cargo?: string[], env?: NodeJS.ProcessEnv }} [options] options of `napi build` and of cargo, and the
+ *   environment of the compiler
  */
-export function buildAddon(platform, options = [], env = process.env) {
+export function buildAddon(platform, { napi = ['--release'], cargo = [], env = process.env } = {}) {
   mkdirSync(platformDirectory(platform), { recursive: true });
   const output = ['--output-dir', `npm/${platform}`, '--no-js', '--dts', `../../${declarations}`];
-  const napi = 'node_modules/@napi-rs/cli/dist/cli.js';
-  const profile = options.includes('--profile') ? [] : ['--release'];
-  const args = [napi, 'build', '--platform', ...profile, ...options, ...output, '--', '--locked'];
-  run(process.execPath, args, { env });
+  const cli = 'node_modules/@napi-rs/cli/dist/cli.js';
+  run(process.execPath, [cli, 'build', '--platform', ...napi, ...output, '--', '--locked', ...cargo], {
+    env,
+  });
   // The licences of the linked libraries travel with the addon.
   const licences = 'THIRD-PARTY-LICENSES';
   copyFileSync(path.join(root, 'npm', licences), path.join(platformDirectory(platform), licences));
