@@ -11,6 +11,7 @@ use crate::{
     keywords::Owner,
     lines::{Lines, line_start},
     names::{closing_quote, is_marked, opening_at},
+    random::prefixed_tokens,
     ranges::{Ranges, expression, merged, skip, skip_back},
     text::{self, is_white_space, is_word},
     values::{STOP_WORDS, is_expression, is_keyword, is_placeholder, is_small_number},
@@ -104,8 +105,18 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
 pub(super) fn is_opaque(object: &Object, name: &Text, value: &Value) -> bool {
     const LEAST_LETTERS: usize = 64;
     let of_base64 = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/-_=".contains(letter);
-    let is_base64 =
-        |text: &Text| text.as_bytes().len() >= LEAST_LETTERS && text.as_bytes().iter().all(of_base64);
+    // A key with a prefix of two parts: `github_pat_…`.
+    let is_token = |text: &[u8]| {
+        let parts = text[..LEAST_LETTERS].split(|letter| !letter.is_ascii_alphanumeric());
+        parts.count() > 2
+            && prefixed_tokens(text)
+                .first()
+                .is_some_and(|token| token.start == 0)
+    };
+    let is_base64 = |text: &Text| {
+        let text = text.as_bytes();
+        text.len() >= LEAST_LETTERS && text.iter().all(of_base64)
+    };
     if !value.as_text().is_some_and(is_base64) {
         return false;
     }
@@ -113,9 +124,10 @@ pub(super) fn is_opaque(object: &Object, name: &Text, value: &Value) -> bool {
     name.retain(|letter| *letter != b'_');
     let kind = object.get("type").and_then(Value::as_str);
     let is_redacted = name == b"data" && matches!(kind, Some("redacted_thinking" | "reasoning.encrypted"));
-    is_redacted
+    let is_named = is_redacted
         || name.ends_with(b"signature")
-        || matches!(name.as_slice(), b"encryptedcontent" | b"reasoningopaque")
+        || matches!(name.as_slice(), b"encryptedcontent" | b"reasoningopaque");
+    is_named && !value.as_text().is_some_and(|text| is_token(text.as_bytes()))
 }
 
 /// Finds Azure's keys of storage accounts: 64 bytes in Base64 near a word that names them.

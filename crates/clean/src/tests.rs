@@ -182,6 +182,33 @@ fn strict_replaces_the_marked_parts_and_no_more() {
 }
 
 #[test]
+fn strict_finds_addresses_secrets_and_cards_behind_codes() {
+    let strict = CleanOptions { strict: true, ..SDK };
+    for (text, kind) in [
+        ("maria%40corp.example", "email"),
+        ("maria\\u0040corp.example", "email"),
+        ("maria&#64;corp.example", "email"),
+        // `$password="hunter22hunter22"` in UTF-16, and `export DB_PASSWORD=hunter22hu` in hexadecimal digits.
+        (
+            "JABwAGEAcwBzAHcAbwByAGQAPQAiAGgAdQBuAHQAZQByADIAMgBoAHUAbgB0AGUAcgAyADIAIgA=",
+            "encoded_secret",
+        ),
+        (
+            "6578706f72742044425f50415353574f52443d68756e74657232326875",
+            "encoded_secret",
+        ),
+        ("ghp_aB3dE5fG\u{200b}7hJaB3dE5fG7hJaB3dE5fG7hJaB3", "api_key"),
+    ] {
+        assert_eq!(cleaned(text, strict), format!("[REDACTED:{kind}-1]"), "{text}");
+    }
+    let number = cleaned_trace(r#"{"cardNumber":4111111111111111}"#).unwrap();
+    assert_eq!(unnumbered(&number), r#"{"cardNumber":"[REDACTED:card_number]"}"#);
+    let key = format!("github_pat_{}", "aB3dE5fG7hJ".repeat(5));
+    let signed = cleaned_trace(&format!(r#"{{"signature":"{}"}}"#, &key[..64])).unwrap();
+    assert_eq!(unnumbered(&signed), r#"{"signature":"[REDACTED:api_key]"}"#);
+}
+
+#[test]
 fn basic_credentials_are_base64_of_a_text_with_a_colon() {
     for (value, is_credentials) in [
         (&b"Ym9iOmh1bnRlcjI="[..], true),

@@ -106,6 +106,7 @@ struct Walk<'n> {
 
 impl<'n> Walk<'n> {
     fn value(&mut self, value: &'n Value) -> Result<Value> {
+        const LEAST_CARD: usize = 13;
         // Each level but the first has a key.
         if self.path.len() == MOST_LEVELS && matches!(value, Value::Array(_) | Value::Object(_)) {
             let path = path_of(&self.path);
@@ -120,10 +121,14 @@ impl<'n> Walk<'n> {
             Value::Number(number) => &Text::from(knowledgepulse_json::number(*number)),
             other => return Ok(other.clone()),
         };
+        // Of a payment card; an id may be as long.
+        let is_id = matches!(self.path.last(), Some((_, Some(name))) if name.as_bytes().to_ascii_lowercase().ends_with(b"id"));
+        let is_long = text.len() >= LEAST_CARD && text.bytes().all(|digit| digit.is_ascii_digit()) && !is_id;
+        let is_searched = value.as_text().is_some() || self.cleaner.options.strict && is_long;
         let mut outer = self.outer.iter();
         let clean = if outer.any(|name| is_secret(name.as_bytes(), text.as_bytes())) {
             self.marker(text, SECRET_TYPE)
-        } else if value.as_text().is_none() || self.is_kept(text) {
+        } else if !is_searched || self.is_kept(text) {
             None
         } else if self.outer.iter().any(|name| is_cookie_name(name)) {
             self.text(text, COOKIE)
