@@ -272,7 +272,7 @@ impl<'n> Walk<'n> {
 
     /// Cleans a text block by block.
     fn long_text(&mut self, text: &str, mut before: &str) -> Option<Text> {
-        let (mut cleaned, mut rest, mut is_changed) = (String::new(), text, false);
+        let (mut cleaned, mut rest, mut is_changed) = (String::with_capacity(text.len()), text, false);
         while !rest.is_empty() {
             let (block, after) = rest.split_at(block_of(rest));
             let clean = self.text(&block.into(), before);

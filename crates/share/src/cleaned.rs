@@ -33,8 +33,11 @@ pub fn clean_json_text<'t>(cleaner: &mut Cleaner, text: &'t str, value: &Value) 
     } else {
         let inner = text.trim();
         let start = text.len() - text.trim_start().len();
-        let json = clean.to_json();
-        Cow::Owned([&text[..start], &json, &text[start + inner.len()..]].concat())
+        let mut json = clean.to_json();
+        // In place, because a line may have 60 MB.
+        json.insert_str(0, &text[..start]);
+        json.push_str(&text[start + inner.len()..]);
+        Cow::Owned(json)
     };
     let found = found.into_iter().map(|finding| (0, finding)).collect();
     let review = places_in_json(&clean);
