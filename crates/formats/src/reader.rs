@@ -174,12 +174,12 @@ impl TraceReader {
             FileKind::Rows => return self.hold(row, runs),
             FileKind::Refused | FileKind::Undecided(_) => return,
         };
-        let at = self.readers.iter().position(|reader| reader.format == format);
-        let at = at.unwrap_or_else(|| {
-            self.readers.extend(Runs::of(format, &self.settings));
-            self.readers.len() - 1
+        let known = self.readers.iter().position(|reader| reader.format == format);
+        let at = known.or_else(|| {
+            self.readers.push(Runs::of(format, &self.settings)?);
+            Some(self.readers.len() - 1)
         });
-        match self.readers.get_mut(at) {
+        match at.and_then(|at| self.readers.get_mut(at)) {
             Some(reader) => reader.read(&row.value, row.place, runs),
             None => runs.push(row.plain(Some(format))),
         }
