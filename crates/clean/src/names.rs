@@ -7,7 +7,7 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use memchr::{memmem, memrchr2};
+use memchr::{memchr, memmem, memrchr2};
 use regex::bytes::Regex;
 
 use crate::{
@@ -507,6 +507,10 @@ impl<'l> Assignment<'l> {
         // A type that is one of some words: `secrets?: "read" | "write"`.
         let behind = &letters[letters.len().min(inner.end + opening.len())..];
         let is_type = matches!(behind, [b' ', b'|', b' ', quote, ..] if *quote == letters[opening.end - 1]);
+        if is_cut(value) {
+            ranges.push(inner.clone());
+            return inner.end;
+        }
         if is_marked(value) || is_between || is_type || !is_secret_string(self.sort, value.trim_ascii()) {
             return if is_short { self.start } else { inner.end };
         }
@@ -636,6 +640,10 @@ impl<'l> Assignment<'l> {
             if is_secret && !is_marked(value) {
                 ranges.push(start..end);
             }
+            return end;
+        }
+        if is_cut(value) {
+            ranges.push(start..end);
             return end;
         }
         if is_marked(value) || value.is_empty() {
@@ -1032,6 +1040,17 @@ pub(super) fn begins_marker(letters: &[u8], at: usize) -> bool {
 pub(super) fn is_marked(value: &[u8]) -> bool {
     let start = skip(value, 0, |letter| matches!(letter, b'\\' | b'"' | b'\''));
     value[start..].starts_with(b"[REDACTED:")
+}
+
+/// Returns whether a value is the marker of a key that was taken for shorter than it is, and the rest of the key.
+fn is_cut(value: &[u8]) -> bool {
+    let Some(end) = memchr(b']', value).filter(|_| value.starts_with(b"[REDACTED:")) else {
+        return false;
+    };
+    let rest = &value[end + 1..];
+    rest.len() > 1
+        && rest.iter().all(|letter| letter.is_ascii_graphic() && !b"@/:[]\\".contains(letter))
+        && rest.iter().any(u8::is_ascii_alphanumeric)
 }
 
 /// Returns whether an object is what a lock file says of a package, whose name can be like that of a secret.
