@@ -44,7 +44,8 @@ impl<'r> Results<'r> {
     /// Writes what stands before the first row.
     pub(crate) fn begin(&mut self) -> Result<()> {
         let begin = self.rows.as_ref().map(Rows::begin);
-        self.print(&begin.unwrap_or_default())
+        self.print(&begin.unwrap_or_default())?;
+        self.stdout.flush().map(drop)
     }
 
     /// Shows and writes a trace; `selection` says why it was chosen, and `end` for whom it stands.
