@@ -1,16 +1,18 @@
-// Makes docs/report.png, the picture in the README: the page of `kp-score report` about plausible sessions, with the first one open. It
-// needs an installed Chromium (see __test__/support/browser.js).
+// Makes docs/report.png, the picture in the README: the page of `kp-score report` about plausible sessions, with the first one open; and,
+// where the site is built, docs/try.png, the page to try it with these sessions. It needs an installed Chromium (see
+// __test__/support/browser.js).
 //
 //   node scripts/picture-report.mjs
 
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { root, temporaryDirectory } from './platform.mjs';
 import { runScript } from './setup.mjs';
+import { serveSite, site } from './site.mjs';
 
 const require = createRequire(import.meta.url);
 const { findChromium, launchChromium } = require('../__test__/support/browser.js');
@@ -183,6 +185,14 @@ await runScript(async () => {
         call.open = true;
       });
     await page.screenshot({ path: path.join(root, 'docs', 'report.png') });
+    if (!existsSync(path.join(site, 'try'))) return;
+    const { address, close } = await serveSite();
+    await page.goto(`${address}try/index.html`);
+    await page.locator('.choices input').first().setInputFiles(input);
+    await page.locator('.list a').first().waitFor();
+    await page.locator('body[aria-busy=false]').waitFor();
+    await page.screenshot({ path: path.join(root, 'docs', 'try.png') });
+    await close();
   } finally {
     await browser.close();
   }

@@ -1049,7 +1049,9 @@ fn is_cut(value: &[u8]) -> bool {
     };
     let rest = &value[end + 1..];
     rest.len() > 1
-        && rest.iter().all(|letter| letter.is_ascii_graphic() && !b"@/:[]\\".contains(letter))
+        && rest
+            .iter()
+            .all(|letter| letter.is_ascii_graphic() && !b"@/:[]\\".contains(letter))
         && rest.iter().any(u8::is_ascii_alphanumeric)
 }
 
