@@ -16,7 +16,7 @@ use crate::{
     identity::{Identities, Named},
     kinds::{CleanOptions, KINDS},
     seen::Seen,
-    text::Text,
+    text::{MARKER, Text},
 };
 
 /// A secret or something personal, where it was.
@@ -37,9 +37,6 @@ pub struct Finding {
 /// Why a rule or an expression cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidExpression(pub String);
-
-/// How markers begin.
-const MARKER: &[u8] = b"[REDACTED:";
 
 /// Something a person wants replaced.
 #[derive(Clone)]

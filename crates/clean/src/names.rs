@@ -15,7 +15,7 @@ use crate::{
     languages,
     random::is_uuid,
     ranges::{Ranges, expression, find, skip, skip_back},
-    text::{Text, is_white_space, is_word, starts_with},
+    text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
         is_path, is_placeholder, is_small_number,
@@ -1033,20 +1033,19 @@ fn begins_name(letters: &[u8], start: usize) -> bool {
 
 /// Returns whether the type of a marker begins at a place.
 pub(super) fn begins_marker(letters: &[u8], at: usize) -> bool {
-    letters[..at].ends_with(b"[REDACTED:")
+    letters[..at].ends_with(MARKER)
 }
 
 /// Returns whether a value is a marker already, perhaps in quotes.
 pub(super) fn is_marked(value: &[u8]) -> bool {
     let start = skip(value, 0, |letter| matches!(letter, b'\\' | b'"' | b'\''));
-    value[start..].starts_with(b"[REDACTED:")
+    value[start..].starts_with(MARKER)
 }
 
 /// Returns whether a value is the marker of a key that was taken for shorter than it is, and the rest of the key.
 fn is_cut(value: &[u8]) -> bool {
-    let Some(end) = memchr(b']', value).filter(|_| value.starts_with(b"[REDACTED:")) else {
-        return false;
-    };
+    let end = value.starts_with(MARKER).then(|| memchr(b']', value)).flatten();
+    let Some(end) = end else { return false };
     let rest = &value[end + 1..];
     rest.len() > 1
         && rest

@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 use crate::{
     columns::line_at,
     ranges::{Ranges, expression, runs, skip},
-    text::is_word,
+    text::{MARKER, is_word},
     values::is_mixed,
     words::Words,
 };
@@ -245,11 +245,11 @@ pub(super) fn beside_keys(letters: &[u8]) -> Ranges {
     let of_secret = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'=');
     let mut ranges = Ranges::new();
     let mut from = 0;
-    while let Some(at) = memmem::find(&letters[from..], b"[REDACTED:").map(|at| from + at) {
+    while let Some(at) = memmem::find(&letters[from..], MARKER).map(|at| from + at) {
         let line = line_at(letters, at);
         let is_secret = [&b"api_key"[..], b"password"]
             .iter()
-            .any(|kind| letters[at + 10..].starts_with(kind));
+            .any(|kind| letters[at + MARKER.len()..].starts_with(kind));
         from = if is_secret { line.end.max(at + 1) } else { at + 1 };
         if line.len() > MOST_LINE || !is_secret {
             continue;

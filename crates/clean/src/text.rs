@@ -11,6 +11,9 @@ use crate::{
     ranges::{Ranges, skip, skip_back},
 };
 
+/// How markers begin.
+pub(super) const MARKER: &[u8] = b"[REDACTED:";
+
 /// The letter for white space beyond ASCII.
 pub(super) const WHITE_SPACE: u8 = 0x80;
 /// The letter for everything else beyond ASCII.

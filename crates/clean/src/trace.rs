@@ -18,7 +18,7 @@ use crate::{
     random::{is_id, is_random},
     siblings::secrets_of,
     structures::is_opaque,
-    text::{block_of, is_word},
+    text::{MARKER, block_of, is_word},
     words::Words,
 };
 
@@ -323,7 +323,7 @@ fn text_of(value: &Value) -> &[u8] {
     match value {
         Value::String(text) | Value::Digits(text) => text.as_bytes(),
         Value::Bool(true) => b"true",
-        Value::Array(_) | Value::Object(_) => b"[REDACTED:",
+        Value::Array(_) | Value::Object(_) => MARKER,
         _ => b"",
     }
 }

@@ -62,7 +62,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     match str_of(record.get("event")).unwrap_or_default() {
         "on_chat_model_end" | "on_tool_end" => add_all(say, data.get("output"), true),
         "on_tool_error" => {
-            say.begin_record(None, None);
+            begin(say, None);
             say.answer(id_of(data.get("tool_call_id")), data.get("error"), Some(true));
         }
         "on_chain_start" if list_at(record, "parent_ids").is_empty() => add_all(say, data.get("input"), true),
@@ -104,7 +104,7 @@ fn add_all(say: &mut Events, value: Option<&Value>, is_whole: bool) {
         let pair = list_of(Some(message));
         let fields = langchain::unwrapped(object_of(Some(message))).map(|(_, fields)| fields);
         if let ([Value::String(role), content], None) = (pair, fields) {
-            say.begin_record(None, None);
+            begin(say, None);
             add_said(say, role, Some(content));
         } else if let Some(fields) = fields.filter(|_| is_chunk(message) && !is_whole) {
             add_pieces(say, fields.get("id"), fields, fields.get("tool_call_chunks"));
