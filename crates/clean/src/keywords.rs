@@ -34,6 +34,45 @@ pub(super) struct Keyword {
     pub(super) number: usize,
 }
 
+/// The rows of a table, which are tried where one of their keywords stands.
+pub(super) struct ByKeyword<Row> {
+    pub(super) rows: Vec<Row>,
+    keywords: Vec<&'static str>,
+    /// For each keyword the rows that have it.
+    of_keyword: Vec<Vec<usize>>,
+}
+
+impl<Row> ByKeyword<Row> {
+    /// Takes rows with their keywords, which have a sign between them.
+    pub(super) fn of(table: impl Iterator<Item = (Row, &'static str)>, sign: char) -> Self {
+        let mut rows = Vec::new();
+        let mut by_keyword: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
+        for (row, keywords) in table {
+            for keyword in keywords.split(sign) {
+                by_keyword.entry(keyword).or_default().push(rows.len());
+            }
+            rows.push(row);
+        }
+        Self {
+            rows,
+            keywords: by_keyword.keys().copied().collect(),
+            of_keyword: by_keyword.into_values().collect(),
+        }
+    }
+
+    pub(super) fn keywords(&self) -> Vec<Vec<u8>> {
+        self.keywords
+            .iter()
+            .map(|keyword| keyword.as_bytes().to_vec())
+            .collect()
+    }
+
+    /// Returns the rows that have the keyword of a number, each with its place.
+    pub(super) fn of_keyword(&self, number: usize) -> impl Iterator<Item = (usize, &Row)> {
+        self.of_keyword[number].iter().map(|at| (*at, &self.rows[*at]))
+    }
+}
+
 /// The keywords of a text, by their owners.
 pub(super) struct Keywords([Vec<Keyword>; OWNERS.len()]);
 

@@ -4,7 +4,6 @@
 //! time stays linear, and an expression is compiled only when its keyword is first met.
 
 use std::{
-    collections::BTreeMap,
     ops::Range,
     sync::{LazyLock, OnceLock},
 };
@@ -13,7 +12,7 @@ use memchr::memmem;
 use regex::bytes::{Match, Regex};
 
 use crate::{
-    keywords::{Keyword, Keywords, Owner},
+    keywords::{ByKeyword, Keyword, Keywords, Owner},
     lines::of_base64,
     random::{is_hexadecimal, of_key, whole},
     ranges::{Ranges, expression, merged, skip},
@@ -134,46 +133,15 @@ impl Attempts {
     }
 }
 
-/// The rules and their keywords.
-struct Rules {
-    rules: Vec<Rule>,
-    keywords: Vec<&'static str>,
-    /// For each keyword the rules that have it.
-    of_keyword: Vec<Vec<usize>>,
-}
-
-impl Rules {
-    fn get() -> &'static Self {
-        static LOADED: LazyLock<Rules> = LazyLock::new(Rules::load);
-        &LOADED
-    }
-
-    fn load() -> Self {
-        let mut rules = Vec::new();
-        let mut by_keyword: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
-        for (rule, keywords) in RULES
-            .iter()
-            .flat_map(|rules| rules.lines())
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(Rule::of)
-        {
-            for keyword in keywords.split(' ') {
-                by_keyword.entry(keyword).or_default().push(rules.len());
-            }
-            rules.push(rule);
-        }
-        Self {
-            rules,
-            keywords: by_keyword.keys().copied().collect(),
-            of_keyword: by_keyword.into_values().collect(),
-        }
-    }
-}
+static ALL: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
+    let lines = RULES.iter().flat_map(|rules| rules.lines());
+    let rules = lines.filter(|line| !line.starts_with('#')).filter_map(Rule::of);
+    ByKeyword::of(rules, ' ')
+});
 
 /// Returns the keywords of all rules.
 pub(super) fn keywords() -> Vec<Vec<u8>> {
-    let keywords = Rules::get().keywords.iter();
-    keywords.map(|keyword| keyword.as_bytes().to_vec()).collect()
+    ALL.keywords()
 }
 
 /// Finds keys by their rules in the letters of a short text.
@@ -187,7 +155,6 @@ pub(super) fn keys(text: &Text) -> Ranges {
 }
 
 fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
-    let all = Rules::get();
     let mut ranges = Ranges::new();
     let mut last = 0..0;
     // Where the letters of a key end that were looked at last.
@@ -214,18 +181,17 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
         if !begins_word(letters, keyword.start) {
             continue;
         }
-        for &index in &all.of_keyword[*number] {
+        for (index, rule) in ALL.of_keyword(*number) {
             if attempts.get(index).is_some_and(|rule| keyword.start < rule.next) {
                 continue;
             }
-            let rule = &all.rules[index];
             match rule.key(letters, keyword, run) {
                 Some(key) => {
                     last = key.start..key.end.max(last.end);
                     ranges.push(key);
                 }
                 None => {
-                    attempts.resize(all.rules.len(), Attempts::default());
+                    attempts.resize(ALL.rows.len(), Attempts::default());
                     attempts[index].fail(keyword.start, line);
                 }
             }
@@ -279,14 +245,14 @@ mod tests {
 
     #[test]
     fn every_rule_is_read_and_compiles() {
-        let all = Rules::get();
+        let all = &*ALL;
         let lines = RULES.iter().flat_map(|rules| rules.lines());
         assert_eq!(
-            all.rules.len(),
+            all.rows.len(),
             lines.filter(|line| !line.starts_with('#')).count()
         );
-        assert!(all.rules.len() > 200);
-        for rule in &all.rules {
+        assert!(all.rows.len() > 200);
+        for rule in &all.rows {
             assert!(!rule.expression().is_match(b"a text"));
         }
     }

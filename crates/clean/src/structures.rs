@@ -1,14 +1,14 @@
 //! Secrets that are told by the structure around them: the data of Kubernetes' secrets, the private parts of JSON Web Keys, sensitive
 //! outputs of Terraform, and keys in the lists and tables of Azure.
 
-use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
+use std::{ops::Range, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Text, Value};
 use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
-    keywords::Owner,
+    keywords::{ByKeyword, Owner},
     lines::{Lines, line_start},
     names::{closing_quote, is_marked, opening_at},
     random::prefixed_tokens,
@@ -26,27 +26,13 @@ struct Structure {
     is_before: bool,
 }
 
-/// The structures, and their keywords with the structures of each.
-struct Structures {
-    rows: Vec<Structure>,
-    keywords: Vec<&'static str>,
-    of_keyword: Vec<Vec<usize>>,
-}
-
-static STRUCTURES: LazyLock<Structures> = LazyLock::new(|| {
-    let mut rows = Vec::new();
-    let mut by_keyword: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
-    for line in include_str!("../rules/structures.tsv").lines().skip(1) {
-        let fields: Vec<_> = line.split('\t').collect();
-        let [_, keywords, pattern] = fields[..] else {
-            continue;
-        };
-        for keyword in keywords.split(',') {
-            by_keyword.entry(keyword).or_default().push(rows.len());
-        }
+impl Structure {
+    /// Returns the structure of a line, and its keywords.
+    fn of(line: &'static str) -> Option<(Self, &'static str)> {
+        let (keywords, pattern) = line.split_once('\t')?.1.split_once('\t')?;
         let is_before = pattern.ends_with('$');
         let own = pattern.strip_prefix(r"\b").unwrap_or(pattern);
-        rows.push(Structure {
+        let structure = Self {
             expression: expression(&if is_before {
                 own.to_owned()
             } else {
@@ -54,34 +40,31 @@ static STRUCTURES: LazyLock<Structures> = LazyLock::new(|| {
             }),
             begins_word: own.len() < pattern.len(),
             is_before,
-        });
+        };
+        Some((structure, keywords))
     }
-    Structures {
-        rows,
-        keywords: by_keyword.keys().copied().collect(),
-        of_keyword: by_keyword.into_values().collect(),
-    }
+}
+
+static STRUCTURES: LazyLock<ByKeyword<Structure>> = LazyLock::new(|| {
+    let lines = include_str!("../rules/structures.tsv").lines().skip(1);
+    ByKeyword::of(lines.filter_map(Structure::of), ',')
 });
 
 /// Returns the keywords of all structures.
 pub(super) fn keywords() -> Vec<Vec<u8>> {
-    let keywords = STRUCTURES.keywords.iter();
-    keywords.map(|keyword| keyword.as_bytes().to_vec()).collect()
+    STRUCTURES.keywords()
 }
 
 /// Finds secrets by the expressions of `rules/structures.tsv`.
 pub(super) fn of_structures(text: &text::Text) -> Ranges {
     const MOST_LETTERS: usize = 512;
     const MOST_BEFORE: usize = 128;
-    let (all, letters) = (&*STRUCTURES, text.letters());
+    let letters = text.letters();
     let mut ranges = Ranges::new();
     for keyword in text.keywords(Owner::Structures) {
         let start = keyword.range.start;
         let follows_word = start > 0 && is_word(letters[start - 1]);
-        for row in all.of_keyword[keyword.number]
-            .iter()
-            .map(|index| &all.rows[*index])
-        {
+        for (_, row) in STRUCTURES.of_keyword(keyword.number) {
             if row.begins_word && follows_word {
                 continue;
             }
