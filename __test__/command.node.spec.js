@@ -8,8 +8,8 @@ const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { select, TraceMemory } = require('..');
-const { Scorer, explain } = require('../lib/scorer.js');
+const { Scorer, select, TraceMemory } = require('..');
+const { scoreOf } = require('../lib/score.js');
 const loader = require('../lib/loader.js');
 const { makeTrace } = require('./support/make-trace.js');
 const {
@@ -44,13 +44,14 @@ const filesIn = (directory) => fs.readdirSync(directory).sort();
 const idsOf = (found) => found.map(({ id }) => id);
 
 /** What a scorer says of traces, one after another. */
-async function explained(traces, options) {
+async function scoresOf(traces, options) {
   const scorer = new Scorer(options);
-  const breakdowns = [];
-  for (const trace of traces) breakdowns.push(await explain(scorer, trace, true));
-  return breakdowns;
+  const scores = [];
+  for (const trace of traces) scores.push(await scorer.score(trace));
+  return scores;
 }
-const breakdowns = (results) => results.map(({ breakdown }) => breakdown);
+/** The scores of the API by the breakdowns of the command. */
+const explained = (results) => results.map(({ breakdown }) => scoreOf(JSON.stringify(breakdown)));
 
 describe('what kp-score computes', () => {
   const lexical = () => ({ memory: new TraceMemory({ method: 'lexical' }) });
@@ -60,7 +61,7 @@ describe('what kp-score computes', () => {
     [[], lexical],
   ])('kp-score score %j gives the scores of a Scorer, with their explanation', async (args, options) => {
     const found = await results([...args, '--explain', examples]);
-    expect(breakdowns(found)).toEqual(await explained(traces, options()));
+    expect(explained(found)).toEqual(await scoresOf(traces, options()));
   });
 
   test('kp-score score --novelty full looks beyond the first 512 tokens', async () => {
@@ -71,7 +72,7 @@ describe('what kp-score computes', () => {
     );
     const run = (method) => results(['--novelty', method, '--explain', '-'], { input: jsonLines(long) });
     const [prefix, full] = [await run('prefix'), await run('full')];
-    expect(breakdowns(full)).toEqual(await explained(long, { memory: new TraceMemory({ method: 'full' }) }));
+    expect(explained(full)).toEqual(await scoresOf(long, { memory: new TraceMemory({ method: 'full' }) }));
     expect(prefix[1].breakdown.dimensions.novelty).toBeLessThan(1e-6);
     expect(full[1].breakdown.dimensions.novelty).toBeGreaterThan(0.1);
   });

@@ -9,13 +9,14 @@ const { fromAddon, invalidInput } = require('./calls/errors.js');
 const { writeJson } = require('./calls/json.js');
 const {
   invalidOption,
+  listOf,
   ofType,
   oneOf,
   readCallOptions,
   readOptions,
-  requireObject,
+  recordOf,
 } = require('./calls/options.js');
-const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
+const { describe, isArray } = require('./calls/reading.js');
 const native = require('./loader.js').addon;
 
 /**
@@ -37,28 +38,6 @@ function cleanPii(text, level = LEVELS[0]) {
   const identifiers = readLevel(level, 'level') !== 'private';
   const [cleaned, redactions] = fromAddon(() => native.cleanPii(text, identifiers)) ?? [text, []];
   return { cleaned, redactions: counts(redactions) };
-}
-
-/** @type {OptionReader<NativeCleanSettings['allow']>} values that stay: texts and expressions */
-function readAllowed(value, path) {
-  if (!isArray(value)) throw invalidOption(TypeError, `${path} must be an array, got ${describe(value)}`);
-  return Array.from({ length: readLength(value, path, 'ERR_INVALID_OPTION') }, (_, index) => {
-    const place = `${path}[${index}]`;
-    const allowed = readFrom(value, index, place, 'ERR_INVALID_OPTION');
-    return typeof allowed === 'string' ? [allowed, false] : [readExpression(allowed, place), true];
-  });
-}
-
-/** @type {OptionReader<NativeCleanSettings['rules']>} */
-function readRules(value, path) {
-  const rules = requireObject(value, path);
-  return namesOf(rules, path, 'ERR_INVALID_OPTION').map((name) => {
-    const place = `${path}[${JSON.stringify(name)}]`;
-    if (!/^\w+$/.test(name)) {
-      throw invalidOption(RangeError, `${place} must have a name of letters, digits and _`);
-    }
-    return [name, readExpression(readFrom(rules, name, place, 'ERR_INVALID_OPTION'), place)];
-  });
 }
 
 /**
@@ -93,11 +72,18 @@ function readExpression(value, path) {
   return own === '' ? source : `(?${own})${source}`;
 }
 
+/** @type {OptionReader<NativeCleanSettings['allow'][number]>} a value that stays: a text or an expression */
+const readAllowed = (value, path) =>
+  typeof value === 'string' ? [value, false] : [readExpression(value, path), true];
+
 const OPTIONS = {
   level: readLevel,
   strict: ofType('boolean'),
-  allow: readAllowed,
-  rules: readRules,
+  allow: listOf(readAllowed),
+  rules: recordOf((value, path, name) => {
+    if (/^\w+$/.test(name)) return readExpression(value, path);
+    throw invalidOption(RangeError, `${path} must have a name of letters, digits and _`);
+  }),
 };
 
 /** @type {OptionReader<NativeCleanSettings>} */

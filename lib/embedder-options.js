@@ -8,7 +8,7 @@ const path = require('node:path');
 const { isUint8Array } = require('node:util').types;
 
 const { attempt } = require('./calls/errors.js');
-const { inRange, invalidOption, oneOf, readOptions } = require('./calls/options.js');
+const { inRange, invalidOption, oneOf, readOptions, readPath } = require('./calls/options.js');
 const addonDirectory = require('./loader.js').directory;
 const { describe } = require('./calls/reading.js');
 
@@ -62,12 +62,6 @@ function resolveOptions(options) {
   };
 }
 
-/** @type {import('./calls/options.js').OptionReader<string>} */
-function readPath(value, path) {
-  if (typeof value === 'string' && value !== '') return value;
-  throw invalidOption(TypeError, `${path} must be a path`);
-}
-
 const OPTIONS = {
   modelDirectory: readPath,
   model: readModel,
@@ -100,11 +94,7 @@ function readBytes(value, path) {
 
 /** @type {import('./calls/options.js').OptionReader<NonNullable<EmbedderOptions['model']>>} */
 function readModel(value, path) {
-  const { weights, tokenizer } = readOptions(value, { weights: readBytes, tokenizer: readBytes }, path);
-  return {
-    weights: weights ?? readBytes(weights, `${path}.weights`),
-    tokenizer: tokenizer ?? readBytes(tokenizer, `${path}.tokenizer`),
-  };
+  return readOptions(value, { weights: readBytes, tokenizer: readBytes }, path, ['weights', 'tokenizer']);
 }
 
 /**
@@ -138,28 +128,19 @@ function fromEnvironment(name) {
 }
 
 /**
- * Returns the directory of the first installed model with this `dtype`, or of any dtype. Without one, that of a model that is
- * unusable, so that the addon reports its problem.
+ * Returns the directory of the first installed model with this `dtype`, or of any dtype.
  *
  * @param {Dtype | undefined} dtype
  */
 function installedModel(dtype) {
-  const dtypes = /** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES));
-  for (const candidate of dtypes) {
+  for (const candidate of /** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES))) {
     const directory = packageDirectory(candidate) ?? checkoutDirectory(candidate);
     if (directory === undefined) continue;
     // By its manifest, because `overrides` can install one model under the other's name; else by its name, and the addon reports the problem.
     const stored = attempt(() => readJson(directory, 'manifest.json').dtype, candidate);
     if (dtype === undefined || dtype === stored) return directory;
   }
-  return dtypes
-    .filter((candidate) => dtype === undefined || dtype === candidate)
-    .flatMap((candidate) => {
-      const name = `@knowledgepulse/${MODEL_PACKAGES[candidate]}`;
-      // Absent in a compiled program and under Plug'n'Play.
-      return (attempt(() => require.resolve.paths(name), null) ?? []).map((base) => path.join(base, name));
-    })
-    .find((directory) => attempt(() => fs.lstatSync(directory), undefined) !== undefined);
+  return undefined;
 }
 
 /** @param {Dtype} dtype */

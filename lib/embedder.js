@@ -9,7 +9,7 @@ const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js')
 const { codedError, fromAddon, invalidInput } = require('./calls/errors.js');
 const { readCallOptions } = require('./calls/options.js');
 const native = require('./loader.js').addon;
-const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
+const { describe, readList } = require('./calls/reading.js');
 
 /** @import { EmbedderOptions } from '../index.js' */
 
@@ -62,16 +62,11 @@ const MAX_IN_FLIGHT = 64;
 /** @type {typeof import('../index.js').embed} */
 async function embed(texts, options) {
   const { signal } = readCallOptions(options);
-  if (!isArray(texts)) throw invalidInput('texts must be an array');
-  const total = readLength(texts, 'texts', 'ERR_INVALID_INPUT');
-  const checked = Array.from({ length: total }, (_, index) => {
-    const path = `texts[${index}]`;
-    return readText(readFrom(texts, index, path, 'ERR_INVALID_INPUT'), path);
-  });
+  const checked = readList(texts, 'texts', 'ERR_INVALID_INPUT', readText);
   ensureConfigured();
   /** @type {Float32Array[]} */
   const embeddings = [];
-  for (let first = 0; first < total; first += MAX_IN_FLIGHT) {
+  for (let first = 0; first < checked.length; first += MAX_IN_FLIGHT) {
     const some = checked.slice(first, first + MAX_IN_FLIGHT);
     const calls = some.map(() => new native.NativeCall());
     const embedAll = () =>

@@ -5,20 +5,15 @@
 /** @import { NearestTrace, Score, ScoringWeights } from '../index.js' */
 
 /**
- * How a score came about, as the addon and the command have it.
+ * How a score came about: what is read of a breakdown of the addon and the command.
  *
  * @typedef {object} Breakdown
  * @property {number} score
  * @property {ScoringWeights} dimensions
- * @property {string} profile
  * @property {ScoringWeights} weights
- * @property {ScoringWeights} contributions
- * @property {number} composite
  * @property {Score['overrides']} overrides
  * @property {'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder'} noveltyBasis
  * @property {Omit<NearestTrace, 'id'> & { label: string | null } | null} nearest
- * @property {number | null} tokens
- * @property {boolean | null} truncated
  */
 
 /**

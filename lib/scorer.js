@@ -1,10 +1,9 @@
 'use strict';
 
 const { setImmediate } = require('node:timers/promises');
-const { isMap } = require('node:util').types;
 
 const { cancellable } = require('./calls/cancel.js');
-const { attempt, codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
+const { attempt, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const { InOrder } = require('./calls/in-order.js');
 const {
   invalidOption,
@@ -12,9 +11,9 @@ const {
   oneOf,
   readCallOptions,
   readOptions,
-  requireObject,
+  recordOf,
 } = require('./calls/options.js');
-const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
+const { describe, lengthOf, readFrom } = require('./calls/reading.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const native = require('./loader.js').addon;
 const { scoreOf } = require('./score.js');
@@ -22,15 +21,11 @@ const { StoreCalls } = require('./store/calls.js');
 const { METHODS, TraceMemory, nativeOf } = require('./trace-memory.js');
 
 /**
- * @import { NoveltyMethod, ScorableTrace, Scorer as Public } from '../index.js'
+ * @import { NoveltyMethod, Scorer as Public } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
  * @import { NativeCall, NativeTraceMemory } from './binding.js'
- * @import { Breakdown } from './score.js'
  * @import { Store } from './store/calls.js'
  */
-
-/** @type {(scorer: Scorer, trace: ScorableTrace, remember: boolean) => Promise<Breakdown>} returns all parts of a score */
-let explain;
 
 /** @type {(scorer: Scorer, trace: unknown) => Promise<number>} returns the score alone, of a scorer without a store */
 let evaluate;
@@ -53,8 +48,6 @@ class Scorer {
   #store;
 
   static {
-    explain = async (scorer, trace, remember) =>
-      JSON.parse(await scorer.#explain(trace, remember, undefined));
     evaluate = (scorer, trace) =>
       scorer.#settle(undefined, () => fromAddon(() => scorer.#native.evaluate(trace)));
   }
@@ -74,16 +67,13 @@ class Scorer {
   /** @type {Public['score']} */
   async score(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: ofType('boolean') });
-    return scoreOf(await this.#explain(trace, remember, signal));
+    return scoreOf(await this.#settle(signal, (call) => this.#begin(trace, remember, call)));
   }
 
   /** @type {Public['scoreAll']} */
   async scoreAll(traces, options) {
     const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
-    if (!isArray(traces)) {
-      throw codedError(TypeError, 'ERR_INVALID_TRACE', `traces must be an array, got ${describe(traces)}`);
-    }
-    const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
+    const length = lengthOf(traces, 'traces', 'ERR_INVALID_TRACE');
     signal?.throwIfAborted();
     if (this.#embeds) ensureConfigured();
     /** @type {Array<{ call: NativeCall, reply: Promise<string> }>} */
@@ -135,16 +125,7 @@ class Scorer {
   }
 
   /**
-   * @param {unknown} trace
-   * @param {boolean} remember
-   * @param {AbortSignal | undefined} signal
-   */
-  #explain(trace, remember, signal) {
-    return this.#settle(signal, (call) => this.#begin(trace, remember, call));
-  }
-
-  /**
-   * Begins to score a trace; the reply is a {@link Breakdown} in JSON. Throws for an invalid trace.
+   * Begins to score a trace; the reply is for {@link scoreOf}. Throws for an invalid trace.
    *
    * @param {unknown} trace
    * @param {boolean} remember
@@ -218,29 +199,17 @@ const WEIGHTS = {
   toolDiversity: ofType('number'),
   outcomeConfidence: ofType('number'),
 };
+const DIMENSIONS = /** @type {Array<keyof typeof WEIGHTS>} */ (Object.keys(WEIGHTS));
 
-/**
- * Reads profiles of weights for the addon, which checks their sums.
- *
- * @type {OptionReader<Array<[string, number[]]>>}
- */
-function readProfiles(weights, path) {
-  const named = requireObject(weights, path);
-  if (isMap(named)) throw invalidOption(TypeError, `${path} must be an object, not a Map`);
-  const names = namesOf(named, path, 'ERR_INVALID_OPTION');
-  return names.map((name) => {
-    const place = `${path}[${JSON.stringify(name)}]`;
-    const given = readOptions(readFrom(named, name, place, 'ERR_INVALID_OPTION'), WEIGHTS, place);
-    const values = /** @type {Array<keyof typeof WEIGHTS>} */ (Object.keys(WEIGHTS)).map((dimension) => {
-      const weight = given[dimension];
-      if (weight === undefined) throw invalidOption(TypeError, `${place}.${dimension} must be a number`);
-      return weight;
-    });
-    return [name, values];
-  });
-}
-
-const OPTIONS = { embed: ofType('boolean'), memory: readMemory, weights: readProfiles };
+const OPTIONS = {
+  embed: ofType('boolean'),
+  memory: readMemory,
+  // For the addon, which checks their sums.
+  weights: recordOf((profile, path) => {
+    const weights = readOptions(profile, WEIGHTS, path, DIMENSIONS);
+    return DIMENSIONS.map((dimension) => weights[dimension]);
+  }),
+};
 
 /** The scorer of the process, whose memory all threads share. */
 const processScorer = new Scorer({ memory: new TraceMemory(/** @type {any} */ (native.localMemory())) });
@@ -251,4 +220,4 @@ async function evaluateValue(trace) {
   return evaluate(processScorer, trace);
 }
 
-module.exports = { Scorer, evaluateValue, explain, processScorer };
+module.exports = { Scorer, evaluateValue, processScorer };

@@ -5,17 +5,17 @@
 const { setTimeout } = require('node:timers/promises');
 
 const { withCall } = require('./calls/cancel.js');
-const { codedError, errorOfTrace, fromAddon } = require('./calls/errors.js');
+const { errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
   invalidOption,
   ofType,
   oneOf,
   readCallOptions,
+  recordOf,
   requireNumber,
-  requireObject,
 } = require('./calls/options.js');
 const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
-const { describe, isArray, namesOf, readFrom, readLength } = require('./calls/reading.js');
+const { describe, lengthOf, readFrom } = require('./calls/reading.js');
 const { embed } = require('./embedder.js');
 const native = require('./loader.js').addon;
 const { nativeOf } = require('./trace-memory.js');
@@ -49,22 +49,10 @@ const SELECT_OPTIONS = {
   count: readCount,
   failures: readCount,
   known: readKnown,
-  labels: readLabels,
+  labels: recordOf(ofType('boolean')),
   method: oneOf(/** @type {const} */ (['lexical', 'full'])),
   onProgress: ofType('function'),
 };
-
-/** @type {OptionReader<Map<string, boolean>>} */
-function readLabels(value, path) {
-  const labels = requireObject(value, path);
-  const names = namesOf(labels, path, 'ERR_INVALID_OPTION');
-  return new Map(
-    names.map((id) => {
-      const place = `${path}[${JSON.stringify(id)}]`;
-      return [id, ofType('boolean')(readFrom(labels, id, place, 'ERR_INVALID_OPTION'), place)];
-    }),
-  );
-}
 
 /** @type {OptionReader<NativeTraceMemory>} */
 function readKnown(value, path) {
@@ -75,20 +63,17 @@ function readKnown(value, path) {
 
 /** @type {typeof import('../index.js').select} */
 async function select(traces, options) {
-  const given = readCallOptions(options, SELECT_OPTIONS);
-  const { signal, count, failures, known, labels, method = 'lexical', onProgress } = given;
-  if (count === undefined)
-    throw invalidOption(TypeError, "options.count must be a number or a percentage like '10%'");
+  const given = readCallOptions(options, SELECT_OPTIONS, ['count']);
+  const { signal, count, failures, known, method = 'lexical', onProgress } = given;
   if (known !== undefined && known.method !== method) {
     throw invalidOption(
       RangeError,
       `options.known compares by method '${known.method}', not by '${method}': use another memory, or that method`,
     );
   }
-  if (!isArray(traces))
-    throw codedError(TypeError, 'ERR_INVALID_TRACE', `traces must be an array, got ${describe(traces)}`);
-  const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
+  const length = lengthOf(traces, 'traces', 'ERR_INVALID_TRACE');
   signal?.throwIfAborted();
+  const labels = given.labels && new Map(given.labels);
   const candidates = new native.NativeCandidates(method);
   return withCall(signal, async (call) => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));

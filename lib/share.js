@@ -9,7 +9,7 @@ const { fromAddon, invalidInput } = require('./calls/errors.js');
 const { writeJson } = require('./calls/json.js');
 const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
 const { oneOf, readCallOptions } = require('./calls/options.js');
-const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
+const { describe, isArray, readList } = require('./calls/reading.js');
 const { readCleaning } = require('./clean.js');
 const native = require('./loader.js').addon;
 
@@ -50,11 +50,8 @@ function listFrom(list) {
   if (!isArray(list)) {
     throw invalidInput(`what is shared must be an array of traces or paths, or null, got ${describe(list)}`);
   }
-  const length = readLength(list, 'traces', 'ERR_INVALID_INPUT');
   let filledIn = 0;
-  const shared = Array.from({ length }, (_, index) => {
-    const place = `traces[${index}]`;
-    const value = readFrom(list, index, place, 'ERR_INVALID_INPUT');
+  const shared = readList(list, 'traces', 'ERR_INVALID_INPUT', (value, place) => {
     if (isFilledIn(value)) filledIn++;
     return sharedFrom(value, place);
   });

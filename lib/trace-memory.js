@@ -6,7 +6,7 @@ const { isUint8Array } = require('node:util').types;
 const { withCall } = require('./calls/cancel.js');
 const { attempt, codedError, fromAddon, invalidInput } = require('./calls/errors.js');
 const { InOrder } = require('./calls/in-order.js');
-const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
+const { oneOf, readCallOptions, readOptions, readPath, requireNumber } = require('./calls/options.js');
 const { describe } = require('./calls/reading.js');
 const { embedderStatus, ensureConfigured } = require('./embedder.js');
 const native = require('./loader.js').addon;
@@ -56,7 +56,7 @@ class TraceMemory {
 
   /** @type {typeof Public['load']} */
   static async load(file, options) {
-    return loadedFrom(readPath(file), options);
+    return loadedFrom(resolved(file), options);
   }
 
   /** @type {typeof Public['fromBytes']} */
@@ -67,14 +67,14 @@ class TraceMemory {
 
   /** @type {Public['save']} */
   async save(file, options) {
-    const resolved = readPath(file);
+    const target = resolved(file);
     const { signal } = readCallOptions(options);
     const snapshot = this.#native.snapshot();
     const saved = (/** @type {NativeCall} */ call) =>
       this.#saves.reply(async (earlier) => {
         // One save follows another, so that the later one stays.
         await earlier;
-        await fromAddon(() => snapshot.save(resolved, call));
+        await fromAddon(() => snapshot.save(target, call));
       });
     await withCall(signal, saved);
   }
@@ -157,10 +157,7 @@ async function loadedFrom(source, options) {
  * @returns {NativeTraceMemory}
  */
 function createdWith(options) {
-  const { method, ...bounds } = readOptions(options, MEMORY_OPTIONS);
-  if (method === undefined) {
-    throw invalidOption(TypeError, "options.method must be 'prefix', 'lexical' or 'full'");
-  }
+  const { method, ...bounds } = readOptions(options, MEMORY_OPTIONS, 'options', ['method']);
   return new native.NativeTraceMemory(method, { ...DEFAULTS, ...bounds });
 }
 
@@ -170,14 +167,11 @@ async function embedderFailure() {
   return codedError(Error, code ?? 'ERR_INTERNAL', reason ?? 'the embedder does not work');
 }
 
-/** @param {unknown} file */
-function readPath(file) {
-  if (typeof file !== 'string') {
-    throw invalidOption(TypeError, `path must be a string, got ${describe(file)}`);
-  }
-  if (file === '') throw invalidOption(RangeError, 'path must not be empty');
-  // Resolved now, because the working directory may change before it is used.
-  return path.resolve(file);
-}
+/**
+ * Returns the absolute path of a file, because the working directory may change before it is used.
+ *
+ * @param {unknown} file
+ */
+const resolved = (file) => path.resolve(readPath(file, 'path'));
 
 module.exports = { METHODS, TraceMemory, nativeOf };

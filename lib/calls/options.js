@@ -2,8 +2,10 @@
 
 // Reads the options of a call, each once; unknown ones are refused.
 
+const { isMap } = require('node:util').types;
+
 const { attempt, errorsOf } = require('./errors.js');
-const { describe, isArray, namesOf, readFrom } = require('./reading.js');
+const { describe, isArray, namesOf, readFrom, readList } = require('./reading.js');
 
 const invalidOption = errorsOf('ERR_INVALID_OPTION');
 
@@ -15,45 +17,80 @@ const invalidOption = errorsOf('ERR_INVALID_OPTION');
  */
 
 /**
- * The options that were read; undefined for absent ones.
+ * The options that were read; undefined for absent ones that are not required.
  *
  * @template {Record<string, OptionReader<any>>} Readers
- * @typedef {{ [Name in keyof Readers]?: ReturnType<Readers[Name]> }} OptionsRead
+ * @template {keyof Readers} [Required=never]
+ * @typedef {{ [Name in keyof Readers]?: ReturnType<Readers[Name]> } & { [Name in Required]: ReturnType<Readers[Name]> }} OptionsRead
  */
 
 /**
- * Reads options, each once, in the order of their readers. Throws `ERR_INVALID_OPTION`, also for an option without a reader.
+ * Reads options, each once, in the order of their readers. Throws `ERR_INVALID_OPTION`, also for an option without a reader. The reader
+ * of a required option refuses undefined.
  *
  * @template {Record<string, OptionReader<any>>} Readers
+ * @template {keyof Readers} [Required=never]
  * @param {unknown} options
  * @param {Readers} readers
  * @param {string} [path]
- * @returns {OptionsRead<Readers>}
+ * @param {readonly Required[]} [required]
+ * @returns {OptionsRead<Readers, Required>}
  */
-function readOptions(options, readers, path = 'options') {
+function readOptions(options, readers, path = 'options', required = []) {
   const given = requireObject(options, path);
   requireKnown(given, Object.keys(readers), path);
   /** @type {Record<string, unknown>} */
   const read = {};
   for (const [name, reader] of Object.entries(readers)) {
     const value = readFrom(given, name, `${path}.${name}`, 'ERR_INVALID_OPTION');
-    if (value !== undefined) read[name] = reader(value, `${path}.${name}`);
+    if (value === undefined && !required.some((each) => each === name)) continue;
+    read[name] = reader(value, `${path}.${name}`);
   }
-  return /** @type {OptionsRead<Readers>} */ (read);
+  return /** @type {OptionsRead<Readers, Required>} */ (read);
 }
 
 /**
  * Reads the options of a call, which may be absent or null: `signal`, and those that have a reader.
  *
  * @template {Record<string, OptionReader<any>>} [Readers={}]
+ * @template {keyof Readers} [Required=never]
  * @param {unknown} options
  * @param {Readers} [readers]
- * @returns {OptionsRead<Readers> & { signal?: AbortSignal }}
+ * @param {readonly Required[]} [required]
+ * @returns {OptionsRead<Readers, Required> & { signal?: AbortSignal }}
  */
-function readCallOptions(options, readers) {
-  if (options === undefined || options === null) return /** @type {OptionsRead<Readers>} */ ({});
-  const read = readOptions(options, { signal: readSignal, ...readers });
-  return /** @type {OptionsRead<Readers> & { signal?: AbortSignal }} */ (read);
+function readCallOptions(options, readers, required) {
+  const all = /** @type {Readers & { signal: typeof readSignal }} */ ({ signal: readSignal, ...readers });
+  return readOptions(options ?? {}, all, 'options', required);
+}
+
+/**
+ * Makes a reader of an object whose values have one reader, by names that the caller chooses.
+ *
+ * @template T
+ * @param {(value: unknown, path: string, name: string) => T} read
+ * @returns {OptionReader<Array<[string, T]>>}
+ */
+function recordOf(read) {
+  return (value, path) => {
+    const record = requireObject(value, path);
+    if (isMap(record)) throw invalidOption(TypeError, `${path} must be an object, not a Map`);
+    return namesOf(record, path, 'ERR_INVALID_OPTION').map((name) => {
+      const place = `${path}[${JSON.stringify(name)}]`;
+      return [name, read(readFrom(record, name, place, 'ERR_INVALID_OPTION'), place, name)];
+    });
+  };
+}
+
+/**
+ * Makes a reader of an array whose elements have one reader.
+ *
+ * @template T
+ * @param {OptionReader<T>} reader
+ * @returns {OptionReader<T[]>}
+ */
+function listOf(reader) {
+  return (value, path) => readList(value, path, 'ERR_INVALID_OPTION', reader);
 }
 
 /**
@@ -80,7 +117,9 @@ function readSignal(value, path) {
  */
 function ofType(type) {
   return (value, path) => {
-    if (typeof value !== type) throw invalidOption(TypeError, `${path} must be a ${type}`);
+    if (typeof value !== type) {
+      throw invalidOption(TypeError, `${path} must be a ${type}, got ${describe(value)}`);
+    }
     return /** @type {OptionTypes[Type]} */ (value);
   };
 }
@@ -104,8 +143,15 @@ function oneOf(choices) {
     if (chosen !== undefined) return chosen;
     const quoted = choices.map((choice) => `'${choice}'`);
     const listed = [quoted.slice(0, -1).join(', '), quoted.at(-1)].join(' or ');
-    throw invalidOption(RangeError, `${path} must be ${listed}`);
+    throw invalidOption(value === undefined ? TypeError : RangeError, `${path} must be ${listed}`);
   };
+}
+
+/** @type {OptionReader<string>} */
+function readPath(value, path) {
+  if (typeof value === 'string' && value !== '') return value;
+  const found = value === '' ? 'an empty string' : describe(value);
+  throw invalidOption(TypeError, `${path} must be a path, got ${found}`);
 }
 
 /**
@@ -179,10 +225,13 @@ function requireNumber(value, path, { from, to = Number.POSITIVE_INFINITY, whole
 module.exports = {
   inRange,
   invalidOption,
+  listOf,
   ofType,
   oneOf,
   readCallOptions,
   readOptions,
+  readPath,
+  recordOf,
   requireNumber,
   requireObject,
 };

@@ -57,14 +57,15 @@ function isArray(value) {
 }
 
 /**
- * Reads the length of a list, and checks it, because a getter or proxy may return anything.
+ * Returns the length of an array. Checks it, because a getter or proxy may return anything.
  *
- * @param {object} list
+ * @param {unknown} array
  * @param {string} path
- * @param {Code} code
+ * @param {Code} code of the error, also for what is no array
  */
-function readLength(list, path, code) {
-  const length = readFrom(list, 'length', `${path}.length`, code);
+function lengthOf(array, path, code) {
+  if (!isArray(array)) throw codedError(TypeError, code, `${path} must be an array, got ${describe(array)}`);
+  const length = readFrom(array, 'length', `${path}.length`, code);
   if (typeof length !== 'number') {
     throw codedError(TypeError, code, `${path}.length must be a number, got ${describe(length)}`);
   }
@@ -75,6 +76,22 @@ function readLength(list, path, code) {
   return length;
 }
 
+/**
+ * Returns what `read` makes of each element of an array, given the element and its path.
+ *
+ * @template T
+ * @param {unknown} array
+ * @param {string} path
+ * @param {Code} code as of {@link lengthOf}
+ * @param {(element: unknown, path: string) => T} read
+ */
+function readList(array, path, code, read) {
+  return Array.from({ length: lengthOf(array, path, code) }, (_, index) => {
+    const place = `${path}[${index}]`;
+    return read(readFrom(Object(array), index, place, code), place);
+  });
+}
+
 /** @param {unknown} value */
 function describe(value) {
   if (value === null) return 'null';
@@ -82,4 +99,4 @@ function describe(value) {
   return typeof value === 'number' ? String(value) : typeof value;
 }
 
-module.exports = { describe, guarded, isArray, namesOf, readFrom, readLength };
+module.exports = { describe, guarded, isArray, lengthOf, namesOf, readFrom, readList };
