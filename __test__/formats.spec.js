@@ -10,7 +10,6 @@ const { pathToFileURL } = require('node:url');
 const vm = require('node:vm');
 const zlib = require('node:zlib');
 
-const { readPlaced } = require('../lib/read-traces.js');
 const { KnowledgePulseError, Scorer, readTraces, traceFromMessages } = require('..');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
@@ -20,16 +19,16 @@ const { scratchDirectory } = require('./support/scratch.js');
 
 const folder = path.join(__dirname, 'formats');
 
-/** All that is read of an input, with places. */
-async function read(input, options = {}) {
+/** All that readTraces yields for an input. */
+async function resultsOf(input, options) {
   const results = [];
-  for await (const result of readPlaced(input, options)) results.push(result);
+  for await (const result of readTraces(input, options)) results.push(result);
   return results;
 }
 
 /** All traces of an input in which nothing is bad. */
 async function tracesOf(input, options) {
-  return (await read(input, options)).map(({ error, trace }) => {
+  return (await resultsOf(input, options)).map(({ error, trace }) => {
     if (error) throw error;
     return trace;
   });
@@ -54,13 +53,6 @@ const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
 const HELLO = '{"messages":[{"role":"user","content":"Hello"}]}';
 const said = (content) => ({ messages: [{ role: 'user', content }] });
 const objectivesOf = (traces) => traces.map(({ task }) => task.objective);
-
-/** What the public function yields for an input. */
-async function resultsOf(input, options) {
-  const results = [];
-  for await (const result of readTraces(input, options)) results.push(result);
-  return results;
-}
 
 test('readTraces yields a trace and its outcome, by the format or by the option', async () => {
   for (const [options, success] of [
@@ -162,7 +154,7 @@ test('readTraces yields an error for each value that has no JSON, and reads the 
   const long = { toJSON: () => 'x'.repeat(2 ** 31) };
   const thrower = throwingGetter({}, 'messages', new Error('no'));
   const bad = [said(deep), circle, long, thrower, revoked({}), said({ toJSON: hostile.toString })];
-  const results = await read([...bad, said('Hello')]);
+  const results = await resultsOf([...bad, said('Hello')]);
   expect(results.map(({ error, trace }) => error?.code ?? trace.task.objective)).toEqual([
     ...Array(bad.length).fill('ERR_INVALID_RECORD'),
     'Hello',
@@ -187,7 +179,7 @@ test('readTraces refuses transferred buffers and revoked proxies with a code', a
   structuredClone(buffer, { transfer: [buffer] });
   const buffers = [buffer, ...views].flatMap((each) => [each, [each].values()]);
   for (const input of [...buffers, revoked({}), revoked([])]) {
-    await expect(read(input)).rejects.toMatchObject({ code: 'ERR_INVALID_INPUT' });
+    await expect(resultsOf(input)).rejects.toMatchObject({ code: 'ERR_INVALID_INPUT' });
   }
 });
 
@@ -235,11 +227,15 @@ test('readTraces joins the halves of a character that two chunks of text share',
 });
 
 test('readTraces closes a stream when its caller ends the loop', async () => {
-  for (const chunk of [`${HELLO}\n`, `[${HELLO},`]) {
+  for (const [first, others] of [
+    ['', `${HELLO}\n`],
+    ['[', `${HELLO},`],
+  ]) {
     let isClosed = false;
     const chunks = async function* () {
       try {
-        for (;;) yield chunk;
+        yield first;
+        for (;;) yield others;
       } finally {
         isClosed = true;
       }
@@ -268,7 +264,7 @@ test('readTraces throws what a stream throws', async () => {
 test('readTraces throws ERR_INVALID_INPUT for compressed bytes, and says how to make text of them', async () => {
   const bytes = zlib.gzipSync('{}');
   for (const input of [bytes, chunksOf(bytes, 1)]) {
-    await expect(read(input)).rejects.toMatchObject({
+    await expect(resultsOf(input)).rejects.toMatchObject({
       code: 'ERR_INVALID_INPUT',
       message: expect.stringMatching(/^the input is compressed with gzip: .* gzip -dc/),
     });

@@ -11,11 +11,11 @@ const { cancellable } = require('./calls/cancel.js');
 const { ofType, oneOf, readCallOptions, readOptions } = require('./calls/options.js');
 const { attempt, codedError, fromAddon, invalidInput } = require('./calls/errors.js');
 const { reasonOf, writeJson } = require('./calls/json.js');
-const { describe, guarded, isArray } = require('./calls/reading.js');
+const { guarded, isArray, lengthOf } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
 
 /**
- * @import { KnowledgePulseError, ReadResult, ReasoningTrace } from '../index.js'
+ * @import { ReadResult, ReasoningTrace } from '../index.js'
  * @import { NativeItem, NativeReadSettings, NativeTraceReader, NativeTraces } from './binding.js'
  */
 
@@ -24,82 +24,45 @@ const OPTIONS = { format: oneOf(addon.formatNames()), success: ofType('boolean')
 /** The number of bytes, and of bytes of JSON, after which other work gets a turn. */
 const BATCH = 256 * 1024;
 
-/**
- * A trace or an error, and where it stands in its input.
- *
- * @typedef {Pick<NativeItem, 'file' | 'line' | 'index' | 'format'> & ({ error: KnowledgePulseError, trace?: undefined, known?: undefined, about?: undefined }
- *   | { trace: ReasoningTrace, known: [boolean, boolean], about: string | null, error?: undefined })} PlacedResult
- */
+/** @typedef {NativeItem & { value?: unknown }} Item `value` is the trace where it has no JSON */
 
 /** @type {typeof import('../index.js').readTraces} */
 function readTraces(input, options) {
   const { signal, ...settings } = readCallOptions(options, OPTIONS);
-  return withoutPlaces(readPlaced(input, settings, signal));
-}
-
-/**
- * @param {AsyncIterable<PlacedResult>} results
- * @returns {AsyncGenerator<ReadResult, void, undefined>}
- */
-async function* withoutPlaces(results) {
-  for await (const { trace, known, error } of results) {
-    yield error === undefined ? { trace, outcome: outcomeOf(trace, known) } : { error };
-  }
-}
-
-/**
- * @param {ReasoningTrace} trace which was not validated
- * @param {[boolean, boolean]} known whether success and confidence are known
- */
-function outcomeOf(trace, [hasSuccess, hasConfidence]) {
-  const success = hasSuccess ? trace?.metadata?.success : null;
-  const confidence = hasConfidence ? trace?.outcome?.confidence : null;
-  return { success: success ?? null, confidence: confidence ?? null };
-}
-
-/**
- * Does the same as {@link readTraces}, and tells where each trace stands.
- *
- * @param {unknown} input
- * @param {NativeReadSettings} [settings]
- * @param {AbortSignal} [signal]
- * @returns {AsyncGenerator<PlacedResult, void, undefined>}
- */
-function readPlaced(input, settings = {}, signal) {
   // Resolved now, because the working directory may change before it is read.
   const file = pathOf(input);
-  if (file === undefined) return placed(readGiven(input, settings, signal), signal);
-  return placed(
-    readFiles(() => new addon.NativeTraces([file], settings), signal),
-    signal,
-    file,
-  );
+  if (file === undefined) return resultsOf(itemsOf(input, settings, signal), signal, resultOf);
+  const items = itemsOfFiles(() => new addon.NativeTraces([file], settings));
+  return resultsOf(items, signal, (item) => resultOf(item, file));
 }
 
 /**
- * @param {AsyncIterable<NativeItem & { value?: unknown }>} items
+ * Yields what `make` makes of items, until a signal aborts.
+ *
+ * @template T
+ * @param {AsyncIterable<Item>} items
  * @param {AbortSignal | undefined} signal
- * @param {string} [named] the path that is read
- * @returns {AsyncGenerator<PlacedResult, void, undefined>}
+ * @param {(item: Item) => T} make
+ * @returns {AsyncGenerator<T, void, undefined>}
  */
-async function* placed(items, signal, named) {
+async function* resultsOf(items, signal, make) {
   signal?.throwIfAborted();
   for await (const item of items) {
-    if (item.skipped === null) yield resultOf(item, named);
     signal?.throwIfAborted();
+    if (item.skipped === null) yield make(item);
   }
+  signal?.throwIfAborted();
 }
 
 /**
  * Reads what the addon opens.
  *
  * @param {() => NativeTraces} open
- * @param {AbortSignal | undefined} signal
  */
-async function* readFiles(open, signal) {
+async function* itemsOfFiles(open) {
   const traces = fromAddon(open);
   try {
-    yield* allOf(traces, signal);
+    yield* allOf(traces);
   } finally {
     traces.close();
   }
@@ -110,52 +73,35 @@ async function* readFiles(open, signal) {
  * @param {NativeReadSettings} settings
  * @param {AbortSignal | undefined} signal
  */
-async function* readGiven(input, settings, signal) {
+async function* itemsOf(input, settings, signal) {
   const chunks = chunksOf(input);
   const reader = fromAddon(() => new addon.NativeTraceReader(settings));
   /** @type {{ thrown: unknown } | undefined} */
   let failure;
-  if (chunks === undefined) {
-    yield* readValues(reader, input);
-  } else {
-    const all = untilFailed(bytesOf(untilAborted(chunks, signal)), (thrown) => {
-      failure = { thrown };
-    });
-    for await (const bytes of all) {
-      for (let first = 0; first < bytes.length; first += BATCH) {
-        reader.push(bytes.subarray(first, first + BATCH));
-        yield* allOf(reader, signal);
+  if (chunks === undefined) yield* readValues(reader, input);
+  else {
+    try {
+      for await (const bytes of bytesOf(untilAborted(chunks, signal))) {
+        for (let first = 0; first < bytes.length; first += BATCH) {
+          reader.push(bytes.subarray(first, first + BATCH));
+          yield* allOf(reader);
+        }
       }
+    } catch (thrown) {
+      failure = { thrown };
     }
   }
   // A row may wait for the next one, of which it may be the beginning.
   reader.push(null);
-  yield* allOf(reader, signal);
+  yield* allOf(reader);
   if (failure !== undefined) throw failure.thrown;
 }
 
-/**
- * @template T
- * @param {AsyncIterable<T>} source
- * @param {(thrown: unknown) => void} onFailure
- */
-async function* untilFailed(source, onFailure) {
-  try {
-    yield* source;
-  } catch (thrown) {
-    onFailure(thrown);
-  }
-}
-
-/**
- * @param {Pick<NativeTraces | NativeTraceReader, 'next'>} reader
- * @param {AbortSignal | undefined} signal
- */
-async function* allOf(reader, signal) {
+/** @param {Pick<NativeTraces | NativeTraceReader, 'next'>} reader */
+async function* allOf(reader) {
   for (;;) {
     const items = await fromAddon(() => reader.next());
     if (items === null) return;
-    signal?.throwIfAborted();
     yield* items;
   }
 }
@@ -191,7 +137,7 @@ async function* untilAborted(chunks, signal) {
 /**
  * @param {NativeTraceReader} reader
  * @param {unknown} input
- * @returns {AsyncGenerator<NativeItem & { value?: unknown }, void>}
+ * @returns {AsyncGenerator<Item, void>}
  */
 async function* readValues(reader, input) {
   // An array is a list of records, or one conversation whose reader joins its messages.
@@ -216,30 +162,34 @@ async function* readValues(reader, input) {
 }
 
 /**
- * @param {NativeItem & { value?: unknown }} item `value` is the trace where it has no JSON
+ * @param {Item} item
  * @param {string} [named] the path that was to be read
- * @returns {PlacedResult}
+ * @returns {ReadResult}
  */
-function resultOf({ file, line, index, format, json, known, error, unread, about, value }, named) {
+function resultOf({ file, line, index, json, known, error, unread, value }, named) {
   if (unread !== null) {
     const failure = codedError(Error, 'ERR_IO', `${file} could not be read: ${unread}`);
     if (file === named) throw failure;
-    return { file, line, index, format, error: failure };
+    return { error: failure };
   }
   if (error !== null) {
     const element = index === null ? '' : `[${index}]`;
     const position = line === null ? element && `${element}: ` : `line ${line}${element}: `;
     const place = file === null || file === named ? position : `${file}: ${position}`;
-    return { file, line, index, format: null, error: codedError(Error, 'ERR_INVALID_RECORD', place + error) };
+    return { error: codedError(Error, 'ERR_INVALID_RECORD', place + error) };
   }
+  // It was not validated.
   const trace = /** @type {ReasoningTrace} */ (json === null ? value : JSON.parse(json));
-  return { file, line, index, format, trace, about, known: /** @type {[boolean, boolean]} */ (known) };
+  const [hasSuccess, hasConfidence] = known ?? [];
+  const success = hasSuccess ? trace?.metadata?.success : null;
+  const confidence = hasConfidence ? trace?.outcome?.confidence : null;
+  return { trace, outcome: { success: success ?? null, confidence: confidence ?? null } };
 }
 
 /** @type {typeof import('../index.js').traceFromMessages} */
 function traceFromMessages(messages, options) {
   const settings = readOptions(options ?? {}, { success: ofType('boolean') });
-  if (!isArray(messages)) throw invalidInput(`messages must be an array, got ${describe(messages)}`);
+  lengthOf(messages, 'messages', 'ERR_INVALID_INPUT');
   const given = writeJson({ messages }, 'messages', 'ERR_INVALID_INPUT');
   for (const { error, json, skipped } of fromAddon(() => addon.readValue(given, settings))) {
     if (json !== null) return JSON.parse(json);
@@ -323,4 +273,4 @@ function bytesIn(value) {
   return guarded(bytes, 'the input', 'ERR_INVALID_INPUT');
 }
 
-module.exports = { outcomeOf, placed, readFiles, readPlaced, readTraces, resultOf, traceFromMessages };
+module.exports = { itemsOfFiles, readTraces, resultOf, resultsOf, traceFromMessages };

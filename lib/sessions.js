@@ -5,15 +5,15 @@
 const path = require('node:path');
 
 const { attempt } = require('./calls/errors.js');
-const { invalidOption, ofType, oneOf, readCallOptions } = require('./calls/options.js');
-const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
+const { invalidOption, listOf, ofType, oneOf, readCallOptions } = require('./calls/options.js');
+const { isArray } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
-const { outcomeOf, placed, readFiles } = require('./read-traces.js');
+const { itemsOfFiles, resultOf, resultsOf } = require('./read-traces.js');
 
 /**
  * @import { SessionResult } from '../index.js'
+ * @import { NativeItem } from './binding.js'
  * @import { OptionReader } from './calls/options.js'
- * @import { PlacedResult } from './read-traces.js'
  */
 
 /** @type {OptionReader<string>} a time in ISO 8601 */
@@ -31,46 +31,34 @@ function readTime(value, path) {
  * @param {OptionReader<T>} reader
  * @returns {OptionReader<T[]>} of one value or a list of them
  */
-const oneOrMore = (reader) => (value, path) => {
-  if (!isArray(value)) return [reader(value, path)];
-  return Array.from({ length: readLength(value, path, 'ERR_INVALID_OPTION') }, (_, index) => {
-    const place = `${path}[${index}]`;
-    return reader(readFrom(value, index, place, 'ERR_INVALID_OPTION'), place);
-  });
-};
-
-/** @type {OptionReader<string[]>} an id or a path, which is resolved now */
-function readIgnored(value, place) {
-  if (typeof value !== 'string') {
-    throw invalidOption(TypeError, `${place} must be a string, got ${describe(value)}`);
-  }
-  return value === '' ? [] : [value, path.resolve(value)];
-}
+const oneOrMore = (reader) => (value, path) =>
+  isArray(value) ? listOf(reader)(value, path) : [reader(value, path)];
 
 const OPTIONS = {
   since: readTime,
   agent: oneOrMore(oneOf(addon.formatNames())),
   project: ofType('string'),
-  ignore: oneOrMore(readIgnored),
+  ignore: oneOrMore(ofType('string')),
 };
 
 /** @type {typeof import('../index.js').sessions} */
 function sessions(options) {
   const { signal, since, agent: agents = [], project, ignore = [] } = readCallOptions(options, OPTIONS);
-  const open = () => addon.NativeTraces.ofThisMachine(since, agents, project, ignore.flat());
-  return withInfo(placed(readFiles(open, signal), signal));
+  // Ids, and paths, which are resolved now, because the working directory may change before they are compared.
+  const ignored = ignore.flatMap((each) => (each === '' ? [] : [each, path.resolve(each)]));
+  const open = () => addon.NativeTraces.ofThisMachine(since, agents, project, ignored);
+  return resultsOf(itemsOfFiles(open), signal, sessionOf);
 }
 
 /**
- * @param {AsyncIterable<PlacedResult>} results
- * @returns {AsyncGenerator<SessionResult, void, undefined>}
+ * @param {NativeItem} item
+ * @returns {SessionResult}
  */
-async function* withInfo(results) {
-  for await (const { file, trace, known, about, error } of results) {
-    const place = { file: String(file) };
-    if (error !== undefined) yield { ...place, error };
-    else yield { ...place, ...JSON.parse(String(about)), trace, outcome: outcomeOf(trace, known) };
-  }
+function sessionOf(item) {
+  const file = String(item.file);
+  const { trace, outcome, error } = resultOf(item);
+  if (error !== undefined) return { file, error };
+  return { file, ...JSON.parse(String(item.about)), trace, outcome };
 }
 
 module.exports = { sessions };
