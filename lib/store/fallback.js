@@ -52,8 +52,8 @@ class StoreWithFallback {
   #hasFallback;
   /** @type {Missed[]} in the order in which they were missed */
   #missed = [];
+  /** The traces that were dropped since a `flush` told their number. */
   #dropped = 0;
-  #hasToldDropped = false;
   #pause = FIRST_PAUSE;
   /** @type {NodeJS.Timeout | undefined} the next attempt */
   #timer;
@@ -119,7 +119,6 @@ class StoreWithFallback {
     if (this.#isAway) return;
     this.#isAway = true;
     this.#pause = FIRST_PAUSE;
-    this.#hasToldDropped = false;
     tell(
       'The novelty store does not work, so traces are compared with the memory of this process until it does',
       error,
@@ -133,12 +132,12 @@ class StoreWithFallback {
     let count = this.#missed.reduce((sum, { entries }) => sum + entries.length, 0);
     while (count > MOST_MISSED) {
       const dropped = /** @type {Missed} */ (this.#missed.shift()).entries.length;
+      if (this.#dropped === 0) {
+        const reason = codedError(Error, 'ERR_STORE_DROPPED', `more than ${MOST_MISSED} traces wait for it`);
+        tell('The oldest traces that the novelty store has missed are dropped', reason);
+      }
       count -= dropped;
       this.#dropped += dropped;
-      if (this.#hasToldDropped) continue;
-      this.#hasToldDropped = true;
-      const reason = codedError(Error, 'ERR_STORE_DROPPED', `more than ${MOST_MISSED} traces wait for it`);
-      tell('The oldest traces that the novelty store has missed are dropped', reason);
     }
   }
 

@@ -5,7 +5,7 @@
 const { createHash, randomUUID } = require('node:crypto');
 
 const { attempt, codedError, fromAddon } = require('../calls/errors.js');
-const { inRange, invalidOption, ofType, oneOf, readOptions, requireObject } = require('../calls/options.js');
+const { inRange, invalidOption, ofType, oneOf, readOptions } = require('../calls/options.js');
 const { addon } = require('../loader.js');
 const { describe } = require('../calls/reading.js');
 const { METHODS, nativeOf } = require('../trace-memory.js');
@@ -19,7 +19,7 @@ const { transact } = require('./transaction.js');
  * @import { PgPool, PostgresStore as Public } from '../../postgres.js'
  * @import { NativeTraceSample } from '../binding.js'
  * @import { Entry, Neighbour, Store } from './calls.js'
- * @import { Names } from './sql.js'
+ * @import { Statements } from './sql.js'
  * @import { Query } from './transaction.js'
  */
 
@@ -60,6 +60,8 @@ const EVICTED = 100;
 
 /** @typedef {{ position: number, id: string | null, bytes: Buffer, entries: number[] }} Stored `entries` it is a candidate for */
 
+/** @typedef {(statement: keyof Statements, values: unknown[]) => Promise<any[][]>} Ask runs a statement in the transaction of a call */
+
 /**
  * A novelty memory in a PostgreSQL table that any number of processes share.
  *
@@ -68,7 +70,7 @@ const EVICTED = 100;
  */
 class PostgresStore {
   #settings;
-  /** @type {Promise<Names> | undefined} the names, once the tables are there */
+  /** @type {ReturnType<typeof open> | undefined} once the tables are there */
   #opened;
   /** @type {{ size: number, native: NativeTraceSample } | undefined} the latest sample, and the number of traces at its making */
   #sample;
@@ -90,10 +92,7 @@ class PostgresStore {
 
   /** @type {Public['size']} */
   async size() {
-    const names = await this.#open();
-    const { method, pool } = this.#settings;
-    const begin = sql.beginCall(method, false);
-    const { lowest, beyond } = await transact(pool, begin, (query) => this.#view(query, names, null, null));
+    const { lowest, beyond } = await this.#transact(false, (ask) => this.#view(ask, null, null));
     return beyond - lowest;
   }
 
@@ -114,49 +113,67 @@ class PostgresStore {
   }
 
   /**
+   * Runs `work` in a transaction, under the lock of additions if it adds.
+   *
+   * @template T
+   * @param {boolean} adds
+   * @param {(ask: Ask) => Promise<T>} work
+   */
+  async #transact(adds, work) {
+    const { pool, method, hnsw } = this.#settings;
+    // Opened once; after a failure again.
+    this.#opened ??= open(this.#settings).catch((error) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    const { statements, lock } = await this.#opened;
+    const begin = sql.beginCall(method, hnsw, adds ? lock : undefined);
+    return transact(pool, begin, (query) =>
+      work((statement, values) => query(statements[statement], values)),
+    );
+  }
+
+  /**
    * @param {readonly Entry[]} entries
    * @param {string | null} call null to add nothing
    * @returns {Promise<Array<Neighbour | null>>}
    */
-  async #call(entries, call) {
-    const names = await this.#open();
-    const { method, pool, hnsw, maxElements } = this.#settings;
+  #call(entries, call) {
+    const { method, maxElements } = this.#settings;
     const [{ model }] = entries;
     const origin = model && `${model.model} (${model.dtype})`;
-    const begin = sql.beginCall(method, hnsw, call === null ? undefined : lockOf(names));
-    return transact(pool, begin, async (query) => {
-      const view = await this.#view(query, names, call, origin);
+    return this.#transact(call !== null, async (ask) => {
+      const view = await this.#view(ask, call, origin);
       const adds = call !== null && !view.isStored;
       const labels = entries.map(({ id }) => storable(id));
       const data = entries.map((entry) => dataOf(entry, method));
       const values = [view.beyond, call, origin, labels, data];
       let found;
       if (method === 'prefix') {
-        if (adds) await query(sql.addVectors(names), values);
-        found = await this.#compareVectors(query, names, view, data);
+        if (adds) await ask('addVectors', values);
+        found = await this.#compareVectors(ask, view, data);
       } else {
-        const compared = await this.#compareTraces(query, names, view, entries);
-        if (adds) await query(sql.addWords(names, method), [...values, ...compared.words]);
+        const compared = await this.#compareTraces(ask, view, entries);
+        if (adds) await ask('addWords', [...values, ...compared.words]);
         found = compared.found;
       }
       if (!adds) return found;
       const stays = Math.max(view.lowest, view.beyond + entries.length - maxElements);
-      if (view.oldest < stays) await query(sql.evict(names, method), [stays, entries.length + EVICTED]);
+      if (view.oldest < stays) await ask('evict', [stays, entries.length + EVICTED]);
       return found;
     });
   }
 
   /**
-   * @param {Query} query
-   * @param {Names} names
+   * @param {Ask} ask
    * @param {string | null} call
    * @param {string | null} origin the model of the call's embeddings
    * @returns {Promise<View>}
    */
-  async #view(query, names, call, origin) {
+  async #view(ask, call, origin) {
     const { maxElements, ttlMs } = this.#settings;
     const values = [call, maxElements, ttlMs > MAX_TTL_MS ? null : ttlMs];
-    const [[lowest, beyond, isStored, model, oldest]] = await query(sql.view(names), values);
+    const [[lowest, beyond, isStored, model, oldest]] = await ask('view', values);
     const view = {
       lowest: Number(lowest),
       beyond: Number(beyond),
@@ -171,22 +188,21 @@ class PostgresStore {
   }
 
   /**
-   * @param {Query} query
-   * @param {Names} names
+   * @param {Ask} ask
    * @param {View} view
    * @param {string[]} vectors
    */
-  async #compareVectors(query, names, { lowest, beyond }, vectors) {
+  async #compareVectors(ask, { lowest, beyond }, vectors) {
     const { hnsw, maxElements } = this.#settings;
     // The first entry of an empty store has none before it.
     const expected = vectors.length - (lowest < beyond ? 0 : 1);
     if (expected === 0) return [null];
-    const ask = () => query(sql.nearest(names), [vectors, lowest, beyond, maxElements]);
-    let rows = await ask();
+    const values = [vectors, lowest, beyond, maxElements];
+    let rows = await ask('nearest', values);
     if (hnsw && rows.length < expected) {
       // The index gives up after some thousands of expired neighbours.
-      await query(sql.SCAN, []);
-      rows = await ask();
+      await ask('scan', []);
+      rows = await ask('nearest', values);
     }
     /** @type {Array<Neighbour | null>} */
     const found = vectors.map(() => null);
@@ -197,27 +213,32 @@ class PostgresStore {
   }
 
   /**
-   * @param {Query} query
-   * @param {Names} names
+   * @param {Ask} ask
    * @param {View} view
    * @param {readonly Entry[]} entries
    */
-  async #compareTraces(query, names, view, entries) {
-    const { lowest, beyond } = view;
+  async #compareTraces(ask, { lowest, beyond }, entries) {
     const { maxElements } = this.#settings;
     const traces = entries.map(packed);
     const size = beyond - lowest;
     const isSmall = size <= CANDIDATES;
-    const all = isSmall ? await this.#read(query, names, range(lowest, beyond)) : [];
+    const all = isSmall ? await readTraces(ask, range(lowest, beyond)) : [];
     const sample = isSmall
       ? await this.#sampleOf([...all.map(({ bytes }) => bytes), ...traces])
-      : await this.#sampleFor(query, names, lowest, beyond);
-    const [numbers, hashes] = fromAddon(() =>
-      sample.heaviest(traces, size + entries.length, INDEXED_WORDS, Number.POSITIVE_INFINITY),
-    );
-    const words = [array(numbers), array(hashes)];
-    const known = isSmall ? all : await this.#candidates(query, names, view, traces, sample);
-    const bytes = known.map((stored) => stored.bytes);
+      : await this.#sampleFor(ask, lowest, size);
+    const heaviest = (
+      /** @type {number} */ memory,
+      /** @type {number} */ most,
+      /** @type {number} */ budget,
+    ) => fromAddon(() => sample.heaviest(traces, memory, most, budget)).map((column) => array(column));
+    const [numbers, hashes] = heaviest(size + entries.length, INDEXED_WORDS, Number.POSITIVE_INFINITY);
+    let known = all;
+    if (!isSmall) {
+      // Those that share the rarest words with entries.
+      const count = Math.min(CANDIDATES, Math.ceil(CALL_CANDIDATES / traces.length));
+      const asked = heaviest(size, ASKED_WORDS, ASKED_TRACES);
+      known = (await ask('candidates', [...asked, lowest, beyond, count])).map(storedOf);
+    }
     // The newest trace is a candidate for every entry, because those without shared words are compared too.
     const isOne = (/** @type {Stored} */ stored, /** @type {number} */ entry) =>
       stored.entries.includes(entry) || stored.position === beyond - 1;
@@ -225,6 +246,7 @@ class PostgresStore {
       entries.map((_, entry) =>
         Uint32Array.from(known.flatMap((stored, index) => (isOne(stored, entry) ? [index] : []))),
       );
+    const bytes = known.map((stored) => stored.bytes);
     const similar = await fromAddon(() =>
       isSmall
         ? sample.compare(bytes, traces, null, maxElements)
@@ -234,82 +256,45 @@ class PostgresStore {
     /** @type {Array<{ index: number, similarity: number } | null>} */
     const nearest = JSON.parse(similar);
     const found = nearest.map((each) => each && neighbourOf(ids[each.index], each));
-    return { found, words };
-  }
-
-  /**
-   * Returns the traces that share the rarest words with entries.
-   *
-   * @param {Query} query
-   * @param {Names} names
-   * @param {View} view
-   * @param {Uint8Array[]} traces the entries in bytes
-   * @param {NativeTraceSample} sample
-   */
-  async #candidates(query, names, { lowest, beyond }, traces, sample) {
-    const asked = fromAddon(() => sample.heaviest(traces, beyond - lowest, ASKED_WORDS, ASKED_TRACES));
-    const count = Math.min(CANDIDATES, Math.ceil(CALL_CANDIDATES / traces.length));
-    const values = [...asked.map((column) => array(column)), lowest, beyond, count];
-    const rows = await query(sql.candidates(names, this.#settings.method), values);
-    return rows.map(storedOf);
+    return { found, words: [numbers, hashes] };
   }
 
   /**
    * Returns a sample of the traces of a store, which is renewed when too many are new.
    *
-   * @param {Query} query
-   * @param {Names} names
+   * @param {Ask} ask
    * @param {number} lowest
-   * @param {number} beyond
+   * @param {number} size
    */
-  async #sampleFor(query, names, lowest, beyond) {
-    const size = beyond - lowest;
+  async #sampleFor(ask, lowest, size) {
     const latest = this.#sample;
     if (latest !== undefined && Math.abs(size - latest.size) <= latest.size * STALENESS) return latest.native;
     const count = Math.min(size, SAMPLE);
-    const positions = Array.from(
-      { length: count },
-      (_, index) => lowest + Math.floor((index * size) / count),
-    );
-    const stored = await this.#read(query, names, positions);
+    const positions = range(0, count).map((index) => lowest + Math.floor((index * size) / count));
+    const stored = await readTraces(ask, positions);
     const native = await this.#sampleOf(stored.map(({ bytes }) => bytes));
     this.#sample = { size, native };
     return native;
   }
 
-  /** The components of a stored embedding; 0 where words alone are compared. */
-  get #dimensions() {
-    return this.#settings.method === 'full' ? DIMENSIONS : 0;
-  }
-
   /** @param {Uint8Array[]} traces */
   async #sampleOf(traces) {
-    return fromAddon(() => addon.NativeTraceSample.of(traces, this.#dimensions));
-  }
-
-  /**
-   * @param {Query} query
-   * @param {Names} names
-   * @param {number[]} positions
-   */
-  async #read(query, names, positions) {
-    const rows = await query(sql.traces(names, this.#settings.method), [array(positions)]);
-    return rows.map(storedOf);
-  }
-
-  /** Creates the tables unless they exist, once; after a failure again. */
-  #open() {
-    this.#opened ??= open(this.#settings).catch((error) => {
-      this.#opened = undefined;
-      throw error;
-    });
-    return this.#opened;
+    // The components of a stored embedding; none where words alone are compared.
+    const dimensions = this.#settings.method === 'full' ? DIMENSIONS : 0;
+    return fromAddon(() => addon.NativeTraceSample.of(traces, dimensions));
   }
 }
 
 /**
+ * @param {Ask} ask
+ * @param {number[]} positions
+ */
+const readTraces = async (ask, positions) => (await ask('traces', [array(positions)])).map(storedOf);
+
+/**
+ * Creates the tables unless they exist. Returns the statements of calls, and the key of the advisory lock of additions.
+ *
  * @param {ReturnType<typeof readSettings>} settings
- * @returns {Promise<Names>}
  */
 async function open({ pool, schema, table, method, hnsw }) {
   return transact(
@@ -336,7 +321,8 @@ async function open({ pool, schema, table, method, hnsw }) {
         for (const statement of sql.create(names, method)) await query(statement, []);
       } else requireMethod(columns.split(' '), method, table);
       if (hnsw && isIndexed !== 't') await query(sql.createHnsw(names), []);
-      return names;
+      const lock = createHash('sha256').update(names.table).digest().readBigInt64LE();
+      return { statements: sql.statementsOf(names, method), lock };
     },
     OPENING_MS,
   );
@@ -374,13 +360,6 @@ function requireMethod(columns, method, table) {
 
 /** @param {string} message */
 const schemaError = (message) => codedError(Error, 'ERR_STORE_SCHEMA', message);
-
-/**
- * Returns the key of the advisory lock of additions.
- *
- * @param {Names} names
- */
-const lockOf = ({ table }) => createHash('sha256').update(table).digest().readBigInt64LE();
 
 /**
  * @param {any[]} row
@@ -424,7 +403,7 @@ function dataOf(entry, method) {
   return `\\x${Buffer.from(packed(entry)).toString('hex')}`;
 }
 
-/** @param {Pick<readonly number[], 'join'> | Pick<BigInt64Array, 'join'>} numbers */
+/** @param {{ join(): string }} numbers */
 const array = (numbers) => `{${numbers.join()}}`;
 
 /**
@@ -468,12 +447,13 @@ const OPTIONS = {
 
 /** @param {unknown} options */
 function readSettings(options) {
-  const given = readOptions(requireObject(options, 'options'), OPTIONS);
-  const { pool = readPool(undefined, 'options.pool'), table: named, method } = given;
-  const { maxElements = 100_000, ttlMs = Number.POSITIVE_INFINITY, hnsw = false, fallback } = given;
-  if (method === undefined) {
-    throw invalidOption(TypeError, "options.method must be 'prefix', 'lexical' or 'full'");
-  }
+  const {
+    pool,
+    table: named,
+    method,
+    ...others
+  } = readOptions(options, OPTIONS, 'options', ['pool', 'method']);
+  const { maxElements = 100_000, ttlMs = Number.POSITIVE_INFINITY, hnsw = false, fallback } = others;
   if (hnsw && method !== 'prefix') {
     throw invalidOption(RangeError, "options.hnsw is for method 'prefix': others compare words");
   }

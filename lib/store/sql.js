@@ -41,10 +41,6 @@ const BY_WORDS =
 const BY_HNSW =
   "SET LOCAL hnsw.ef_search = 100; SET LOCAL hnsw.iterative_scan = 'strict_order'; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off";
 
-/** Has the next search read the whole table. */
-const SCAN =
-  "SELECT set_config('enable_indexscan', 'off', true), set_config('enable_seqscan', 'on', true), set_config('enable_sort', 'on', true)";
-
 /** The statements that begin the opening of a store. */
 const BEGIN_OPENING = [BEGIN, KEEP_SCHEMA, SEARCH_PATH, OPENING].join('; ');
 
@@ -104,130 +100,105 @@ function create({ table, words, extension }, method) {
 const createHnsw = ({ table, hnsw, extension }) =>
   `CREATE INDEX ${hnsw} ON ${table} USING hnsw (embedding ${extension}.vector_cosine_ops)`;
 
-/**
- * Selects the positions that a call is compared with: from the first one up to, but without, the second; whether the call is stored
- * already; the model of the newest trace; and the oldest position. Values: the call or null, the number of traces to compare with, and their time to live in
- * milliseconds or null.
- *
- * @param {Names} names
- */
-const view = ({ table }) => `
-  SELECT coalesce((
-      SELECT position FROM ${table}
-      WHERE position >= beyond - $2::bigint AND ($3::float8 IS NULL OR added > clock_timestamp() - $3::float8 * interval '1 ms')
-      ORDER BY position LIMIT 1
-    ), beyond), beyond, own IS NOT NULL, (SELECT model FROM ${table} ORDER BY position DESC LIMIT 1),
-    (SELECT min(position) FROM ${table})
-  FROM (
-    SELECT own, coalesce(own, (SELECT position + 1 FROM ${table} ORDER BY position DESC LIMIT 1), 0) AS beyond
-    FROM (SELECT (SELECT min(position) FROM ${table} WHERE call = $1::uuid) AS own) AS stored
-  ) AS counted`;
+/** @typedef {ReturnType<typeof statementsOf>} Statements */
 
 /**
- * Selects the nearest embedding to each of some, with its label and similarity, among those before it: of several, the first ones are stored
- * already. Values: the embeddings, the positions of the {@link view}, and the number of traces to compare with.
- *
- * @param {Names} names
- */
-const nearest = ({ table, extension }) => `
-  -- Materialised, because a text would be read again for each row.
-  WITH asked AS MATERIALIZED (
-    SELECT vector::${extension}.vector AS vector, entry - 1 AS entry FROM unnest($1::text[]) WITH ORDINALITY AS given(vector, entry)
-  )
-  SELECT asked.entry, found.label, 1 - found.distance
-  FROM asked CROSS JOIN LATERAL (
-    SELECT label, embedding OPERATOR(${extension}.<=>) asked.vector AS distance FROM ${table}
-    WHERE position >= greatest($2::bigint, $3::bigint + asked.entry - $4::bigint) AND position < $3::bigint + asked.entry
-    ORDER BY embedding OPERATOR(${extension}.<=>) asked.vector LIMIT 1
-  ) AS found`;
-
-/**
- * Selects traces by their positions.
+ * Returns the statements of calls by their names. Their values stand in their comments.
  *
  * @param {Names} names
  * @param {NoveltyMethod} method
  */
-const traces = ({ table }, method) =>
-  `SELECT position, label, encode(${COLUMNS[method]}, 'base64') FROM ${table} WHERE position = ANY($1::bigint[]) ORDER BY position`;
-
-/**
- * Selects the traces that share most with each of some, and the newest one, each with the entries that it is for. Values: columns of words with
- * the numbers of their entries and their shares, the positions of the {@link view}, and the number of traces for an entry.
- *
- * @param {Names} names
- * @param {NoveltyMethod} method
- */
-const candidates = ({ table, words }, method) => `
-  SELECT t.position, t.label, encode(t.${COLUMNS[method]}, 'base64'), chosen.entries
-  FROM (
-    SELECT trace, string_agg(entry::text, ',') AS entries
-    FROM (
-      SELECT asked.entry, w.trace, row_number() OVER (PARTITION BY asked.entry ORDER BY sum(asked.share) DESC, w.trace DESC) AS rank
-      FROM unnest($1::int[], $2::bigint[], $3::float8[]) AS asked(entry, word, share) JOIN ${words} AS w ON w.word = asked.word
-      WHERE w.trace >= $4::bigint AND w.trace < $5::bigint GROUP BY asked.entry, w.trace
-    ) AS ranked WHERE rank <= $6::bigint GROUP BY trace
-    UNION ALL SELECT $5::bigint - 1, NULL
-  ) AS chosen JOIN ${table} AS t ON t.position = chosen.trace`;
-
-/**
- * Adds embeddings. Values: the first position, the call, the model, the labels, and the embeddings.
- *
- * @param {Names} names
- */
-const addVectors = ({ table, extension }) => `
-  INSERT INTO ${table} (position, call, entry, added, label, model, embedding)
-  SELECT $1::bigint + entry - 1, $2::uuid, entry, clock_timestamp(), label, $3::text, data::${extension}.vector
-  FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given(label, data, entry) ON CONFLICT (call, entry) DO NOTHING`;
-
-/**
- * Adds traces with the words by which they are found. Values: as of {@link addVectors}, and columns of words with the numbers of their entries.
- *
- * @param {Names} names
- * @param {NoveltyMethod} method
- */
-const addWords = ({ table, words }, method) => `
-  WITH found AS (
-    SELECT entry, array_agg(word) AS words FROM unnest($6::int[], $7::bigint[]) AS given(entry, word) GROUP BY entry
-  ), added AS (
-    INSERT INTO ${table} (position, call, entry, added, label, model, ${COLUMNS[method]}, found)
-    SELECT $1::bigint + given.entry - 1, $2::uuid, given.entry, clock_timestamp(), label, $3::text, data::bytea, words
-    FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given(label, data, entry) LEFT JOIN found ON found.entry = given.entry - 1
-    ON CONFLICT (call, entry) DO NOTHING RETURNING position, found
-  )
-  INSERT INTO ${words} (word, trace) SELECT unnest(found), position FROM added`;
-
-/**
- * Deletes the oldest traces, and the words by which they are found. Values: the position of the first trace that stays, and the most
- * traces to delete.
- *
- * @param {Names} names
- * @param {NoveltyMethod} method
- */
-const evict = ({ table, words }, method) => {
+function statementsOf({ table, words, extension }, method) {
+  const column = COLUMNS[method];
   const oldest = `DELETE FROM ${table} WHERE position IN (SELECT position FROM ${table} WHERE position < $1::bigint ORDER BY position LIMIT $2::bigint)`;
-  if (method === 'prefix') return oldest;
-  return `
-  WITH gone AS (${oldest} RETURNING position, found)
-  DELETE FROM ${words} AS w USING (SELECT position, unnest(found) AS word FROM gone) AS old WHERE w.word = old.word AND w.trace = old.position`;
-};
+  return {
+    /**
+     * Selects the positions that a call is compared with: from the first one up to, but without, the second; whether the call is stored
+     * already; the model of the newest trace; and the oldest position. Values: the call or null, the number of traces to compare with, and
+     * their time to live in milliseconds or null.
+     */
+    view: `
+      SELECT coalesce((
+          SELECT position FROM ${table}
+          WHERE position >= beyond - $2::bigint AND ($3::float8 IS NULL OR added > clock_timestamp() - $3::float8 * interval '1 ms')
+          ORDER BY position LIMIT 1
+        ), beyond), beyond, own IS NOT NULL, (SELECT model FROM ${table} ORDER BY position DESC LIMIT 1),
+        (SELECT min(position) FROM ${table})
+      FROM (
+        SELECT own, coalesce(own, (SELECT position + 1 FROM ${table} ORDER BY position DESC LIMIT 1), 0) AS beyond
+        FROM (SELECT (SELECT min(position) FROM ${table} WHERE call = $1::uuid) AS own) AS stored
+      ) AS counted`,
+
+    /**
+     * Selects the nearest embedding to each of some, with its label and similarity, among those before it: of several, the first ones are
+     * stored already. Values: the embeddings, the positions of `view`, and the number of traces to compare with.
+     */
+    nearest: `
+      -- Materialised, because a text would be read again for each row.
+      WITH asked AS MATERIALIZED (
+        SELECT vector::${extension}.vector AS vector, entry - 1 AS entry FROM unnest($1::text[]) WITH ORDINALITY AS given(vector, entry)
+      )
+      SELECT asked.entry, found.label, 1 - found.distance
+      FROM asked CROSS JOIN LATERAL (
+        SELECT label, embedding OPERATOR(${extension}.<=>) asked.vector AS distance FROM ${table}
+        WHERE position >= greatest($2::bigint, $3::bigint + asked.entry - $4::bigint) AND position < $3::bigint + asked.entry
+        ORDER BY embedding OPERATOR(${extension}.<=>) asked.vector LIMIT 1
+      ) AS found`,
+
+    /** Has the next search read the whole table. */
+    scan: "SELECT set_config('enable_indexscan', 'off', true), set_config('enable_seqscan', 'on', true), set_config('enable_sort', 'on', true)",
+
+    /** Selects traces by their positions. */
+    traces: `SELECT position, label, encode(${column}, 'base64') FROM ${table} WHERE position = ANY($1::bigint[]) ORDER BY position`,
+
+    /**
+     * Selects the traces that share most with each of some, and the newest one, each with the entries that it is for. Values: columns of
+     * words with the numbers of their entries and their shares, the positions of `view`, and the number of traces for an entry.
+     */
+    candidates: `
+      SELECT t.position, t.label, encode(t.${column}, 'base64'), chosen.entries
+      FROM (
+        SELECT trace, string_agg(entry::text, ',') AS entries
+        FROM (
+          SELECT asked.entry, w.trace, row_number() OVER (PARTITION BY asked.entry ORDER BY sum(asked.share) DESC, w.trace DESC) AS rank
+          FROM unnest($1::int[], $2::bigint[], $3::float8[]) AS asked(entry, word, share) JOIN ${words} AS w ON w.word = asked.word
+          WHERE w.trace >= $4::bigint AND w.trace < $5::bigint GROUP BY asked.entry, w.trace
+        ) AS ranked WHERE rank <= $6::bigint GROUP BY trace
+        UNION ALL SELECT $5::bigint - 1, NULL
+      ) AS chosen JOIN ${table} AS t ON t.position = chosen.trace`,
+
+    /** Adds embeddings. Values: the first position, the call, the model, the labels, and the embeddings. */
+    addVectors: `
+      INSERT INTO ${table} (position, call, entry, added, label, model, embedding)
+      SELECT $1::bigint + entry - 1, $2::uuid, entry, clock_timestamp(), label, $3::text, data::${extension}.vector
+      FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given(label, data, entry) ON CONFLICT (call, entry) DO NOTHING`,
+
+    /** Adds traces with the words by which they are found. Values: as of `addVectors`, and columns of words with the numbers of their entries. */
+    addWords: `
+      WITH found AS (
+        SELECT entry, array_agg(word) AS words FROM unnest($6::int[], $7::bigint[]) AS given(entry, word) GROUP BY entry
+      ), added AS (
+        INSERT INTO ${table} (position, call, entry, added, label, model, ${column}, found)
+        SELECT $1::bigint + given.entry - 1, $2::uuid, given.entry, clock_timestamp(), label, $3::text, data::bytea, words
+        FROM unnest($4::text[], $5::text[]) WITH ORDINALITY AS given(label, data, entry) LEFT JOIN found ON found.entry = given.entry - 1
+        ON CONFLICT (call, entry) DO NOTHING RETURNING position, found
+      )
+      INSERT INTO ${words} (word, trace) SELECT unnest(found), position FROM added`,
+
+    /**
+     * Deletes the oldest traces, and the words by which they are found. Values: the position of the first trace that stays, and the most
+     * traces to delete.
+     */
+    evict:
+      method === 'prefix'
+        ? oldest
+        : `
+      WITH gone AS (${oldest} RETURNING position, found)
+      DELETE FROM ${words} AS w USING (SELECT position, unnest(found) AS word FROM gone) AS old WHERE w.word = old.word AND w.trace = old.position`,
+  };
+}
 
 /** @param {string[]} parts */
 const quoted = (...parts) => parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
 
-module.exports = {
-  BEGIN_OPENING,
-  COLUMNS,
-  LOOK,
-  SCAN,
-  addVectors,
-  addWords,
-  beginCall,
-  candidates,
-  create,
-  createHnsw,
-  evict,
-  nearest,
-  quoted,
-  traces,
-  view,
-};
+module.exports = { BEGIN_OPENING, COLUMNS, LOOK, beginCall, create, createHnsw, quoted, statementsOf };

@@ -69,6 +69,7 @@ async function transact(pool, begin, work, limitMs = TIME_LIMIT_MS) {
  */
 async function attempt(pool, begin, work, limitMs) {
   const signal = AbortSignal.timeout(limitMs);
+  const late = () => unavailable('it did not answer in time');
   const connecting = connect(pool);
   let client;
   try {
@@ -78,36 +79,26 @@ async function attempt(pool, begin, work, limitMs) {
     connecting.then(({ release }) => release(false), ignore);
     throw signal.aborted ? late() : unavailable(/** @type {Error} */ (error).message, error);
   }
+  const { query: send, release } = client;
+  const run = async () => {
+    await send({ text: begin });
+    const result = await work(
+      async (text, values) => (await send({ text, values, rowMode: 'array', types })).rows,
+    );
+    await send({ text: 'COMMIT' });
+    return result;
+  };
   let isBroken = true;
   try {
-    const result = await cancellable(() => run(client.query, begin, work), signal);
+    const result = await cancellable(run, signal);
     isBroken = false;
     return result;
   } catch (error) {
     throw signal.aborted ? late() : error;
   } finally {
     // A transaction that failed may be open; closing the connection ends it.
-    client.release(isBroken);
+    release(isBroken);
   }
-}
-
-const late = () => unavailable('it did not answer in time');
-
-/**
- * @template T
- * @param {PgClient['query']} send
- * @param {string} begin
- * @param {(query: Query) => Promise<T>} work
- */
-async function run(send, begin, work) {
-  const query = async (/** @type {string} */ text, /** @type {unknown[]} */ values) => {
-    const { rows } = await send({ text, values, rowMode: 'array', types });
-    return rows;
-  };
-  await send({ text: begin });
-  const result = await work(query);
-  await send({ text: 'COMMIT' });
-  return result;
 }
 
 /**
@@ -179,4 +170,4 @@ function unavailable(reason, cause) {
   );
 }
 
-module.exports = { TIME_LIMIT_MS, transact };
+module.exports = { transact };
