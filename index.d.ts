@@ -191,7 +191,7 @@ export interface NearestTrace {
   /** The heaviest words that both have, at most ten; `traces` is how many remembered traces have one. Null with a store. */
   sharedWords: Array<{ word: string; weight: number; traces: number }> | null;
   /** The heaviest words that it lacks, at most ten. Null with a store. */
-  newWords: Array<{ word: string; weight: number; traces: number }> | null;
+  newWords: NearestTrace['sharedWords'];
 }
 
 /** Scores traces. Calls take effect, and settle, in the order in which they were made. */
@@ -204,36 +204,29 @@ export class Scorer {
    * @param options - `remember: false` leaves the memory unchanged; `signal` cancels the call, which then has no effect
    * @throws `ERR_INVALID_TRACE`, `ERR_INVALID_OPTION`, `ERR_MEMORY_MISMATCH` or a code of the store, as a rejection
    */
-  score(trace: ScorableTrace, options?: { remember?: boolean; signal?: Signal | null }): Promise<Score>;
+  score(trace: ScorableTrace, options?: CallOptions & { remember?: boolean }): Promise<Score>;
   /**
    * Scores traces on all cores, with the scores of one {@link Scorer.score} after another, in their order. They are read as it goes:
    * do not change them before the promise settles. What was scored before an abort or an error is remembered.
    *
-   * @param options - `onProgress` is called after each trace; if it throws, the call rejects with that
    * @throws as {@link Scorer.score}, as a rejection, for the first trace with an error
    */
-  scoreAll(
-    traces: readonly ScorableTrace[],
-    options?: { signal?: Signal | null; onProgress?: (progress: Progress) => void },
-  ): Promise<Score[]>;
+  scoreAll(traces: readonly ScorableTrace[], options?: LongCallOptions): Promise<Score[]>;
 }
 
-/** An `AbortSignal`, of which programs without its type have this part. */
-interface Signal {
-  readonly aborted: boolean;
-  readonly reason: unknown;
-  addEventListener(type: 'abort', listener: () => void): void;
-}
-
-/** Options of calls that take long: `signal` cancels a call, which rejects with its reason then and has no effect. */
+/** Options of calls that take long. */
 interface CallOptions {
-  signal?: Signal | null;
+  /** Cancels the call, which rejects with its reason then and has no effect: an `AbortSignal`, or this part of one. */
+  signal?: {
+    readonly aborted: boolean;
+    readonly reason: unknown;
+    addEventListener(type: 'abort', listener: () => void): void;
+  } | null;
 }
 
-/** How many traces of `total` are done. */
-interface Progress {
-  done: number;
-  total: number;
+interface LongCallOptions extends CallOptions {
+  /** Called now and then, by {@link Scorer.scoreAll} after each trace, with how many of them are done. If it throws, the call rejects with that. */
+  onProgress?: (progress: { done: number; total: number }) => void;
 }
 
 /**
@@ -283,7 +276,7 @@ export class TraceMemory {
 type Count = number | `${number}%`;
 
 /** Options of {@link select}. */
-export interface SelectOptions {
+export interface SelectOptions extends LongCallOptions {
   /** How many traces are chosen; fewer if there are fewer that are fit to be shared. */
   count: Count;
   /** Whether runs succeeded, by the `id` of their traces; takes precedence over `metadata.success`. */
@@ -294,9 +287,6 @@ export interface SelectOptions {
   failures?: Count;
   /** How traces are compared, `lexical` by default. */
   method?: 'lexical' | 'full';
-  signal?: Signal | null;
-  /** Called now and then. If it throws, the call rejects with that. */
-  onProgress?: (progress: Progress) => void;
 }
 
 /** A trace of {@link select}, by its index among the traces. */
@@ -374,12 +364,11 @@ export type ReadInput =
   | (ScorableTrace | Readonly<Record<string, unknown>> | readonly unknown[]);
 
 /** Options of {@link readTraces}. */
-export interface ReadOptions {
+export interface ReadOptions extends CallOptions {
   /** The format of every record. Without it, each record is recognised by its content. */
   format?: FormatName;
   /** Whether the agents succeeded; takes precedence over the format's own outcome, but not over that of `ReasoningTrace`s. */
   success?: boolean;
-  signal?: Signal | null;
 }
 
 /**
@@ -409,7 +398,7 @@ export function readTraces(
 ): AsyncGenerator<ReadResult, void, undefined>;
 
 /** Options of {@link sessions}: those for which all hold. What the user's file `ignore` names is left out in any case. */
-export interface SessionsOptions {
+export interface SessionsOptions extends CallOptions {
   /** Those that began then or later. */
   since?: Date | string;
   /** Those of this agent, or of these. */
@@ -418,7 +407,6 @@ export interface SessionsOptions {
   project?: string;
   /** Not those with these ids, of these projects, or that are in or worked in these files and folders. */
   ignore?: string | readonly string[];
-  signal?: Signal | null;
 }
 
 /** What is observed in a session. It is no outcome: facts tell success little better than chance. */
@@ -500,13 +488,11 @@ export function clean<T extends string | object>(
   options?: CleanOptions & CallOptions,
 ): Promise<Cleaned<T extends string ? string : T>>;
 
-/** Options of {@link share}. */
-export interface ShareOptions {
+/** Options of {@link share}, which leaves the folder as it is if it is cancelled. */
+export interface ShareOptions extends CallOptions {
   /** `native` by default: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/where-to-share.md | Where to share}. */
   as?: 'native' | 'messages' | 'atif' | 'knowledgepulse';
   clean?: CleanOptions;
-  /** Cancels the call, which leaves the folder as it is. */
-  signal?: Signal | null;
 }
 
 /**
@@ -521,13 +507,9 @@ export interface Manifest {
     /** The SHA-256 of its file or line, in hexadecimal. */
     sha256: string;
     /** Its sub-agents, each a row of its own. */
-    subagents: Array<{
-      file: string;
-      line?: number;
-      sha256: string;
-      sessionId: string;
-      qualityScore?: number;
-    }>;
+    subagents: Array<
+      Pick<Manifest['sessions'][number], 'file' | 'line' | 'sha256' | 'sessionId' | 'qualityScore'>
+    >;
     /** From 1, in the order in which sessions were added; why; and how many others it stands for. */
     rank: number;
     reason: string;
@@ -632,12 +614,8 @@ export interface EmbedderStatus {
   /** The length of an embedding: 384. */
   dimensions: number | null;
   engine: 'builtin' | 'onnxruntime' | null;
-  /** The instructions of the built-in engine. `simd128` is WebAssembly. */
-  kernel:
-    | ('avx512-amx' | 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2')
-    | ('neon-i8mm' | 'neon-dot' | 'neon')
-    | ('simd128' | 'portable')
-    | null;
+  /** The instructions of the built-in engine, such as `avx512-vnni`, `neon-dot`, `simd128` (WebAssembly) or `portable`. */
+  kernel: string | null;
   /** The ONNX Runtime library and its version, if that is the engine. */
   runtimePath: string | null;
   runtimeVersion: string | null;
