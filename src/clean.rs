@@ -4,7 +4,7 @@ use napi::bindgen_prelude::{AsyncTask, Utf16String};
 use napi_derive::napi;
 
 use knowledgepulse_clean::{CleanOptions, Cleaner, Finding, InvalidExpression};
-use knowledgepulse_error::{self as error, Error};
+use knowledgepulse_error::{self as error, Code, Error};
 use knowledgepulse_json::{Value, parse_str};
 
 use crate::{
@@ -66,8 +66,11 @@ fn clean_json(cleaner: &mut Cleaner, json: &[u16]) -> error::Result<Utf16String>
 
 /// Parses what `JSON.stringify` has written of a trace.
 pub(super) fn parsed(json: &str) -> error::Result<Value> {
-    parse_str(json).map_err(|_| Error::TraceTooLarge {
-        problem: "is nested deeper than 256 levels".into(),
+    parse_str(json).map_err(|_| {
+        Error::OutOfRange(
+            Code::InvalidTrace,
+            "trace is nested deeper than 256 levels".into(),
+        )
     })
 }
 
@@ -80,23 +83,23 @@ impl NativeCleanSettings {
         let mut cleaner = Cleaner::new(CleanOptions { identifiers, strict });
         for (index, (allowed, is_expression)) in self.allow.iter().enumerate() {
             if *is_expression {
-                let problem = |error| invalid(format!("{path}.allow[{index}]"), error);
+                let problem = |error| invalid(&format!("{path}.allow[{index}]"), error);
                 cleaner.allow_expression(allowed).map_err(problem)?;
             } else {
                 cleaner.allow(allowed);
             }
         }
         for (name, expression) in &self.rules {
-            let problem = |error| invalid(format!("{path}.rules[{name:?}]"), error);
+            let problem = |error| invalid(&format!("{path}.rules[{name:?}]"), error);
             cleaner.add_rule(name, expression).map_err(problem)?;
         }
         Ok(cleaner)
     }
 }
 
-fn invalid(option: String, InvalidExpression(problem): InvalidExpression) -> Error {
-    let problem = format!("is not an expression: {problem}");
-    Error::Expression { option, problem }
+fn invalid(option: &str, InvalidExpression(problem): InvalidExpression) -> Error {
+    let problem = format!("{option} is not an expression: {problem}");
+    Error::WrongType(Code::InvalidOption, problem)
 }
 
 /// Returns how often each type was found, in the order in which the types were first found.

@@ -52,16 +52,10 @@ pub(super) fn rejection(env: Env, error: &Error) -> napi::Error {
 pub(super) fn into_unknown<'env>(env: &Env, error: &Error) -> Unknown<'env> {
     let carrier = napi::Error::new(error.code(), message(error));
     match error {
-        Error::TraceType { .. } | Error::TraceUnreadable { .. } | Error::Expression { .. } => {
-            JsTypeError::from(carrier).into_unknown(*env)
+        Error::WrongType(..) => JsTypeError::from(carrier).into_unknown(*env),
+        Error::OutOfRange(..) | Error::Weights { .. } | Error::NotFinite { .. } | Error::OutOfMemory(_) => {
+            JsRangeError::from(carrier).into_unknown(*env)
         }
-        Error::TraceOutOfRange { .. }
-        | Error::TraceTooLarge { .. }
-        | Error::Weights { .. }
-        | Error::Dimensions { .. }
-        | Error::NotFinite { .. }
-        | Error::LabelTooLong { .. }
-        | Error::OutOfMemory { .. } => JsRangeError::from(carrier).into_unknown(*env),
         _ => JsError::from(carrier).into_unknown(*env),
     }
 }

@@ -16,7 +16,7 @@ use knowledgepulse_command::{
     filter::{Excluded, Filter},
     traces::{self, Inputs, State, TraceRead, Traces},
 };
-use knowledgepulse_error::{self as error, Error};
+use knowledgepulse_error::{self as error, Code, Error};
 use knowledgepulse_formats::{
     FormatName, Given, Known,
     encoding::Foreign,
@@ -168,7 +168,7 @@ impl Input {
     fn next(&mut self) -> error::Result<Option<Vec<NativeItem>>> {
         let unreadable = |Foreign { what, program }| {
             let advice = format!("make text in UTF-8 of it first, as {program} does");
-            Error::Input(format!("the input is {what}: {advice}"))
+            Error::Other(Code::InvalidInput, format!("the input is {what}: {advice}"))
         };
         let bytes = std::mem::take(&mut self.bytes);
         if !bytes.is_empty() {
@@ -272,7 +272,9 @@ impl NativeTraces {
         let traces = self.0.clone();
         background::run(move || {
             let Some(traces) = traces else { return Ok(None) };
-            let results = traces.next().map_err(|failure| Error::Input(failure.message))?;
+            let results = traces
+                .next()
+                .map_err(|failure| Error::Other(Code::InvalidInput, failure.message))?;
             Ok(results.map(|results| results.into_iter().filter_map(native_at).collect()))
         })
     }

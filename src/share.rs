@@ -9,7 +9,7 @@ use knowledgepulse_command::{
     desk::described,
     named::{Named, NamedError, Wrong, sessions_of},
 };
-use knowledgepulse_error::{self as error, Call, Error};
+use knowledgepulse_error::{self as error, Call, Code, Error};
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
 use knowledgepulse_json::{Value, object};
@@ -112,7 +112,9 @@ pub fn share_as_zip(
             &mut zip,
             &Call::default(),
         )?;
-        let bytes = zip.finish().map_err(|error| Error::Input(error.to_string()))?;
+        let bytes = zip
+            .finish()
+            .map_err(|error| Error::Other(Code::InvalidInput, error.to_string()))?;
         Ok(NativeZip {
             zip: bytes.into(),
             manifest: to_json(&manifest),
@@ -135,8 +137,8 @@ pub fn show_session(
             .map(|cleaning| cleaning.cleaner("options.clean"))
             .transpose()?;
         let shown = described(&session.log, cleaner.as_ref());
-        let (row, conversation) =
-            shown.map_err(|reason| Error::Input(format!("{}: {reason}", session.log.name)))?;
+        let (row, conversation) = shown
+            .map_err(|reason| Error::Other(Code::InvalidInput, format!("{}: {reason}", session.log.name)))?;
         Ok(object([("row", row), ("conversation", conversation)]).to_json())
     })
 }
@@ -183,7 +185,7 @@ fn share_by(
         share(set, &[], sessions, &settings, files, &|_| !call.is_cancelled()).map_err(of_share)?;
     manifest.left_out.extend(wrong);
     if manifest.lines().is_empty() {
-        return Err(Error::Input(nothing_in(&manifest)));
+        return Err(Error::Other(Code::InvalidInput, nothing_in(&manifest)));
     }
     Ok(manifest)
 }
@@ -220,14 +222,14 @@ fn of_named(error: NamedError) -> Error {
             action: "read",
             source,
         },
-        error => Error::Input(error.to_string()),
+        error => Error::Other(Code::InvalidInput, error.to_string()),
     }
 }
 
 fn of_folder(error: FolderError) -> Error {
     match error {
         FolderError::Io(path, source) => unwritable(path, source),
-        error => Error::Input(error.to_string()),
+        error => Error::Other(Code::InvalidInput, error.to_string()),
     }
 }
 
@@ -235,7 +237,7 @@ fn of_share(error: ShareError) -> Error {
     match error {
         ShareError::Write(path, source) => unwritable(path, source),
         ShareError::Interrupted => Error::Aborted,
-        error @ ShareError::Score(..) => Error::Input(error.to_string()),
+        error @ ShareError::Score(..) => Error::Other(Code::InvalidInput, error.to_string()),
     }
 }
 

@@ -11,7 +11,7 @@ use napi::{
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_error::{Error, fault};
+use knowledgepulse_error::{Code, Error, fault, javascript_number};
 use knowledgepulse_index::method::Method;
 use knowledgepulse_trace::{
     Trace,
@@ -137,11 +137,10 @@ impl<'env> Source for JavaScript<'env> {
         let length = self.get(value, "length", at)?;
         let found = self.kind(length)?;
         if found != "number" {
-            return Err(self.refuse(Error::TraceType {
-                path: at.to_string(),
-                expected: "a number",
-                found,
-            }));
+            return Err(self.refuse(Error::WrongType(
+                Code::InvalidTrace,
+                format!("{at} must be a number, got {found}"),
+            )));
         }
         let length = self.number(length)?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Checked by converting back.
@@ -149,11 +148,11 @@ impl<'env> Source for JavaScript<'env> {
         if f64::from(whole) == length {
             return Ok(Some(whole as usize));
         }
-        Err(self.refuse(Error::TraceOutOfRange {
-            path: at.to_string(),
-            expected: "the length of an array",
-            found: length,
-        }))
+        let problem = format!(
+            "{at} must be the length of an array, got {}",
+            javascript_number(length)
+        );
+        Err(self.refuse(Error::OutOfRange(Code::InvalidTrace, problem)))
     }
 
     fn element(&self, array: Unknown, index: usize, at: At) -> Result<Unknown<'env>> {
@@ -311,7 +310,7 @@ impl<'env> JavaScript<'env> {
     }
 
     fn threw(&self, at: At, cause: Unknown) -> napi::Error {
-        let error = Error::TraceUnreadable { path: at.to_string() };
+        let error = Error::WrongType(Code::InvalidTrace, format!("{at} could not be read: it threw"));
         throw_with_cause(self.env, &error, Some(cause))
     }
 }

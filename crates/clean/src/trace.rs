@@ -6,7 +6,7 @@ use std::{
     sync::LazyLock,
 };
 
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::{Code, Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
 use crate::{
@@ -57,7 +57,7 @@ impl Cleaner {
     /// Cleans every string of a JSON value; in a trace, all except those that identify it. UUIDs stay, except under the name of a secret.
     ///
     /// # Errors
-    /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels.
+    /// [`knowledgepulse_error::Error::OutOfRange`] if the value is nested deeper than 256 levels.
     pub fn clean_json(&mut self, value: &Value) -> Result<Value> {
         let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
         let elements = value.as_array().unwrap_or_default();
@@ -82,7 +82,7 @@ impl Cleaner {
 /// Cleans a JSON value, in which the strings of [`KEPT`] stay if it `keeps` them.
 ///
 /// # Errors
-/// [`Error::TraceTooLarge`] if the value is nested deeper than 256 levels.
+/// [`Error::OutOfRange`] if the value is nested deeper than 256 levels.
 fn clean(value: &Value, cleaner: &mut Cleaner, keeps: bool) -> Result<Value> {
     let mut walk = Walk {
         cleaner,
@@ -110,8 +110,8 @@ impl<'n> Walk<'n> {
         // Each level but the first has a key.
         if self.path.len() == MOST_LEVELS && matches!(value, Value::Array(_) | Value::Object(_)) {
             let path = path_of(&self.path);
-            let problem = format!("is nested deeper than {MOST_LEVELS} levels, at trace{path}");
-            return Err(Error::TraceTooLarge { problem });
+            let problem = format!("trace is nested deeper than {MOST_LEVELS} levels, at trace{path}");
+            return Err(Error::OutOfRange(Code::InvalidTrace, problem));
         }
         let text = match value {
             Value::Array(elements) => return Ok(self.array(elements)?.into()),

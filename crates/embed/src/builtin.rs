@@ -15,7 +15,7 @@ use knowledgepulse_error::{Error, Result, fault};
 
 use crate::{
     DIMENSIONS, Embedding, Lane, Network, damaged, embedding_of, encoder_failed,
-    file::{Identity, check_room},
+    file::{Identity, check_room, no_room},
     model::{self, IN_MEMORY},
     runtime::stop_at_exit,
     unsupported,
@@ -57,7 +57,7 @@ impl OpenFile {
     }
 
     /// # Errors
-    /// [`Error::ModelDamaged`] if the file was written to meanwhile.
+    /// `ERR_MODEL_UNUSABLE` if the file was written to meanwhile.
     fn check_unchanged(&self) -> Result<()> {
         let metadata = self.file.metadata();
         let metadata = metadata.map_err(|error| model::unread(&self.path, &error))?;
@@ -72,7 +72,7 @@ impl Weights {
     /// Loads the safetensors file in `path` on up to `threads` threads. Reads and checks everything except the values of the word embeddings.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`], [`Error::ModelUnreadable`], [`Error::ModelUnsupported`] or [`Error::NoRoomForModel`].
+    /// `ERR_MODEL_UNUSABLE` or `ERR_OUT_OF_MEMORY`.
     pub fn open(path: &Path, threads: usize) -> Result<Self> {
         let unread = |error| model::unread(path, &error);
         let file = OpenFile::open(path).map_err(unread)?;
@@ -127,10 +127,7 @@ fn refused(path: &Path, error: encoder::Error) -> Error {
         encoder::Error::Read(error) => model::unread(path, &error),
         encoder::Error::Damaged(reason) => damaged(path, reason),
         encoder::Error::Unsupported(reason) => unsupported(path, reason),
-        encoder::Error::Memory(bytes) => Error::NoRoomForModel {
-            path: path.to_owned(),
-            megabytes: bytes as u64 / 1_000_000,
-        },
+        encoder::Error::Memory(bytes) => no_room(path, bytes as u64),
         error => encoder_failed(error),
     }
 }

@@ -2,13 +2,13 @@
 
 use std::{fs::Metadata, hint::black_box, path::Path};
 
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::{Code, Error, Result};
 
 /// Checks that there are `bytes` of memory to load the model in `path`. Without the check, a small allocation that fails later would end
 /// the process.
 ///
 /// # Errors
-/// [`Error::NoRoomForModel`].
+/// `ERR_OUT_OF_MEMORY`.
 pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     // Windows counts reserved memory as used, and WebAssembly never returns memory.
     if cfg!(any(windows, target_family = "wasm")) {
@@ -21,10 +21,14 @@ pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     if fits {
         return Ok(());
     }
-    Err(Error::NoRoomForModel {
-        path: path.to_owned(),
-        megabytes: bytes / 1_000_000,
-    })
+    Err(no_room(path, bytes))
+}
+
+/// Returns the error for a model in a file that needs so many bytes.
+pub(super) fn no_room(path: &Path, bytes: u64) -> Error {
+    let (path, megabytes) = (path.display(), bytes / 1_000_000);
+    let problem = format!("out of memory: loading {path} needs about {megabytes} MB");
+    Error::Other(Code::OutOfMemory, problem)
 }
 
 /// The identity of a file.

@@ -29,7 +29,7 @@ use std::{
 use knowledgepulse_encoder::{self as encoder, Shape, Tokenizer, Tokens, passes};
 use lru::LruCache;
 
-use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_error::{Code, Error, Result, fault};
 
 /// An embedding: 384 numbers whose squares add up to one.
 pub type Embedding = [f32; DIMENSIONS];
@@ -94,7 +94,7 @@ impl Embedder {
     /// both take tens of milliseconds.
     ///
     /// # Errors
-    /// The errors of the two functions, and [`Error::ModelUnsupported`] if the tokenizer does not belong to the network.
+    /// The errors of the two functions, and `ERR_MODEL_UNUSABLE` if the tokenizer does not belong to the network.
     pub fn load(
         open: impl FnOnce() -> Result<Box<dyn Network>>,
         read_tokenizer: impl Fn() -> Result<Tokenizer> + Sync,
@@ -223,24 +223,29 @@ fn encoder_failed(error: encoder::Error) -> Error {
         encoder::Error::Tokenizer(reason) => Error::Tokenizer(reason),
         encoder::Error::Panicked(panic) => Error::Internal(panic),
         error @ (encoder::Error::UnknownKernel(_) | encoder::Error::KernelUnavailable(_)) => {
-            Error::Kernel(error.to_string())
+            let problem = format!("KNOWLEDGEPULSE_KERNEL: {error}; correct or unset it");
+            Error::Other(Code::InvalidOption, problem)
         }
         error => Error::Inference(error.to_string()),
     }
 }
 
 fn damaged(path: &Path, reason: impl ToString) -> Error {
-    Error::ModelDamaged {
-        path: path.to_owned(),
-        reason: reason.to_string(),
-    }
+    let (path, reason) = (path.display(), reason.to_string());
+    let remedy = "reinstall the model package, or point KNOWLEDGEPULSE_MODEL_DIR to a whole one";
+    Error::Other(
+        Code::ModelUnusable,
+        format!("{path} is damaged: {reason}; {remedy}"),
+    )
 }
 
-fn unsupported(path: &Path, reason: impl Into<String>) -> Error {
-    Error::ModelUnsupported {
-        path: path.to_owned(),
-        reason: reason.into(),
-    }
+/// Returns the error for a model that no engine can compute, with the requirement.
+pub fn unsupported(path: &Path, reason: impl Into<String>) -> Error {
+    let (path, reason) = (path.display(), reason.into());
+    Error::Other(
+        Code::ModelUnusable,
+        format!("{path} is not a usable model: {reason}"),
+    )
 }
 
 fn embedding_of(numbers: Vec<f32>) -> Result<Embedding> {

@@ -47,7 +47,7 @@ impl Graph {
     /// Opens the ONNX file in `path`. ONNX Runtime checks its contents.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`] if the file cannot be read, or [`Error::NoRoomForModel`].
+    /// `ERR_MODEL_UNUSABLE` if the file cannot be read, or `ERR_OUT_OF_MEMORY`.
     pub fn open(runtime: &'static Runtime, path: &Path) -> Result<Self> {
         let graph = Self::identify(runtime, path).map_err(|error| damaged(path, error))?;
         graph.check_room()?;
@@ -70,7 +70,7 @@ impl Graph {
     }
 
     /// # Errors
-    /// [`Error::NoRoomForModel`].
+    /// `ERR_OUT_OF_MEMORY`.
     fn check_room(&self) -> Result<()> {
         let bytes = self.identity.length.saturating_mul(2);
         check_room(&self.path, bytes.saturating_add(SESSION_BYTES))

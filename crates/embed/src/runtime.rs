@@ -17,7 +17,7 @@ use ort::{
     session::{NoSelectedOutputs, RunOptions, Session, builder::SessionBuilder},
 };
 
-use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_error::{Code, Error, Result, fault};
 use knowledgepulse_os::obstacle::Obstacle;
 
 /// The oldest accepted ONNX Runtime; older ones abort when the process exits on macOS.
@@ -90,7 +90,7 @@ impl Runtime {
     /// Returns the process's ONNX Runtime; the first successful call loads it from `path`.
     ///
     /// # Errors
-    /// [`Error::RuntimeNotFound`], [`Error::RuntimeUnreadable`], [`Error::RuntimeUnusable`] or [`Error::RuntimeTooOld`].
+    /// [`Error::RuntimeNotFound`], or [`Error::Other`] with `ERR_RUNTIME_UNUSABLE`.
     pub fn load(path: &Path) -> Result<&'static Self> {
         RUNTIME.get_or_try_init(|| {
             let _in_use = begin_use();
@@ -149,10 +149,9 @@ impl Runtime {
 }
 
 fn unusable(path: &Path, reason: impl ToString) -> Error {
-    Error::RuntimeUnusable {
-        path: path.to_owned(),
-        reason: reason.to_string(),
-    }
+    let (path, reason) = (path.display(), reason.to_string());
+    let problem = format!("{path} cannot be used as ONNX Runtime: {reason}");
+    Error::Other(Code::RuntimeUnusable, problem)
 }
 
 /// Refuses files that are no library for this platform, and truncated ones, which would crash the system's loader.
@@ -215,10 +214,7 @@ fn unopened(path: &Path, error: &io::Error) -> Error {
             absent(format!("is a link to {}, which does not exist", target.display()))
         }
         Obstacle::Directory => unusable(path, DIRECTORY),
-        Obstacle::Unreadable(reason) => Error::RuntimeUnreadable {
-            path: path.to_owned(),
-            reason,
-        },
+        Obstacle::Unreadable(reason) => Error::unreadable(Code::RuntimeUnusable, path, &reason),
     }
 }
 
@@ -240,11 +236,9 @@ fn open(path: &Path) -> Result<String> {
     // Unloading would run the library's destructors; `ort` opens it again anyway.
     std::mem::forget(library);
     if version_numbers(&version) < version_numbers(MINIMUM_VERSION) {
-        return Err(Error::RuntimeTooOld {
-            path: path.to_owned(),
-            found: version,
-            minimum: MINIMUM_VERSION,
-        });
+        let path = path.display();
+        let problem = format!("{path} is ONNX Runtime {version}, at least {MINIMUM_VERSION} is needed");
+        return Err(Error::Other(Code::RuntimeUnusable, problem));
     }
     Ok(version)
 }

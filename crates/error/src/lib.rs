@@ -1,4 +1,4 @@
-//! Errors: one variant of [`Error`] per cause, each with a stable code; panics as errors; cancelled calls; and injected faults for tests.
+//! Errors, each with a stable code; panics as errors; cancelled calls; and injected faults for tests.
 
 #[macro_use]
 mod named;
@@ -13,45 +13,22 @@ pub use code::Code;
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
-/// The errors of the core. [`Error::code`] is part of the public interface; messages are for people.
+/// The errors of the core. Their codes are part of the public interface; messages are for people. What a part of the core or JavaScript tells
+/// apart has a variant of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A field of a trace is missing, has the wrong type, or could not be read.
-    #[error("{path} must be {expected}, got {found}")]
-    TraceType {
-        /// The path, as in `trace.steps[3].tool.name`.
-        path: String,
-        /// The expected type, with its article.
-        expected: &'static str,
-        /// The JavaScript type that was found.
-        found: &'static str,
-    },
-    /// A number in a trace is outside its range.
-    #[error("{path} must be {expected}, got {}", javascript_number(*.found))]
-    TraceOutOfRange {
-        /// The path, as in `trace.outcome.confidence`.
-        path: String,
-        /// The range.
-        expected: &'static str,
-        /// The number.
-        found: f64,
-    },
-    /// Reading a field of a trace threw: a getter or a proxy.
-    #[error("{path} could not be read: it threw")]
-    TraceUnreadable {
-        /// The path, as in `trace.steps[3].content`.
-        path: String,
-    },
-    /// A trace is nested too deeply or has too many values.
-    #[error("trace {problem}")]
-    TraceTooLarge {
-        /// The limit and the path.
-        problem: String,
-    },
-
+    /// A value has the wrong type, or could not be read: a `TypeError` in JavaScript.
+    #[error("{1}")]
+    WrongType(Code, String),
+    /// A value is outside its range: a `RangeError` in JavaScript.
+    #[error("{1}")]
+    OutOfRange(Code, String),
+    /// Something else is wrong that a caller can mend.
+    #[error("{1}")]
+    Other(Code, String),
     /// A weight of a profile is negative or not finite, or its weights do not add up.
     #[error("{} {problem}", place_of(profile, *.dimension))]
     Weights {
@@ -61,15 +38,6 @@ pub enum Error {
         dimension: Option<&'static str>,
         /// The requirement and the value.
         problem: String,
-    },
-
-    /// A vector has the wrong length for its cache. The text is the SDK's.
-    #[error("Expected {expected} dimensions, got {found}")]
-    Dimensions {
-        /// The cache's dimensions.
-        expected: usize,
-        /// The vector's length.
-        found: usize,
     },
     /// A vector has a component that is NaN or infinite.
     #[error("{name}[{index}] must be a finite number, got {}", javascript_number(*.found))]
@@ -81,34 +49,6 @@ pub enum Error {
         /// Its value.
         found: f64,
     },
-    /// A label is longer than a cache takes.
-    #[error("label must be at most {most} bytes of UTF-8, got {found}")]
-    LabelTooLong {
-        /// The longest that a label may be, in bytes.
-        most: usize,
-        /// Its length in bytes.
-        found: usize,
-    },
-    /// A cache holds vectors of another model.
-    #[error(
-        "the cache holds vectors of {held}, which do not compare with those of {other}: clear it, or use another"
-    )]
-    MemoryOtherModel {
-        /// The model of the vectors in the cache.
-        held: String,
-        /// The other one.
-        other: String,
-    },
-    /// A cache holds vectors of another novelty method.
-    #[error(
-        "the cache was filled with novelty '{held}', whose vectors do not compare with those of novelty '{other}': use another, clear it, or score with novelty '{held}'"
-    )]
-    MemoryOtherMethod {
-        /// The method of the vectors in the cache.
-        held: String,
-        /// The other one.
-        other: String,
-    },
     /// A file holds another kind of memory.
     #[error("{path} holds {held}, not {other}: use another file, or load it as what it holds")]
     MemoryOtherKind {
@@ -118,22 +58,6 @@ pub enum Error {
         held: String,
         /// The expected kind.
         other: &'static str,
-    },
-    /// The file of a memory does not exist.
-    #[error("there is no saved cache at {path}")]
-    MemoryNotFound {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file is damaged or no saved memory.
-    #[error(
-        "{path} is damaged: {reason}; restore it from a copy, or delete it and begin with an empty cache"
-    )]
-    MemoryDamaged {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        reason: String,
     },
     /// The system refused to save or load a memory, or to read or write what is shared.
     #[error("{path} could not be {action}: {source}; look at the path, its permissions and the disk")]
@@ -145,113 +69,21 @@ pub enum Error {
         /// Why not.
         source: std::io::Error,
     },
-    /// There was no memory for a vector.
-    #[error("out of memory: no room for a vector of {dimensions} dimensions")]
-    OutOfMemory {
-        /// The vector's length.
-        dimensions: usize,
-    },
-
-    /// There is no memory to load a model.
-    #[error("out of memory: loading {path} needs about {megabytes} MB")]
-    NoRoomForModel {
-        /// The model file.
-        path: PathBuf,
-        /// The requested bytes.
-        megabytes: u64,
-    },
-
+    /// There was no memory for a vector of so many dimensions.
+    #[error("out of memory: no room for a vector of {0} dimensions")]
+    OutOfMemory(usize),
     /// The model does not exist.
     #[error("no embedding model found: {0}")]
     ModelNotFound(String),
-    /// A model file is damaged.
-    #[error(
-        "{path} is damaged: {reason}; reinstall the model package, or point KNOWLEDGEPULSE_MODEL_DIR to a whole one"
-    )]
-    ModelDamaged {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        reason: String,
-    },
-    /// The system refuses to read a model file.
-    #[error("{path} cannot be read: {reason}; {LOOK_AT_PERMISSIONS}")]
-    ModelUnreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        reason: String,
-    },
-    /// No engine can compute the model.
-    #[error("{path} is not a usable model: {reason}")]
-    ModelUnsupported {
-        /// The file.
-        path: PathBuf,
-        /// The requirement.
-        reason: String,
-    },
-
     /// The ONNX Runtime library does not exist.
     #[error("no ONNX Runtime found: {0}")]
     RuntimeNotFound(String),
-    /// The library cannot be loaded, or is no ONNX Runtime.
-    #[error("{path} cannot be used as ONNX Runtime: {reason}")]
-    RuntimeUnusable {
-        /// The library.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
-    /// The system refuses to read the library.
-    #[error("{path} cannot be read: {reason}; {LOOK_AT_PERMISSIONS}")]
-    RuntimeUnreadable {
-        /// The library.
-        path: PathBuf,
-        /// The system's words.
-        reason: String,
-    },
-    /// The library is an ONNX Runtime that is too old.
-    #[error("{path} is ONNX Runtime {found}, at least {minimum} is needed")]
-    RuntimeTooOld {
-        /// The library.
-        path: PathBuf,
-        /// Its version.
-        found: String,
-        /// The oldest version that works.
-        minimum: &'static str,
-    },
-
     /// The tokenizer's files are malformed or of another kind.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// The environment names an unusable kernel.
-    #[error("KNOWLEDGEPULSE_KERNEL: {0}; correct or unset it")]
-    Kernel(String),
     /// The engine failed to run the model.
     #[error("inference failed: {0}")]
     Inference(String),
-    /// A rule or an allowed value of a cleaner is no expression.
-    #[error("{option} {problem}")]
-    Expression {
-        /// The path of the option, as in `options.rules["ticket"]`.
-        option: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// What is read is no text, a file has no session, or a folder is not one to share into.
-    #[error("{0}")]
-    Input(String),
-    /// Data of a store is malformed.
-    #[error("the table of the store is damaged: bytes that it holds are not those of a trace")]
-    TraceDamaged,
-    /// The embedder has failed to load, with a code of its own.
-    #[error("{reason}")]
-    Elsewhere {
-        /// The code of its error.
-        code: &'static str,
-        /// Its message.
-        reason: String,
-    },
     /// The caller has cancelled the call. Users never see it, because the caller rejects with the signal's reason.
     #[error("the call was aborted")]
     Aborted,
@@ -260,46 +92,32 @@ pub enum Error {
     Internal(String),
 }
 
-/// The remedy for an unreadable file.
-const LOOK_AT_PERMISSIONS: &str =
-    "look at its permissions, at those of the directories that it is in, and at the disk";
-
 impl Error {
     /// Returns the name of the error's [`Code`].
     #[must_use]
     pub fn code(&self) -> &'static str {
         let code = match self {
-            Self::TraceType { .. }
-            | Self::TraceOutOfRange { .. }
-            | Self::TraceUnreadable { .. }
-            | Self::TraceTooLarge { .. } => Code::InvalidTrace,
-            Self::MemoryOtherModel { .. } | Self::MemoryOtherMethod { .. } | Self::MemoryOtherKind { .. } => {
-                Code::MemoryMismatch
-            }
-            Self::MemoryNotFound { .. } => Code::MemoryNotFound,
-            Self::MemoryDamaged { .. } => Code::MemoryDamaged,
+            Self::WrongType(code, _) | Self::OutOfRange(code, _) | Self::Other(code, _) => *code,
+            Self::Weights { .. } => Code::InvalidOption,
+            Self::NotFinite { .. } => Code::InvalidInput,
+            Self::MemoryOtherKind { .. } => Code::MemoryMismatch,
             Self::Io { .. } => Code::Io,
-            Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => Code::OutOfMemory,
+            Self::OutOfMemory(_) => Code::OutOfMemory,
             Self::ModelNotFound(_) => Code::ModelNotFound,
-            Self::ModelDamaged { .. }
-            | Self::ModelUnreadable { .. }
-            | Self::ModelUnsupported { .. }
-            | Self::Tokenizer(_) => Code::ModelUnusable,
-            Self::RuntimeNotFound(_)
-            | Self::RuntimeUnusable { .. }
-            | Self::RuntimeUnreadable { .. }
-            | Self::RuntimeTooOld { .. }
-            | Self::Inference(_) => Code::RuntimeUnusable,
-            Self::Weights { .. } | Self::Kernel(_) | Self::Expression { .. } => Code::InvalidOption,
-            Self::Dimensions { .. } | Self::NotFinite { .. } | Self::LabelTooLong { .. } | Self::Input(_) => {
-                Code::InvalidInput
-            }
-            Self::TraceDamaged => Code::Store,
-            Self::Elsewhere { code, .. } => return code,
+            Self::Tokenizer(_) => Code::ModelUnusable,
+            Self::RuntimeNotFound(_) | Self::Inference(_) => Code::RuntimeUnusable,
             Self::Aborted => return "ERR_ABORTED",
             Self::Internal(_) => Code::Internal,
         };
         code.name()
+    }
+
+    /// Returns the error of a file of a model or of ONNX Runtime that the system refuses to read.
+    #[must_use]
+    pub fn unreadable(code: Code, path: &Path, reason: &str) -> Self {
+        let path = path.display();
+        let remedy = "look at its permissions, at those of the directories that it is in, and at the disk";
+        Self::Other(code, format!("{path} cannot be read: {reason}; {remedy}"))
     }
 
     /// Returns the error for a caught panic.
@@ -363,27 +181,24 @@ mod tests {
 
     #[test]
     fn messages_name_the_place_and_the_finding() {
-        let error = Error::TraceType {
-            path: "trace.steps[3].tool.name".into(),
-            expected: "a string",
-            found: "number",
+        let error = Error::NotFinite {
+            name: "query",
+            index: 3,
+            found: f64::NEG_INFINITY,
         };
         assert_eq!(
             error.to_string(),
-            "trace.steps[3].tool.name must be a string, got number"
+            "query[3] must be a finite number, got -Infinity"
         );
-        assert_eq!(error.code(), "ERR_INVALID_TRACE");
-        let error = Error::TraceOutOfRange {
-            path: "trace.outcome.confidence".into(),
-            expected: "a finite number in [0, 1]",
-            found: f64::NEG_INFINITY,
-        };
-        assert!(error.to_string().ends_with(", got -Infinity"), "{error}");
-        let error = Error::Dimensions {
-            expected: 384,
-            found: 3,
-        };
-        assert_eq!(error.to_string(), "Expected 384 dimensions, got 3");
+        assert_eq!(error.code(), "ERR_INVALID_INPUT");
+        let path = Path::new("model/config.json");
+        let error = Error::unreadable(Code::ModelUnusable, path, "permission denied");
+        assert!(
+            error
+                .to_string()
+                .starts_with("model/config.json cannot be read: permission denied; look at")
+        );
+        assert_eq!(error.code(), "ERR_MODEL_UNUSABLE");
     }
 
     #[test]

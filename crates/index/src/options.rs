@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::{Code, Error, Result};
 use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
 /// The bounds of a memory.
@@ -33,16 +33,13 @@ impl MemoryOptions {
         if found == self.dimensions {
             return Ok(());
         }
-        Err(Error::Dimensions {
-            expected: self.dimensions,
-            found,
-        })
+        // The text is the SDK's.
+        let problem = format!("Expected {} dimensions, got {found}", self.dimensions);
+        Err(Error::OutOfRange(Code::InvalidInput, problem))
     }
 
     pub(crate) fn out_of_memory(&self) -> Error {
-        Error::OutOfMemory {
-            dimensions: self.dimensions,
-        }
+        Error::OutOfMemory(self.dimensions)
     }
 }
 
@@ -86,21 +83,23 @@ impl Origin {
     /// Checks that vectors of the two can be compared.
     ///
     /// # Errors
-    /// [`Error::MemoryOtherModel`] or [`Error::MemoryOtherMethod`], for a cache that holds vectors of this origin.
+    /// `ERR_MEMORY_MISMATCH`, for a cache that holds vectors of this origin.
     pub(crate) fn require_comparable(&self, other: &Self) -> Result<()> {
         if let (Some(held), Some(other)) = (&self.model, &other.model)
             && !held.agrees_with(other)
         {
-            return Err(Error::MemoryOtherModel {
-                held: held.to_string(),
-                other: other.to_string(),
-            });
+            let problem = format!(
+                "the cache holds vectors of {held}, which do not compare with those of {other}: clear it, or use another"
+            );
+            return Err(Error::Other(Code::MemoryMismatch, problem));
         }
         match (&self.method, &other.method) {
-            (Some(held), Some(other)) if held != other => Err(Error::MemoryOtherMethod {
-                held: held.clone(),
-                other: other.clone(),
-            }),
+            (Some(held), Some(other)) if held != other => {
+                let problem = format!(
+                    "the cache was filled with novelty '{held}', whose vectors do not compare with those of novelty '{other}': use another, clear it, or score with novelty '{held}'"
+                );
+                Err(Error::Other(Code::MemoryMismatch, problem))
+            }
             _ => Ok(()),
         }
     }
@@ -119,10 +118,9 @@ impl Origin {
 /// Requires a label to be short enough.
 pub(crate) fn require_short(label: &str) -> Result<()> {
     if label.len() > MAX_LABEL_BYTES {
-        return Err(Error::LabelTooLong {
-            most: MAX_LABEL_BYTES,
-            found: label.len(),
-        });
+        let found = label.len();
+        let problem = format!("label must be at most {MAX_LABEL_BYTES} bytes of UTF-8, got {found}");
+        return Err(Error::OutOfRange(Code::InvalidInput, problem));
     }
     Ok(())
 }

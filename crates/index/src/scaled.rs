@@ -33,9 +33,7 @@ impl Scaled {
         self.components.clear();
         self.components
             .try_reserve_exact(vector.len().div_ceil(GROUP))
-            .map_err(|_| Error::OutOfMemory {
-                dimensions: vector.len(),
-            })?;
+            .map_err(|_| Error::OutOfMemory(vector.len()))?;
         let (largest, mut squares) = self.fill(vector, |component| component);
         // Detects components that are not finite: infinity makes `largest` infinite, NaN makes `squares` NaN.
         if !Self::COMFORTABLE.contains(&largest) || !squares.is_finite() {

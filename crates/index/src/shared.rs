@@ -48,8 +48,7 @@ pub trait SharedMemory: Send {
     /// Checks that entries of this origin can be compared with those here.
     ///
     /// # Errors
-    /// `Error::MemoryOtherModel` if the entries here come from another one;
-    /// `Error::MemoryOtherMethod`, of a trace memory also if it is empty.
+    /// `ERR_MEMORY_MISMATCH` if the entries here come from another one; for another method also if a trace memory is empty.
     fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()>;
 
     /// Returns the living entries.
@@ -89,7 +88,7 @@ pub trait SharedMemory: Send {
     /// Loads the memory in the file at `path`, aged by the wall clock; with a bound, the newest `max_elements` entries.
     ///
     /// # Errors
-    /// `Error::MemoryNotFound`, `Error::MemoryDamaged`, `Error::MemoryOtherKind`, `Error::Io`, `Error::OutOfMemory`.
+    /// `ERR_MEMORY_NOT_FOUND`, `ERR_MEMORY_DAMAGED`, `ERR_MEMORY_MISMATCH`, `ERR_IO`, `ERR_OUT_OF_MEMORY`.
     fn load(path: &Path, max_elements: Option<usize>) -> Result<Self>
     where
         Self: Sized,

@@ -73,9 +73,9 @@ impl VectorCache {
     /// Adds a copy of `vector`, and evicts the oldest one if the cache is full.
     ///
     /// # Errors
-    /// [`Error::Dimensions`](knowledgepulse_error::Error::Dimensions) for a wrong length,
+    /// [`Error::OutOfRange`](knowledgepulse_error::Error::OutOfRange) for a wrong length or a long label,
     /// [`Error::NotFinite`](knowledgepulse_error::Error::NotFinite) for a component that is NaN or infinite,
-    /// [`Error::LabelTooLong`](knowledgepulse_error::Error::LabelTooLong), [`Error::OutOfMemory`](knowledgepulse_error::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`](knowledgepulse_error::Error::OutOfMemory).
     /// After an error the cache is as it was.
     pub fn add<T: Component>(&mut self, vector: &[T], label: Option<Label>, now: Instant) -> Result<()> {
         self.scale(vector, "vector")?;
@@ -128,7 +128,7 @@ impl VectorCache {
     /// vector has similarity 0 to every vector.
     ///
     /// # Errors
-    /// [`Error::Dimensions`](knowledgepulse_error::Error::Dimensions) for a wrong length,
+    /// [`Error::OutOfRange`](knowledgepulse_error::Error::OutOfRange) for a wrong length or a long label,
     /// [`Error::NotFinite`](knowledgepulse_error::Error::NotFinite) for a component that is NaN or infinite,
     /// [`Error::OutOfMemory`](knowledgepulse_error::Error::OutOfMemory).
     pub fn max_cosine_similarity<T: Component>(&mut self, query: &[T], now: Instant) -> Result<f64> {

@@ -21,7 +21,7 @@ pub struct CleanText<'t> {
 /// Cleans the text of a JSON value. The white space around the value stays.
 ///
 /// # Errors
-/// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than the cleaner follows.
+/// [`knowledgepulse_error::Error::OutOfRange`] if the value is nested deeper than the cleaner follows.
 pub fn clean_json_text<'t>(cleaner: &mut Cleaner, text: &'t str, value: &Value) -> Result<CleanText<'t>> {
     let clean = cleaner.clean_json(value);
     let found = cleaner.take_findings();

@@ -23,7 +23,7 @@ pub enum Texts<'a> {
 /// Reads a trace.
 ///
 /// # Errors
-/// [`Error::TraceType`] or [`Error::TraceOutOfRange`], with the path of the first field that is wrong.
+/// [`Error::WrongType`] or [`Error::OutOfRange`], with the path of the first field that is wrong.
 pub fn read<'v>(trace: &'v Value, texts: Texts<'v>) -> Result<Trace> {
     let mut json = Json {
         texts,

@@ -18,7 +18,7 @@ pub mod words;
 #[cfg(test)]
 mod nasty_text;
 
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::{Code, Error, Result, javascript_number};
 
 use crate::label::Label;
 
@@ -134,17 +134,15 @@ impl Outcome {
     /// Checks the confidence.
     ///
     /// # Errors
-    /// [`Error::TraceOutOfRange`] unless the confidence is a finite number in \[0, 1\].
+    /// [`Error::OutOfRange`] unless the confidence is a finite number in \[0, 1\].
     pub fn new(confidence: f64) -> Result<Self> {
         // A range does not contain NaN, so this also refuses NaN.
         if (0.0..=1.0).contains(&confidence) {
             Ok(Self { confidence })
         } else {
-            Err(Error::TraceOutOfRange {
-                path: "trace.outcome.confidence".into(),
-                expected: "a finite number in [0, 1]",
-                found: confidence,
-            })
+            let found = javascript_number(confidence);
+            let problem = format!("trace.outcome.confidence must be a finite number in [0, 1], got {found}");
+            Err(Error::OutOfRange(Code::InvalidTrace, problem))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use knowledgepulse_error::Error;
+use knowledgepulse_error::{Code, Error};
 
 use crate::{Metadata, Name, Outcome, Step, StepKind, Task, Tool, Trace, label::Label};
 
@@ -108,7 +108,7 @@ impl fmt::Display for At {
 /// Reads a trace.
 ///
 /// # Errors
-/// Those of the source, made of [`Error::TraceType`] or [`Error::TraceOutOfRange`] with the path of the first field that is wrong.
+/// Those of the source, made of [`Error::WrongType`] or [`Error::OutOfRange`] with the path of the first field that is wrong.
 pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Error> {
     let mut reader = Reader(source);
     let trace = reader.require(trace, "an object", At::trace("trace"))?;
@@ -216,10 +216,9 @@ impl<S: Source> Reader<'_, S> {
         if expected.split_once(' ').is_some_and(|(_, kind)| kind == found) {
             return Ok(());
         }
-        Err(self.0.refuse(Error::TraceType {
-            path: at.to_string(),
-            expected,
-            found,
-        }))
+        Err(self.0.refuse(Error::WrongType(
+            Code::InvalidTrace,
+            format!("{at} must be {expected}, got {found}"),
+        )))
     }
 }

@@ -37,8 +37,7 @@ impl Config {
     /// Reads the description of the network in `directory`. The files of sentence-transformers are optional.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`], [`Error::ModelUnreadable`], or [`Error::ModelUnsupported`] for models that neither engine
-    /// computes.
+    /// `ERR_MODEL_UNUSABLE`, also for models that neither engine computes.
     pub(super) fn read(directory: &Path) -> Result<Self> {
         let path = directory.join(CONFIG);
         let config: Self = parse(&path, &read(&path)?)?;
@@ -57,7 +56,7 @@ impl Config {
     /// Fails unless the built-in engine computes this network. `has_graph` says whether ONNX Runtime could instead.
     ///
     /// # Errors
-    /// [`Error::ModelUnsupported`].
+    /// `ERR_MODEL_UNUSABLE`.
     pub(super) fn require_builtin(&self, directory: &Path, has_graph: bool) -> Result<()> {
         let computed = [
             ("model_type", json!("bert")),
@@ -88,7 +87,7 @@ impl Config {
     /// Fails if the weights have other sizes than the config says.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`].
+    /// `ERR_MODEL_UNUSABLE`.
     pub(super) fn require_sizes(&self, directory: &Path, shape: Shape) -> Result<()> {
         let sizes = [
             ("num_hidden_layers", json!(shape.layers)),

@@ -13,7 +13,7 @@ use knowledgepulse_encoder::Shape;
 use serde::{Deserialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
-use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_error::{Code, Error, Result, fault};
 use knowledgepulse_os::obstacle::Obstacle;
 
 use crate::{MOST_TOKENS, damaged, unsupported};
@@ -68,9 +68,9 @@ impl ModelFiles {
     /// files that a manifest lists, the sizes are checked.
     ///
     /// # Errors
-    /// [`Error::ModelNotFound`] if there is no such directory or it holds no model, [`Error::ModelDamaged`]
-    /// if a file is missing, has another size than the manifest says, is malformed or is a Git LFS pointer,
-    /// [`Error::ModelUnreadable`] if the system refuses to read one, [`Error::ModelUnsupported`] if neither engine computes the model.
+    /// [`Error::ModelNotFound`] if there is no such directory or it holds no model, `ERR_MODEL_UNUSABLE`
+    /// if a file is missing or unreadable, has another size than the manifest says, is malformed or is a Git LFS pointer, or if neither
+    /// engine computes the model.
     pub fn find(directory: &Path) -> Result<Self> {
         fault::point("model");
         // Systems differ in the error for a path below a file.
@@ -131,7 +131,7 @@ impl ModelFiles {
     /// Fails unless the built-in engine computes this model.
     ///
     /// # Errors
-    /// [`Error::ModelUnsupported`], which names the field of `config.json`.
+    /// `ERR_MODEL_UNUSABLE`, which names the field of `config.json`.
     pub fn require_builtin(&self) -> Result<()> {
         self.config.require_builtin(&self.directory, self.graph.is_some())
     }
@@ -139,7 +139,7 @@ impl ModelFiles {
     /// Fails if the weights have other sizes than `config.json` says.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`].
+    /// `ERR_MODEL_UNUSABLE`.
     pub fn require_sizes(&self, shape: Shape) -> Result<()> {
         self.config.require_sizes(&self.directory, shape)
     }
@@ -153,7 +153,7 @@ impl ModelFiles {
     /// Reads `tokenizer.json`.
     ///
     /// # Errors
-    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if the file is missing or differs from the manifest.
+    /// `ERR_MODEL_UNUSABLE`, also if the file differs from the manifest.
     pub fn read_tokenizer(&self) -> Result<Vec<u8>> {
         let path = self.directory.join("tokenizer.json");
         refuse_pointer(&path)?;
@@ -173,7 +173,7 @@ impl ModelFiles {
     /// says is not checked, which would take longer than loading the file; the doctor does that.
     ///
     /// # Errors
-    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if the file is missing.
+    /// `ERR_MODEL_UNUSABLE`.
     pub fn weights_sha256(&self) -> Result<String> {
         if let Some(stated) = self.stated_sha256() {
             return Ok(stated.to_owned());
@@ -207,10 +207,7 @@ pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
             format!("it is a link to {}, which does not exist", target.display()),
         ),
         Obstacle::Directory => damaged(path, "it is a directory"),
-        Obstacle::Unreadable(reason) => Error::ModelUnreadable {
-            path: path.to_owned(),
-            reason,
-        },
+        Obstacle::Unreadable(reason) => Error::unreadable(Code::ModelUnusable, path, &reason),
     }
 }
 

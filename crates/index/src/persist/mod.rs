@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_error::{Code, Error, Result, fault};
 use knowledgepulse_trace::{
     label::Label,
     words::{MOST_WORDS, TermWeight},
@@ -227,7 +227,7 @@ fn parts(tensors: &Tensors, name: &str) -> Reading<Vec<Range<usize>>> {
 /// Reads the contents of the file at `path`, of this version, aged by the wall clock.
 ///
 /// # Errors
-/// [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::Io`], [`Error::OutOfMemory`].
+/// `ERR_MEMORY_NOT_FOUND`, `ERR_MEMORY_DAMAGED`, `ERR_MEMORY_MISMATCH`, `ERR_IO`, `ERR_OUT_OF_MEMORY`.
 pub(crate) fn load(path: &Path, version: &str, max_elements: Option<usize>) -> Result<Contents> {
     let contents = bytes_of(path)
         .and_then(|bytes| read(&bytes, version, max_elements, Instant::now(), SystemTime::now()));
@@ -237,11 +237,20 @@ pub(crate) fn load(path: &Path, version: &str, max_elements: Option<usize>) -> R
 impl Unreadable {
     /// Returns the error that names the file.
     pub(crate) fn error_at(self, path: &Path) -> Error {
+        let name = path.display();
         let path = path.into();
         match self {
-            Self::Damaged(reason) => Error::MemoryDamaged { path, reason },
+            Self::Damaged(reason) => {
+                let remedy = "restore it from a copy, or delete it and begin with an empty cache";
+                Error::Other(
+                    Code::MemoryDamaged,
+                    format!("{name} is damaged: {reason}; {remedy}"),
+                )
+            }
             Self::OtherKind { held, other } => Error::MemoryOtherKind { path, held, other },
-            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => Error::MemoryNotFound { path },
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                Error::Other(Code::MemoryNotFound, format!("there is no saved cache at {name}"))
+            }
             Self::Io(source) => Error::Io {
                 path,
                 action: "read",
@@ -262,7 +271,7 @@ fn bytes_of(path: &Path) -> Reading<Vec<u8>> {
     file.by_ref().take(LENGTH_BYTES as u64).read_to_end(&mut bytes)?;
     header_length(&bytes, length)?;
     let rest = usize::try_from(length).unwrap_or(usize::MAX);
-    let out_of_memory = |_| Unreadable::Other(Error::OutOfMemory { dimensions: rest });
+    let out_of_memory = |_| Unreadable::Other(Error::OutOfMemory(rest));
     bytes.try_reserve_exact(rest).map_err(out_of_memory)?;
     file.read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -195,8 +195,8 @@ impl TraceMemory {
     /// Adds a trace, and evicts the oldest one if the memory is full.
     ///
     /// # Errors
-    /// `Error::LabelTooLong`; with embeddings also `Error::Dimensions` for one that is missing or has a wrong length, `Error::NotFinite`,
-    /// `Error::MemoryOtherModel`, `Error::OutOfMemory`. After an error the memory is as it was.
+    /// `ERR_INVALID_INPUT` for a long label; with embeddings also for one that is missing, has a wrong length or is not finite,
+    /// `ERR_MEMORY_MISMATCH`, `ERR_OUT_OF_MEMORY`. After an error the memory is as it was.
     pub fn add(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
         self.check(entry, now)?;
         self.add_checked(entry, entry.label.cloned(), now)
@@ -321,8 +321,8 @@ impl TraceMemory {
     /// Returns the `count` most similar remembered traces, or all if there are fewer: the most similar first, of equal ones the older.
     ///
     /// # Errors
-    /// With embeddings, `Error::Dimensions` for one that is missing or has a wrong length, `Error::NotFinite`,
-    /// `Error::MemoryOtherModel`, `Error::OutOfMemory`.
+    /// With embeddings, `ERR_INVALID_INPUT` for one that is missing, has a wrong length or is not finite,
+    /// `ERR_MEMORY_MISMATCH`, `ERR_OUT_OF_MEMORY`.
     pub fn nearest(&mut self, entry: TraceEntry, count: usize, now: Instant) -> Result<Vec<SimilarTrace>> {
         self.check(entry, now)?;
         self.evict_expired(now);

@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, hash::BuildHasherDefault};
 
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::{Code, Error, Result};
 use knowledgepulse_trace::words::{TermWeight, Word, Words};
 
 use super::{
@@ -54,9 +54,12 @@ impl PackedTrace {
     /// Reads a trace with an embedding of `dimensions` components.
     ///
     /// # Errors
-    /// [`Error::TraceDamaged`] if the bytes are not those of a trace.
+    /// `ERR_STORE` if the bytes are not those of a trace.
     pub fn unpack(bytes: &[u8], dimensions: usize) -> Result<Self> {
-        let damaged = || Error::TraceDamaged;
+        let damaged = || {
+            let problem = "the table of the store is damaged: bytes that it holds are not those of a trace";
+            Error::Other(Code::Store, problem.into())
+        };
         let split = bytes.len().checked_sub(dimensions * size_of::<f32>());
         let (words, vector) = bytes.split_at(split.ok_or_else(damaged)?);
         let (words, []) = words.as_chunks::<WORD_BYTES>() else {

@@ -7,7 +7,7 @@ use knowledgepulse_encoder::Tokens;
 use super::{Comparable, ComparedScore, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
 
 use knowledgepulse_embed::{Embedded, Embedder, Embedding, Lane};
-use knowledgepulse_error::{Call, Error, Result, guarded};
+use knowledgepulse_error::{Call, Code, Error, Result, guarded};
 use knowledgepulse_index::{
     memory::{ComparedTrace, Novelty, Reading},
     method::Method,
@@ -235,7 +235,9 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<Result<B
                 Ok(Some(embedded)) => Ok(embedded.embedding),
                 Err(error) => Err(error),
                 Ok(None) => Err(match shared.status().failure {
-                    Some(Failure { code, reason }) => Error::Elsewhere { code, reason },
+                    Some(Failure { code, reason }) => {
+                        Error::Other(Code::from_name(code).unwrap_or(Code::Internal), reason)
+                    }
                     None => Error::Internal("there is no embedder, for no known reason".into()),
                 }),
             });
@@ -258,7 +260,7 @@ pub(super) fn score(
     comparable: Result<Option<Comparable>>,
 ) -> Result<ComparedScore> {
     request.begin()?;
-    let compare = || {
+    let compare = || -> Result<_> {
         let (Some(memory), Some(comparable)) = (&request.memory, comparable?) else {
             return Ok((Novelty::NEUTRAL, None));
         };
@@ -283,7 +285,7 @@ pub(super) fn score(
     match compare() {
         Ok((novelty, comparable)) => Ok((request.score(novelty), comparable)),
         // The caller has chosen the memory.
-        Err(error @ (Error::MemoryOtherModel { .. } | Error::MemoryOtherMethod { .. })) => Err(error),
+        Err(error) if error.code() == Code::MemoryMismatch.name() => Err(error),
         Err(error) => {
             shared.warn(Failure::from(&error));
             Ok((request.score(Novelty::NEUTRAL), None))

@@ -244,11 +244,11 @@ fn load_from_memory(model: ModelInMemory, status: &mut Status) -> Result<(Embedd
 
 /// Returns the engine for the model in `files`, and the file that it reads.
 fn choose(options: &EngineOptions, files: &ModelFiles) -> Result<(EngineKind, PathBuf)> {
-    let lacks = |name: &str, engine: &str, other: &str| Error::ModelUnsupported {
-        path: files.directory.clone(),
-        reason: format!(
+    let lacks = |name: &str, engine: &str, other: &str| {
+        let reason = format!(
             "it has no {name}, which the engine {engine} reads; add it, or choose the engine {other}"
-        ),
+        );
+        embed::unsupported(&files.directory, reason)
     };
     let builtin = files.weights.clone().map(|path| (EngineKind::BuiltIn, path));
     let onnxruntime = files.graph.clone().map(|path| (EngineKind::OnnxRuntime, path));
