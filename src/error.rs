@@ -38,7 +38,7 @@ pub(super) fn throw_with_cause(env: &Env, error: &Error, cause: Option<Unknown>)
         });
     match thrown {
         // Tells napi that there is an exception already.
-        Ok(()) => napi::Error::new(Status::PendingException, message(error)),
+        Ok(()) => napi::Error::new(Status::PendingException, error.to_string()),
         Err(failure) => failure,
     }
 }
@@ -50,29 +50,12 @@ pub(super) fn rejection(env: Env, error: &Error) -> napi::Error {
 
 /// Returns the JavaScript error for `error`: a `TypeError`, a `RangeError` or a plain one.
 pub(super) fn into_unknown<'env>(env: &Env, error: &Error) -> Unknown<'env> {
-    let carrier = napi::Error::new(error.code(), message(error));
+    let carrier = napi::Error::new(error.code(), error.to_string());
     match error {
         Error::WrongType(..) => JsTypeError::from(carrier).into_unknown(*env),
-        Error::OutOfRange(..) | Error::Weights { .. } | Error::NotFinite { .. } | Error::OutOfMemory(_) => {
+        Error::OutOfRange(..) | Error::NotFinite { .. } | Error::OutOfMemory(_) => {
             JsRangeError::from(carrier).into_unknown(*env)
         }
         _ => JsError::from(carrier).into_unknown(*env),
     }
-}
-
-/// Returns the message of an error for JavaScript. It names a weight by its path in the options, as the caller wrote it.
-fn message(error: &Error) -> String {
-    let Error::Weights {
-        profile,
-        dimension,
-        problem,
-    } = error
-    else {
-        return error.to_string();
-    };
-    let property = match dimension {
-        Some(dimension) => format!(".{dimension}"),
-        None => String::new(),
-    };
-    format!("options.weights[{profile:?}]{property} {problem}")
 }

@@ -113,7 +113,7 @@ impl NativeCandidates {
         let mut read = trace::read(env, trace, Some(Method::Full))?;
         let (is_known, agent) = trace::noted(env, trace)?;
         let is_known = is_known || success.is_some();
-        read.metadata.success = success.unwrap_or(read.metadata.success);
+        read.success = success.unwrap_or(read.success);
         let digest = digested.then(|| digest::of(&read));
         let outcome = SelectOutcome {
             is_verified: success.is_some(),

@@ -56,7 +56,7 @@ pub(super) fn noted(env: &Env, trace: Unknown) -> Result<(bool, Option<String>)>
     ];
     let known = at(&path, "boolean")?.map(|known| source.boolean(known));
     let agent = at(&["trace.metadata.imported.format"], "string")?;
-    let agent = agent.map(|agent| source.string(agent, String::from_utf16_lossy));
+    let agent = agent.map(|agent| source.string(agent));
     Ok((known.transpose()?.unwrap_or(true), agent.transpose()?))
 }
 
@@ -170,10 +170,10 @@ impl<'env> Source for JavaScript<'env> {
         FromNapiValue::from_unknown(value)
     }
 
-    fn string<T>(&self, value: Unknown, convert: impl FnOnce(&[u16]) -> T) -> Result<T> {
+    fn string(&self, value: Unknown) -> Result<String> {
         let mut units = self.units.borrow_mut();
         self.copy_units(value, units_in(value)?, &mut units)?;
-        Ok(convert(&units))
+        Ok(String::from_utf16_lossy(&units))
     }
 
     /// Reads a part of the text that is compared, up to where the rest can no longer change the comparison.
@@ -203,7 +203,7 @@ impl<'env> Source for JavaScript<'env> {
         if self.kind(value)? != "string" || units_in(value)? > MAX_LABEL_BYTES {
             return Ok(None);
         }
-        let id = self.string(value, String::from_utf16_lossy)?;
+        let id = self.string(value)?;
         Ok(Some(id).filter(|id| id.len() <= MAX_LABEL_BYTES).map(Label::from))
     }
 }

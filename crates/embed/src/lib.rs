@@ -13,7 +13,7 @@ pub mod runtime;
 pub mod sufficiency;
 
 #[cfg(test)]
-#[path = "../../trace/src/nasty_text.rs"]
+#[path = "../../trace/tests/texts/mod.rs"]
 mod nasty_text;
 
 pub use model::DIMENSIONS;

@@ -72,5 +72,5 @@ mod thread_pool;
 pub mod tokenizer;
 
 #[cfg(test)]
-#[path = "../../trace/src/nasty_text.rs"]
+#[path = "../../trace/tests/texts/mod.rs"]
 mod nasty_text;

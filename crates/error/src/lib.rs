@@ -29,16 +29,6 @@ pub enum Error {
     /// Something else is wrong that a caller can mend.
     #[error("{1}")]
     Other(Code, String),
-    /// A weight of a profile is negative or not finite, or its weights do not add up.
-    #[error("{} {problem}", place_of(profile, *.dimension))]
-    Weights {
-        /// The name of the profile.
-        profile: String,
-        /// The dimension whose weight it is; `None` for all four.
-        dimension: Option<&'static str>,
-        /// The requirement and the value.
-        problem: String,
-    },
     /// A vector has a component that is NaN or infinite.
     #[error("{name}[{index}] must be a finite number, got {}", javascript_number(*.found))]
     NotFinite {
@@ -48,16 +38,6 @@ pub enum Error {
         index: usize,
         /// Its value.
         found: f64,
-    },
-    /// A file holds another kind of memory.
-    #[error("{path} holds {held}, not {other}: use another file, or load it as what it holds")]
-    MemoryOtherKind {
-        /// The file.
-        path: PathBuf,
-        /// The kind that it holds, with the method if known.
-        held: String,
-        /// The expected kind.
-        other: &'static str,
     },
     /// The system refused to save or load a memory, or to read or write what is shared.
     #[error("{path} could not be {action}: {source}; look at the path, its permissions and the disk")]
@@ -98,9 +78,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         let code = match self {
             Self::WrongType(code, _) | Self::OutOfRange(code, _) | Self::Other(code, _) => *code,
-            Self::Weights { .. } => Code::InvalidOption,
             Self::NotFinite { .. } => Code::InvalidInput,
-            Self::MemoryOtherKind { .. } => Code::MemoryMismatch,
             Self::Io { .. } => Code::Io,
             Self::OutOfMemory(_) => Code::OutOfMemory,
             Self::ModelNotFound(_) => Code::ModelNotFound,
@@ -157,13 +135,6 @@ pub fn keep_panics_quiet() {
     std::panic::set_hook(Box::new(|panic| {
         PANIC_PLACE.set(panic.location().map(ToString::to_string));
     }));
-}
-
-fn place_of(profile: &str, dimension: Option<&str>) -> String {
-    match dimension {
-        Some(dimension) => format!("{dimension} in profile {profile:?}"),
-        None => format!("profile {profile:?}"),
-    }
 }
 
 /// Formats a number as JavaScript does, for messages.

@@ -7,12 +7,13 @@ use std::{
 };
 
 use knowledgepulse_embed::{DIMENSIONS, Embedding};
-use knowledgepulse_error::{Error, Result, fault, named};
+use knowledgepulse_error::{Code, Result, fault, named};
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
     method::Method,
     options::{MemoryOptions, Origin},
+    persist::other_kind,
     shared::{SharedMemory, lock},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
     traces::{SharedTraces, TraceEntry, TraceMemory, WordShare, explain::ExplainedWords},
@@ -121,7 +122,7 @@ impl Memory {
     /// Loads the memory in the file at `path`, of either kind, with the bounds of the file.
     ///
     /// # Errors
-    /// The errors of [`SharedMemory::load`]; [`Error::MemoryOtherKind`] also for vectors that are no embeddings.
+    /// The errors of [`SharedMemory::load`]; `ERR_MEMORY_MISMATCH` also for vectors that are no embeddings.
     pub fn load(path: &Path) -> Result<Self> {
         let load_vectors = || VectorCache::load(path, None);
         Self::of_either(path, TraceMemory::load(path, None), load_vectors)
@@ -146,16 +147,13 @@ impl Memory {
         vectors: impl FnOnce() -> Result<VectorCache>,
     ) -> Result<Self> {
         let loaded = match traces {
-            Err(Error::MemoryOtherKind { .. }) => vectors()?.into(),
+            Err(error) if error.code() == Code::MemoryMismatch.name() => vectors()?.into(),
             loaded => Self::from(loaded?),
         };
         let dimensions = lock(loaded.held()).options().dimensions;
         if loaded.method().needs_embedder() && dimensions != DIMENSIONS {
-            return Err(Error::MemoryOtherKind {
-                path: path.into(),
-                held: format!("vectors of {dimensions} dimensions"),
-                other: "embeddings of traces",
-            });
+            let held = format!("vectors of {dimensions} dimensions");
+            return Err(other_kind(path, &held, "embeddings of traces"));
         }
         Ok(loaded)
     }

@@ -104,31 +104,3 @@ pub fn leave(processor: usize) {
 /// Does nothing.
 #[cfg(not(target_os = "linux"))]
 pub fn leave(_processor: usize) {}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    /// The processors that this thread may run on.
-    fn allowed() -> Vec<usize> {
-        // SAFETY: as in `leave`; the numbers are within the set.
-        unsafe {
-            let mut set = std::mem::zeroed::<libc::cpu_set_t>();
-            assert_eq!(
-                libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set),
-                0
-            );
-            (0..libc::CPU_SETSIZE as usize)
-                .filter(|number| libc::CPU_ISSET(*number, &set))
-                .collect()
-        }
-    }
-
-    #[test]
-    fn a_thread_that_leaves_a_processor_may_still_return_to_it() {
-        let before = allowed();
-        assert!(before.contains(&super::processor()));
-        for processor in before.iter().copied().chain([usize::MAX]) {
-            super::leave(processor);
-            assert_eq!(allowed(), before);
-        }
-    }
-}

@@ -77,14 +77,14 @@ fn outcome(features: &Features) -> f64 {
 #[cfg(test)]
 mod tests {
     use knowledgepulse_index::similarity::NEUTRAL_NOVELTY;
-    use knowledgepulse_trace::{Tool, Trace, fixtures::with_steps};
+    use knowledgepulse_trace::{Trace, fixtures::with_steps};
 
     use super::*;
 
     fn dimensions(kinds: &[&str], tools: &[&str]) -> ByDimension {
         let mut trace = with_steps(kinds);
         for (step, tool) in trace.steps.iter_mut().zip(tools) {
-            step.tool = Some(Tool { name: (*tool).into() });
+            step.tool = Some((*tool).into());
         }
         of(&Features::of(&trace), NEUTRAL_NOVELTY)
     }
@@ -110,10 +110,10 @@ mod tests {
     #[test]
     fn outcome_is_discounted_by_failure() {
         let mut trace = with_steps(&["thought"]);
-        trace.outcome.confidence = 0.8;
+        trace.confidence = 0.8;
         let outcome = |trace: &Trace| of(&Features::of(trace), 0.0).outcome;
         assert_eq!(outcome(&trace), 0.8);
-        trace.metadata.success = false;
+        trace.success = false;
         assert_eq!(outcome(&trace), 0.8 * 0.3);
     }
 }

@@ -65,7 +65,7 @@ impl ScoreInput {
     #[must_use]
     pub fn with_words(mut self, is_spelled: bool) -> Self {
         if let Some(Source::Lexical(trace)) = &self.source {
-            self.source = Some(Source::Words(Arc::new(SpelledWords::found(trace, is_spelled))));
+            self.source = Some(Source::Words(Arc::new(SpelledWords::of(trace, is_spelled))));
         }
         self
     }
@@ -77,7 +77,7 @@ impl Scorer {
     pub fn input_of(&self, trace: Trace) -> ScoreInput {
         ScoreInput {
             features: Features::of(&trace),
-            profile: Arc::clone(self.profiles.for_domain(trace.metadata.task_domain.as_deref())),
+            profile: Arc::clone(self.profiles.for_domain(trace.task_domain.as_deref())),
             label: trace.label.clone(),
             incomplete: trace.text_cut,
             source: self.memory.as_ref().map(|memory| match memory.method() {

@@ -71,7 +71,7 @@ pub fn apply(composite: f64, features: &Features) -> (f64, Vec<Override>) {
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_trace::{Tool, Trace, fixtures::with_steps};
+    use knowledgepulse_trace::{Trace, fixtures::with_steps};
 
     use super::*;
 
@@ -96,7 +96,7 @@ mod tests {
         let mut trace = with_steps(&["error_recovery"; 3]);
         assert_eq!(applied(0.5, &trace), 0.6);
         assert_eq!(applied(0.95, &trace), 1.0);
-        trace.metadata.success = false;
+        trace.success = false;
         assert_eq!(applied(0.5, &trace), 0.5);
         assert_eq!(applied(0.5, &with_steps(&["error_recovery"; 2])), 0.5);
     }
@@ -105,7 +105,7 @@ mod tests {
     fn a_single_tool_is_penalised_and_none_is_not() {
         let mut trace = with_steps(&["tool_call", "tool_call"]);
         assert_eq!(applied(0.5, &trace), 0.5);
-        let tool = |name: &str| Some(Tool { name: name.into() });
+        let tool = |name: &str| Some(name.into());
         trace.steps[0].tool = tool("a");
         assert_eq!(applied(0.5, &trace), 0.4);
         assert_eq!(applied(0.05, &trace), 0.0);
@@ -116,12 +116,12 @@ mod tests {
     #[test]
     fn the_order_is_thought_then_bonus_then_penalty() {
         let mut trace = with_steps(&["thought"]);
-        trace.steps[0].tool = Some(Tool { name: "a".into() });
+        trace.steps[0].tool = Some("a".into());
         assert_eq!(applied(0.9, &trace), 0.0);
 
         // The bonus is capped at 1 before the penalty is taken from it.
         let mut trace = with_steps(&["error_recovery"; 3]);
-        trace.steps[0].tool = Some(Tool { name: "a".into() });
+        trace.steps[0].tool = Some("a".into());
         assert_eq!(applied(0.95, &trace), 0.9);
     }
 
@@ -139,7 +139,7 @@ mod tests {
             applied.into_iter().map(|applied| applied.rule).collect()
         };
         let mut trace = with_steps(&["error_recovery"; 3]);
-        trace.steps[0].tool = Some(Tool { name: "a".into() });
+        trace.steps[0].tool = Some("a".into());
         assert_eq!(
             rules(0.5, &trace),
             [OverrideRule::RecoveryBonus, OverrideRule::SingleToolPenalty]

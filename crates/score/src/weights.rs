@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use knowledgepulse_error::{Error, Result, javascript_number};
+use knowledgepulse_error::{Code, Error, Result, javascript_number};
 
 use crate::dimensions::ByDimension;
 
@@ -12,31 +12,28 @@ pub const DEFAULT: ByDimension = ByDimension::from_array([0.25, 0.35, 0.15, 0.25
 /// The tolerance of the sum of four weights.
 const TOLERANCE: f64 = 1e-9;
 
-/// Checks that weights are finite, at least 0, and sum to 1 within [`TOLERANCE`]. The error carries `name`, the name of
-/// their profile.
+/// Checks that weights are finite, at least 0, and sum to 1 within [`TOLERANCE`]. The error names them by their path
+/// in the options, where `name` is that of their profile.
 ///
 /// # Errors
-/// [`Error::Weights`].
+/// `ERR_INVALID_OPTION`.
 pub fn check(weights: ByDimension, name: &str) -> Result<()> {
-    let refuse = |dimension, problem| {
-        Err(Error::Weights {
-            profile: name.to_owned(),
-            dimension,
-            problem,
-        })
+    let refuse = |property: String, problem: String| {
+        let problem = format!("options.weights[{name:?}]{property} {problem}");
+        Err(Error::OutOfRange(Code::InvalidOption, problem))
     };
     for (dimension, weight) in ByDimension::NAMES.into_iter().zip(weights.to_array()) {
         if !weight.is_finite() || weight < 0.0 {
             let found = javascript_number(weight);
             let problem = format!("must be a finite number of at least 0, got {found}");
-            return refuse(Some(dimension), problem);
+            return refuse(format!(".{dimension}"), problem);
         }
     }
     let sum = weights.sum();
     let is_one = (sum - 1.0).abs() <= TOLERANCE;
     if !is_one {
         let sum = javascript_number(sum);
-        return refuse(None, format!("must sum to 1, but sums to {sum}"));
+        return refuse(String::new(), format!("must sum to 1, but sums to {sum}"));
     }
     Ok(())
 }

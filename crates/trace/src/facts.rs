@@ -199,56 +199,41 @@ fn note(facts: &mut Facts, kind: FactKind, step: usize) {
     fact.count += 1;
 }
 
-/// What a call does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
-    Tests,
-    Build,
-    Lint,
-    Commit,
-    Push,
-    PullRequest,
-}
+/// What a call does: its place in [`ACTIONS`].
+type Action = usize;
 
-impl Action {
-    fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "tests" => Self::Tests,
-            "build" => Self::Build,
-            "lint" => Self::Lint,
-            "commit" => Self::Commit,
-            "push" => Self::Push,
-            "pull request" => Self::PullRequest,
-            _ => return None,
-        })
-    }
+/// What calls do, each with the facts that it ended well, badly, or in an unknown way; `None` where that is no fact.
+const ACTIONS: [(&str, [Option<FactKind>; 3]); 6] = {
+    use FactKind::{
+        BuildFailed, BuildPassed, Committed, LintFailed, LintPassed, PullRequest, Pushed, TestsFailed,
+        TestsPassed, TestsRan,
+    };
+    [
+        ("tests", [Some(TestsPassed), Some(TestsFailed), Some(TestsRan)]),
+        ("build", [Some(BuildPassed), Some(BuildFailed), Some(BuildPassed)]),
+        ("lint", [Some(LintPassed), Some(LintFailed), Some(LintPassed)]),
+        ("commit", [Some(Committed), None, Some(Committed)]),
+        ("push", [Some(Pushed), None, Some(Pushed)]),
+        ("pull request", [Some(PullRequest), None, Some(PullRequest)]),
+    ]
+};
 
-    /// Returns what a target of a runner does by its name, such as `test:unit`.
-    fn of_target(target: &str) -> Option<Self> {
-        let has = |words: &[&str]| words.iter().any(|word| target.contains(word));
-        match () {
-            () if has(&["test", "spec", "e2e"]) => Some(Self::Tests),
-            () if has(&["lint", "clippy", "typecheck", "type-check", "check"]) => Some(Self::Lint),
-            () if has(&["build", "compile", "assemble", "bundle"]) => Some(Self::Build),
-            () => None,
-        }
-    }
+/// What a target of a runner does by a part of its name, such as `test:unit`.
+const TARGETS: [(&str, &str); 10] = [
+    ("test", "tests"),
+    ("spec", "tests"),
+    ("e2e", "tests"),
+    ("lint", "lint"),
+    ("clippy", "lint"),
+    ("check", "lint"),
+    ("build", "build"),
+    ("compile", "build"),
+    ("assemble", "build"),
+    ("bundle", "build"),
+];
 
-    /// Returns the facts that this ended well, badly, or in an unknown way; `None` where that is no fact.
-    fn kinds(self) -> [Option<FactKind>; 3] {
-        use FactKind::{
-            BuildFailed, BuildPassed, Committed, LintFailed, LintPassed, PullRequest, Pushed, TestsFailed,
-            TestsPassed, TestsRan,
-        };
-        match self {
-            Self::Tests => [Some(TestsPassed), Some(TestsFailed), Some(TestsRan)],
-            Self::Build => [Some(BuildPassed), Some(BuildFailed), Some(BuildPassed)],
-            Self::Lint => [Some(LintPassed), Some(LintFailed), Some(LintPassed)],
-            Self::Commit => [Some(Committed), None, Some(Committed)],
-            Self::Push => [Some(Pushed), None, Some(Pushed)],
-            Self::PullRequest => [Some(PullRequest), None, Some(PullRequest)],
-        }
-    }
+fn action_of(name: &str) -> Option<Action> {
+    ACTIONS.iter().position(|(known, _)| *known == name)
 }
 
 /// How a command ended, by its result.
@@ -307,7 +292,7 @@ impl<'t> End<'t> {
         if self.has(&GOES_ON) {
             return;
         }
-        let kinds = action.kinds();
+        let (_, kinds) = ACTIONS[action];
         let is_git = kinds[1].is_none();
         let ended = match () {
             () if self.failed || self.has(if is_git { &REFUSED } else { &FAILED }) => 1,
@@ -358,7 +343,7 @@ fn actions_of(call: &Value) -> Vec<Action> {
             );
         }
     }
-    actions.sort_by_key(|action| *action as usize);
+    actions.sort_unstable();
     actions.dedup();
     actions
 }
@@ -402,7 +387,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
         let (Some(kind), Some(of), Some(names)) = (cells.next(), cells.next(), cells.next()) else {
             continue;
         };
-        let action = Action::named(kind);
+        let action = action_of(kind);
         for name in names.split('|') {
             match (action, of) {
                 (Some(action), "tool") => table.tools.push((name, action)),
@@ -444,7 +429,9 @@ impl Table {
             let mut targets = words[length..]
                 .iter()
                 .filter(|word| !word.starts_with('-') && *word != "clean");
-            Action::of_target(&targets.next()?.to_lowercase())
+            let target = targets.next()?.to_lowercase();
+            let (_, action) = TARGETS.iter().find(|(part, _)| target.contains(part))?;
+            action_of(action)
         };
         let found = known.filter_map(|(length, action)| {
             Some((action.is_none(), length, action.or_else(|| of_target(length))?))
@@ -696,7 +683,7 @@ mod tests {
         {
             let kind = line.split('\t').next().unwrap();
             assert!(
-                Action::named(kind).is_some() || ["runner", "wrapper"].contains(&kind),
+                action_of(kind).is_some() || ["runner", "wrapper"].contains(&kind),
                 "{line}"
             );
         }

@@ -36,7 +36,7 @@ impl Features {
             types.insert(&step.kind);
             error_recoveries += usize::from(step.kind == StepKind::ErrorRecovery);
             if let Some(tool) = &step.tool {
-                tools.insert(&tool.name);
+                tools.insert(tool);
             }
         }
         Self {
@@ -46,8 +46,8 @@ impl Features {
             unique_tools: tools.len(),
             has_tool: !tools.is_empty(),
             single_thought: matches!(trace.steps.as_slice(), [step] if step.kind == StepKind::Thought),
-            success: trace.metadata.success,
-            confidence: trace.outcome.confidence,
+            success: trace.success,
+            confidence: trace.confidence,
         }
     }
 }
@@ -55,7 +55,7 @@ impl Features {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Tool, fixtures::with_steps};
+    use crate::fixtures::with_steps;
 
     #[test]
     fn counts_types_recoveries_and_tools() {
@@ -67,7 +67,7 @@ mod tests {
             "reflection",
         ]);
         for (step, tool) in [(0, "a"), (1, "b"), (3, "a")] {
-            trace.steps[step].tool = Some(Tool { name: tool.into() });
+            trace.steps[step].tool = Some(tool.into());
         }
         let features = Features::of(&trace);
         assert_eq!(features.steps, 5);
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn an_empty_tool_name_is_a_tool() {
         let mut trace = with_steps(&["tool_call"]);
-        trace.steps[0].tool = Some(Tool { name: "".into() });
+        trace.steps[0].tool = Some("".into());
         let features = Features::of(&trace);
         assert!(features.has_tool);
         assert_eq!(features.unique_tools, 1);

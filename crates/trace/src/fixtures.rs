@@ -1,27 +1,23 @@
 //! Traces for tests, also of other crates.
 
-use crate::{Metadata, Outcome, Step, StepKind, Task, Trace};
+use crate::{Step, StepKind, Trace};
 
 /// A successful trace with the given step types, no content and no tools.
 #[must_use]
 pub fn with_steps(kinds: &[&str]) -> Trace {
     Trace {
-        task: Task {
-            objective: "objective".into(),
-        },
+        objective: "objective".into(),
         steps: kinds
             .iter()
             .map(|kind| Step {
-                kind: StepKind::of(&kind.encode_utf16().collect::<Vec<_>>()),
+                kind: StepKind::of(kind),
                 content: None,
                 tool: None,
             })
             .collect(),
-        metadata: Metadata {
-            success: true,
-            task_domain: None,
-        },
-        outcome: Outcome { confidence: 1.0 },
+        success: true,
+        task_domain: None,
+        confidence: 1.0,
         label: None,
         text_cut: false,
     }
@@ -31,7 +27,7 @@ pub fn with_steps(kinds: &[&str]) -> Trace {
 #[must_use]
 pub fn with_texts(objective: &str, contents: &[&str]) -> Trace {
     let mut trace = with_steps(&vec!["thought"; contents.len()]);
-    trace.task.objective = objective.into();
+    trace.objective = objective.into();
     for (step, content) in trace.steps.iter_mut().zip(contents) {
         step.content = Some((*content).into());
     }

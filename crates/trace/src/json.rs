@@ -72,10 +72,9 @@ impl<'v> Source for Json<'v> {
         Ok(value.and_then(Value::as_number).unwrap_or(f64::NAN))
     }
 
-    fn string<T>(&self, value: Self::Value, convert: impl FnOnce(&[u16]) -> T) -> Result<T> {
+    fn string(&self, value: Self::Value) -> Result<String> {
         let text = value.and_then(Value::as_text);
-        let units: Vec<u16> = text.into_iter().flat_map(|text| text.encode_utf16()).collect();
-        Ok(convert(&units))
+        Ok(text.map(ToString::to_string).unwrap_or_default())
     }
 
     fn text(&mut self, value: Self::Value) -> Result<String> {
@@ -109,7 +108,7 @@ impl<'v> Source for Json<'v> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StepKind, Tool};
+    use crate::StepKind;
 
     const TRACE: &str = r#"{"id":"a","task":{"objective":"o\ud800"},"steps":[{"type":"thought","content":null},
         {"type":"new","content":"c","tool":{"name":"t"}}],"metadata":{"success":true},"outcome":{"confidence":0.5}}"#;
@@ -121,25 +120,22 @@ mod tests {
     #[test]
     fn read_takes_the_fields_of_a_trace() {
         let trace = read(&parsed(TRACE), Texts::Whole).unwrap();
-        assert_eq!(trace.task.objective, "o\u{fffd}");
+        assert_eq!(trace.objective, "o\u{fffd}");
         assert_eq!(trace.steps[0].content, None);
         assert_eq!(trace.steps[1].kind, StepKind::Other("new".into()));
-        assert_eq!(trace.steps[1].tool, Some(Tool { name: "t".into() }));
+        assert_eq!(trace.steps[1].tool, Some("t".into()));
         assert_eq!(trace.label.as_deref(), Some("a"));
         assert!(!trace.text_cut);
         let other = TRACE.replace("\"type\":\"new\",", "\"x\":1,\"type\":\"new\",");
         assert_eq!(read(&parsed(&other), Texts::Whole).unwrap().label, trace.label);
         let without_text = read(&parsed(TRACE), Texts::None).unwrap();
         assert_eq!(
-            (without_text.label, without_text.task.objective),
+            (without_text.label, without_text.objective),
             (None, String::new())
         );
         let mut one = |_: &[u16]| 1;
         assert_eq!(
-            read(&parsed(TRACE), Texts::Needed(&mut one))
-                .unwrap()
-                .task
-                .objective,
+            read(&parsed(TRACE), Texts::Needed(&mut one)).unwrap().objective,
             "o"
         );
     }

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use knowledgepulse_error::{Code, Error};
+use knowledgepulse_error::{Code, Error, javascript_number};
 
-use crate::{Metadata, Name, Outcome, Step, StepKind, Task, Tool, Trace, label::Label};
+use crate::{Step, StepKind, Trace, label::Label};
 
 /// What holds a trace, and how its values are read.
 pub trait Source {
@@ -52,11 +52,11 @@ pub trait Source {
     /// If the value is none.
     fn number(&self, value: Self::Value) -> Result<f64, Self::Error>;
 
-    /// Converts the UTF-16 code units of a string.
+    /// Returns a string, in which U+FFFD stands for lone surrogates.
     ///
     /// # Errors
     /// If the value is none.
-    fn string<T>(&self, value: Self::Value, convert: impl FnOnce(&[u16]) -> T) -> Result<T, Self::Error>;
+    fn string(&self, value: Self::Value) -> Result<String, Self::Error>;
 
     /// Reads as much of a part of the compared text as is needed.
     ///
@@ -124,17 +124,23 @@ pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Erro
     let success = reader.0.boolean(success)?;
     let at = At::trace("trace.metadata.task_domain");
     let domain = reader.get_optional(metadata, "task_domain", "a string", at)?;
-    let domain = domain.map(|domain| reader.0.string(domain, String::from_utf16_lossy));
-    let task_domain = domain.transpose()?;
+    let task_domain = domain.map(|domain| reader.0.string(domain)).transpose()?;
     let outcome = reader.get(trace, "outcome", "an object", At::trace("trace.outcome"))?;
     let at = At::trace("trace.outcome.confidence");
     let confidence = reader.get(outcome, "confidence", "a number", at)?;
     let confidence = reader.0.number(confidence)?;
+    // A range does not contain NaN, so this also refuses NaN.
+    if !(0.0..=1.0).contains(&confidence) {
+        let found = javascript_number(confidence);
+        let problem = format!("{at} must be a finite number in [0, 1], got {found}");
+        return Err(reader.0.refuse(Error::OutOfRange(Code::InvalidTrace, problem)));
+    }
     Ok(Trace {
-        task: Task { objective },
+        objective,
         steps,
-        metadata: Metadata { success, task_domain },
-        outcome: Outcome::new(confidence).map_err(|error| reader.0.refuse(error))?,
+        success,
+        task_domain,
+        confidence,
         label,
         text_cut: reader.0.is_cut(),
     })
@@ -163,14 +169,13 @@ impl<S: Source> Reader<'_, S> {
         let step = self.0.element(steps, index, at)?;
         let step = self.require(step, "an object", at)?;
         let kind = self.get(step, "type", "a string", At::step(index, ".type"))?;
-        let kind = self.0.string(kind, StepKind::of)?;
+        let kind = StepKind::of(&self.0.string(kind)?);
         let content = self.get_optional(step, "content", "a string", At::step(index, ".content"))?;
         let content = content.map(|content| self.0.text(content)).transpose()?;
         let tool = self.get_optional(step, "tool", "an object", At::step(index, ".tool"))?;
         let tool = tool.map(|tool| {
             let name = self.get(tool, "name", "a string", At::step(index, ".tool.name"))?;
-            let name = self.0.string(name, Name::of)?;
-            Ok(Tool { name })
+            self.0.string(name)
         });
         Ok(Step {
             kind,

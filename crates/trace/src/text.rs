@@ -14,7 +14,7 @@ pub fn of(trace: &Trace) -> String {
         .iter()
         .map(|step| step.content.as_deref().unwrap_or(""))
         .collect();
-    format!("{} {}", trace.task.objective, contents.join(" "))
+    format!("{} {}", trace.objective, contents.join(" "))
 }
 
 #[cfg(test)]

@@ -165,22 +165,14 @@ pub struct SpelledWords {
 }
 
 impl SpelledWords {
-    /// Returns the words of `trace`, spelled or not.
+    /// Returns the words of `trace`; where they are to be spelled, each with its first spelling after normalisation, cut to 64 characters.
     #[must_use]
-    pub fn found(trace: &Trace, is_spelled: bool) -> Self {
-        if is_spelled {
-            return Self::of(trace);
-        }
-        Self {
-            words: Words::of(trace),
-            spellings: Vec::new(),
-        }
-    }
-
-    /// Returns the words of `trace`, each with its first spelling after normalisation, cut to 64 characters.
-    #[must_use]
-    pub fn of(trace: &Trace) -> Self {
+    pub fn of(trace: &Trace, is_spelled: bool) -> Self {
         let words = Words::of(trace);
+        if !is_spelled {
+            let spellings = Vec::new();
+            return Self { words, spellings };
+        }
         let mut spellings = vec![String::new(); words.len()];
         let mut left = MOST_NORMALISED;
         let split = splitting(trace);
@@ -223,7 +215,7 @@ pub(super) fn pieces(trace: &Trace) -> impl Iterator<Item = &str> {
         .steps
         .iter()
         .map(|step| step.content.as_deref().unwrap_or(""));
-    std::iter::once(trace.task.objective.as_str()).chain(contents)
+    std::iter::once(trace.objective.as_str()).chain(contents)
 }
 
 /// Passes each occurrence of a word of a piece to a sink. The number is how many characters may still be normalised; the rest is left out.
@@ -476,7 +468,7 @@ mod tests {
         assert_eq!(hashes("???", &[]), [hash_of("?")]);
         assert_ne!(hashes("✈\u{fe0f}", &[]), hashes("❤\u{fe0f}", &[]));
         assert_eq!(hashes("???", &["word"]), [hash_of("word")]);
-        let spelled = SpelledWords::of(&with_texts("???", &[]));
+        let spelled = SpelledWords::of(&with_texts("???", &[]), true);
         assert_eq!(spelled.spelling(hash_of("?")), Some("?"));
     }
 
@@ -553,13 +545,13 @@ mod tests {
     #[test]
     fn spelled_words_tell_the_first_spelling_of_each_word() {
         let trace = with_texts("Book a FLIGHT", &["東京 flight", &"long".repeat(20)]);
-        let spelled = SpelledWords::of(&trace);
+        let spelled = SpelledWords::of(&trace, true);
         assert_eq!(spelled.words(), &Words::of(&trace));
         let spelling = |word| spelled.spelling(hash_of(word));
         let found = ["flight", "東京", "gone", "book"].map(spelling);
         assert_eq!(found, [Some("flight"), Some("東京"), None, Some("book")]);
         assert_eq!(spelling(&"long".repeat(20)), Some(&*"long".repeat(16)));
-        let unspelled = SpelledWords::found(&trace, false);
+        let unspelled = SpelledWords::of(&trace, false);
         assert_eq!(unspelled.words(), spelled.words());
         assert_eq!(unspelled.spelling(hash_of("flight")), None);
     }

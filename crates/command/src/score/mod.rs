@@ -193,7 +193,7 @@ fn prepared(
     let trace = json::read(&value, texts).map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
     let mut about = TraceInfo::of(&value, read.format, read.known);
     about.when = about.when.filter(|when| when.as_str() < began);
-    about.domain = trace.metadata.task_domain.as_deref().unwrap_or("default").into();
+    about.domain = trace.task_domain.as_deref().unwrap_or("default").into();
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
     let unfit = Unfit::of(&trace);

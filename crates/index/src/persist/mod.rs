@@ -238,7 +238,6 @@ impl Unreadable {
     /// Returns the error that names the file.
     pub(crate) fn error_at(self, path: &Path) -> Error {
         let name = path.display();
-        let path = path.into();
         match self {
             Self::Damaged(reason) => {
                 let remedy = "restore it from a copy, or delete it and begin with an empty cache";
@@ -247,18 +246,25 @@ impl Unreadable {
                     format!("{name} is damaged: {reason}; {remedy}"),
                 )
             }
-            Self::OtherKind { held, other } => Error::MemoryOtherKind { path, held, other },
+            Self::OtherKind { held, other } => other_kind(path, &held, other),
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
                 Error::Other(Code::MemoryNotFound, format!("there is no saved cache at {name}"))
             }
             Self::Io(source) => Error::Io {
-                path,
+                path: path.into(),
                 action: "read",
                 source,
             },
             Self::Other(error) => error,
         }
     }
+}
+
+/// Returns the error for a file that holds one kind of memory instead of another one.
+pub(crate) fn other_kind(path: &Path, held: &str, other: &str) -> Error {
+    let remedy = "use another file, or load it as what it holds";
+    let problem = format!("{} holds {held}, not {other}: {remedy}", path.display());
+    Error::Other(Code::MemoryMismatch, problem)
 }
 
 /// Reads a file whole, if it begins with the length of a header: most other files do not.

@@ -86,7 +86,7 @@ mod tests {
         (
             similarity.lexical,
             similarity.contained,
-            ExplainedWords::of(&SpelledWords::of(trace), &shares),
+            ExplainedWords::of(&SpelledWords::of(trace, true), &shares),
         )
     }
 

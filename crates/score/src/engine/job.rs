@@ -69,7 +69,7 @@ impl Order {
         match &self.source {
             Source::Prefix(_) => Ok(SpelledWords::default()),
             Source::Lexical(trace) | Source::Full(trace) => {
-                guarded(|| Ok(SpelledWords::found(trace, self.explained)))
+                guarded(|| Ok(SpelledWords::of(trace, self.explained)))
             }
             Source::Words(words) => Ok(SpelledWords::clone(words)),
         }

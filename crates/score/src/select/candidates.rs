@@ -40,8 +40,8 @@ impl SelectOutcome {
     #[must_use]
     pub fn of(trace: &Trace, known: bool) -> Self {
         Self {
-            success: known.then_some(trace.metadata.success),
-            confidence: trace.outcome.confidence,
+            success: known.then_some(trace.success),
+            confidence: trace.confidence,
             is_verified: false,
             signs: Signs::of(trace),
             agent: 0,
@@ -90,7 +90,7 @@ impl Unfit {
         if trace.steps.len() == 1 {
             return Some(Self::OneStep);
         }
-        let objective = trace.task.objective.trim_start();
+        let objective = trace.objective.trim_start();
         let is_derived = objective.is_empty() || objective.starts_with(OBJECTIVE_OF_FIRST_STEP);
         is_derived.then_some(Self::NoObjective)
     }

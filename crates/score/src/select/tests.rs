@@ -569,7 +569,7 @@ fn unfit_names_the_first_reason() {
     let mut trace = with_steps(&["thought", "observation"]);
     assert_eq!(Unfit::of(&trace), None);
     for objective in [" \n", "[first step] Read the log"] {
-        trace.task.objective = objective.into();
+        trace.objective = objective.into();
         assert_eq!(Unfit::of(&trace), Some(Unfit::NoObjective), "{objective}");
     }
     for (steps, unfit) in [
