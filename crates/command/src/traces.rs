@@ -112,10 +112,9 @@ fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
     if let Some(foreign) = foreign {
         return Err(foreign.into());
     }
-    let known = known_of(&read.value);
     Ok(TraceRead {
-        about: TraceInfo::of(&read.value, read.format, known),
-        known,
+        known: known_of(&read.value),
+        about: TraceInfo::of(&read.value, read.format),
         json: read.text.map_or_else(|| read.value.to_json(), ToOwned::to_owned),
     })
 }

@@ -1,9 +1,8 @@
 //! Work on all cores whose results are taken in order.
 
 use std::{
-    collections::BTreeMap,
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::mpsc,
+    collections::VecDeque,
+    sync::mpsc::{TryRecvError, channel},
 };
 
 /// Maps items on all cores and hands the results on in order, while the next items are mapped. At most two results a core wait.
@@ -20,37 +19,28 @@ pub fn in_order<'i, T: Sync, R: Send, E>(
         return items.iter().try_for_each(|item| take(item, map(item)));
     }
     let map = &map;
-    let (sender, results) = mpsc::channel();
     rayon::in_place_scope(|scope| {
-        let begin = |at: usize| {
-            let Some(item) = items.get(at) else { return };
-            let sender = sender.clone();
-            scope.spawn(move |_| {
-                let result = catch_unwind(AssertUnwindSafe(|| map(item)));
+        let mut begun = VecDeque::new();
+        let mut rest = items.iter();
+        for item in items {
+            for next in rest.by_ref().take(2 * cores - begun.len()) {
+                let (sender, result) = channel();
                 // Nobody waits after an error.
-                drop(sender.send((at, result)));
-            });
-        };
-        (0..2 * cores).for_each(begin);
-        let mut waiting = BTreeMap::new();
-        for (at, item) in items.iter().enumerate() {
+                scope.spawn(move |_| drop(sender.send(map(next))));
+                begun.push_back(result);
+            }
+            let Some(result) = begun.pop_front() else { break };
+            // A thread of the pool helps along instead of waiting.
             let result = loop {
-                if let Some(result) = waiting.remove(&at) {
-                    break result;
-                }
-                match results.try_recv() {
-                    Ok((done, result)) => drop(waiting.insert(done, result)),
-                    // A thread of the pool helps along instead of waiting.
-                    Err(_) if rayon::yield_now() == Some(rayon::Yield::Executed) => {}
-                    Err(_) => {
-                        if let Ok((done, result)) = results.recv() {
-                            waiting.insert(done, result);
-                        }
-                    }
+                match result.try_recv() {
+                    Err(TryRecvError::Empty) if rayon::yield_now() == Some(rayon::Yield::Executed) => {}
+                    Err(TryRecvError::Empty) => break result.recv().ok(),
+                    received => break received.ok(),
                 }
             };
-            begin(at + 2 * cores);
-            take(item, result.unwrap_or_else(|panic| resume_unwind(panic)))?;
+            // After a panic there is none, and the scope hands that on.
+            let Some(result) = result else { break };
+            take(item, result)?;
         }
         Ok(())
     })

@@ -2,7 +2,6 @@
 //! a session carries may be hostile: it is JSON here, and the page takes it as text.
 
 mod conversation;
-mod excerpt;
 mod row;
 
 use std::{

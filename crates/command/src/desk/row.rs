@@ -7,8 +7,7 @@ use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_share::Shown;
 use knowledgepulse_trace::facts::{FactKind, facts_of};
 
-use super::excerpt::{NAME_LENGTH, excerpt_of, name_of};
-use crate::{show::review::personal_of, show::review::secrets_of, told};
+use crate::{MOST_UNITS, label_of, show::review::personal_of, show::review::secrets_of, told};
 
 /// The longest objective of the list, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
@@ -20,8 +19,10 @@ pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Valu
     let text = |path: &[&str]| shown?.trace.at(path).and_then(Value::as_text);
     let about = |name: &str| shown.and_then(|shown| shown.about.get(name)).cloned();
     let count = |name: &str| about(name).unwrap_or_else(|| 0.0.into());
+    // A trace may be hostile: its names may be megabytes long, and invisible.
+    let name_of = |name: &Text| Some(label_of(name, "", MOST_UNITS)).filter(|name| !name.is_empty());
     let named = |name: &str| about(name)?.as_text().and_then(name_of);
-    let name = text(&["task", "objective"]).map(|objective| excerpt_of(objective, EXCERPT_LENGTH));
+    let name = text(&["task", "objective"]).map(|objective| label_of(objective, "", EXCERPT_LENGTH));
     let agent = text(&["metadata", "imported", "format"]).and_then(name_of);
     let facts = shown.map(|shown| facts_of(&shown.trace)).unwrap_or_default();
     let facts = facts.into_iter().filter(|fact| fact.kind != FactKind::Answered);
@@ -55,7 +56,7 @@ pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Valu
 }
 
 /// Returns how a file is called: without its folders, as those who are sent a page need not know them.
-pub(super) fn name_of_file(file: &str) -> Text {
+pub(super) fn name_of_file(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
-    excerpt_of(&name.into(), NAME_LENGTH)
+    label_of(&name.into(), "", MOST_UNITS)
 }

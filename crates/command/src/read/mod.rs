@@ -15,7 +15,7 @@ use std::{
 
 use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
-    FormatName, Given, Known,
+    FormatName, Given,
     copies::Copies,
     encoding::Foreign,
     input::{
@@ -88,8 +88,6 @@ impl Inputs {
 pub(crate) struct ReadTrace<'t> {
     /// The format that it was converted from, or [`FormatName::Trace`].
     pub format: FormatName,
-    /// Which parts of its outcome its record told.
-    pub known: Known,
     /// The trace.
     pub value: Value,
     /// Its JSON, if it was read from that.
@@ -334,15 +332,11 @@ impl<P: Send + 'static> Reader<P> {
 
     /// Prepares what a record came to, unless it is left out.
     fn state_of(&self, source: &str, format: Option<FormatName>, content: Content) -> State<P> {
-        let all = Known {
-            success: true,
-            confidence: true,
-        };
-        let (value, known, text) = match content {
+        let (value, text) = match content {
             Content::Wrong(reason) => return State::Wrong(reason),
             Content::Skipped(reason) => return State::Skipped(reason),
-            Content::Converted(value, known) => (value, known, None),
-            Content::Plain(value, text) => (value, all, text),
+            Content::Converted(value, _) => (value, None),
+            Content::Plain(value, text) => (value, text),
         };
         let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
         let format = format.unwrap_or(FormatName::Trace);
@@ -354,7 +348,6 @@ impl<P: Send + 'static> Reader<P> {
         }
         let read = ReadTrace {
             format,
-            known,
             value,
             text: text.as_deref(),
             foreign,

@@ -191,7 +191,7 @@ fn prepared(
         Some(_) => Texts::Whole,
     };
     let trace = json::read(&value, texts).map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
-    let mut about = TraceInfo::of(&value, read.format, read.known);
+    let mut about = TraceInfo::of(&value, read.format);
     about.when = about.when.filter(|when| when.as_str() < began);
     about.domain = trace.task_domain.as_deref().unwrap_or("default").into();
     let outcome = SelectOutcome::of(&trace, about.success.is_some());

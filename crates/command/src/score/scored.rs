@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use knowledgepulse_formats::{
-    FormatName, Known, PARENT, date,
+    FormatName, PARENT, date,
     reader::EARLIER_COPIES,
     trace::{known_of, project_of},
 };
@@ -72,12 +72,13 @@ pub struct TraceInfo {
 
 impl TraceInfo {
     /// Reads what a trace tells of itself, and what its format gave it.
-    pub(crate) fn of(trace: &Value, format: FormatName, known: Known) -> Self {
+    pub(crate) fn of(trace: &Value, format: FormatName) -> Self {
         let text = |path: &[&str]| trace.at(path).and_then(Value::as_text);
         let short = |text: &str| Text::from(cut(text, EXCERPT_LENGTH));
         let time = text(&["metadata", "created_at"]).and_then(|time| date::parse(time));
         let steps = trace.get("steps").and_then(Value::as_array);
         let success = trace.at(&["metadata", "success"]).and_then(Value::as_bool);
+        let known = known_of(trace);
         Self {
             format,
             agent: short(agent_of(trace).unwrap_or(format.name())),
@@ -86,7 +87,7 @@ impl TraceInfo {
             steps: steps.map_or(0, |steps| steps.len() as u64),
             turns: turns_in(&roles_of(trace)) as u64,
             facts: facts_of(trace),
-            success: success.filter(|_| known.success && known_of(trace).success),
+            success: success.filter(|_| known.success),
             has_confidence: known.confidence,
             told: None,
             id: text(&["id"]).cloned(),

@@ -1,5 +1,6 @@
 //! Texts of traces on a terminal, and numbers as JavaScript writes them.
 
+use indicatif::HumanCount;
 use knowledgepulse_json::{Text, cut, is_white_space};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -106,15 +107,7 @@ pub fn rounded(number: f64, decimals: u8) -> f64 {
 
 /// Returns a count with commas between groups of three digits.
 pub fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(count).to_string()
 }
 
 /// Returns a count with its noun, which gets an `s` unless the count is 1.
