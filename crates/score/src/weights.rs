@@ -183,11 +183,11 @@ mod tests {
         let mut refused = |weights| profiles.set("legal".into(), weights).unwrap_err().to_string();
         assert_eq!(
             refused(ByDimension::from_array([0.5, 0.25, 0.25, 0.25])),
-            r#"profile "legal" must sum to 1, but sums to 1.25"#
+            r#"options.weights["legal"] must sum to 1, but sums to 1.25"#
         );
         assert_eq!(
             refused(ByDimension::from_array([1.0, f64::NAN, 0.0, 0.0])),
-            r#"novelty in profile "legal" must be a finite number of at least 0, got NaN"#
+            r#"options.weights["legal"].novelty must be a finite number of at least 0, got NaN"#
         );
         assert!(refused(ByDimension::from_array([1.5, 0.0, 0.0, -0.5])).contains("outcomeConfidence in"));
         assert!(refused(ByDimension::from_array([1.0, 0.0, 2e-9, 0.0])).contains("1.000000002"));
