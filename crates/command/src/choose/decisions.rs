@@ -1,13 +1,13 @@
 //! What a person has decided about sessions: at the page of `report`, a line of JSON for each, or by numbers of the list.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fs};
 
 use knowledgepulse_clean::Cleaner;
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_score::select::{Chosen, Reason};
 use knowledgepulse_share::TOLD_CONFIDENCE;
 
-use super::{Set, labels::read_records};
+use super::Set;
 use crate::{Failure, Messages, Result, counted};
 
 /// The type that struck words are replaced by.
@@ -40,9 +40,12 @@ impl Decisions {
     /// # Errors
     /// If the file cannot be read, or a line is no decision; the message names it.
     pub(crate) fn read(file: &str) -> Result<Self> {
+        let text = fs::read_to_string(file).map_err(|error| Failure::read(file, &error))?;
         let mut decisions = Self::keep(file, Vec::new());
-        for (number, line) in read_records(file)? {
-            let added = line.ok().and_then(|line| decisions.add(&line));
+        let lines = (1..).zip(text.lines());
+        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
+            let line = parse_str(line).ok();
+            let added = line.and_then(|line| decisions.add(&line));
             added.ok_or_else(|| {
                 Failure::usage(format!(
                     "{file}:{number}: it is no decision: a line is {{\"session\": ID, \"decision\": \"keep\" or \"leave out\", \
@@ -127,8 +130,6 @@ impl Decisions {
 #[cfg(test)]
 mod tests {
     use knowledgepulse_clean::CleanOptions;
-
-    use std::fs;
 
     use super::*;
 
