@@ -39,14 +39,17 @@ pub fn known_of(trace: &Value) -> Known {
     }
 }
 
-/// Returns the name of the project that a session is of: that of the folder in which its agent ran.
+/// Returns the name of the project that a session is of: that of the folder in which its agent ran, with the folder above it where it is a
+/// number, such as `shop/2`.
 #[must_use]
 pub fn project_of(trace: &Value) -> Option<&str> {
     let folder = trace
         .at(&["metadata", "imported", "cwd"])
         .and_then(Value::as_str)?;
-    let name = folder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
-    name.filter(|name| !name.is_empty())
+    let folder = folder.trim_end_matches(['/', '\\']);
+    let named = folder.trim_end_matches(|c: char| c.is_ascii_digit() || ['/', '\\'].contains(&c));
+    let start = named.rfind(['/', '\\']).map_or(0, |at| at + 1);
+    Some(folder[start..].trim_start_matches(['/', '\\'])).filter(|name| !name.is_empty())
 }
 
 /// How many names of left-out parts are told apart: files decide which names there are.
@@ -683,6 +686,23 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn project_of_a_numbered_folder_has_the_folder_above_it() {
+        for (folder, project) in [
+            ("/home/mia/shop", Some("shop")),
+            ("/home/mia/shop2/", Some("shop2")),
+            ("/home/mia/shop/2", Some("shop/2")),
+            ("C:\\code\\shop\\3\\4", Some("shop\\3\\4")),
+            ("/2", Some("2")),
+            ("/", None),
+        ] {
+            let trace = json_object! {
+                "metadata": json_object! { "imported": json_object! { "cwd": folder } },
+            };
+            assert_eq!(project_of(&trace), project, "{folder}");
+        }
+    }
 
     #[test]
     fn results_say_whether_their_call_failed() {
