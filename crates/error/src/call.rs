@@ -1,32 +1,28 @@
 //! A call that can be cancelled until it has had an effect.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::OnceLock;
 
 use crate::{Error, Result};
 
-const PENDING: u8 = 0;
-const COMPLETED: u8 = 1;
-const CANCELLED: u8 = 2;
-
-/// The state of a call, shared by caller and worker: pending, then completed or cancelled.
+/// The state of a call, shared by caller and worker: pending, and then whether it was cancelled.
 #[derive(Debug, Default)]
-pub struct Call(AtomicU8);
+pub struct Call(OnceLock<bool>);
 
 impl Call {
     /// Cancels the call. Returns whether that was in time, so that the call has no effect.
     pub fn cancel(&self) -> bool {
-        self.settle(CANCELLED)
+        self.0.set(true).is_ok()
     }
 
     /// Completes the call. Returns `false` if it was cancelled.
     pub fn complete(&self) -> bool {
-        self.settle(COMPLETED)
+        self.0.set(false).is_ok()
     }
 
     /// Whether the call was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Acquire) == CANCELLED
+        self.0.get() == Some(&true)
     }
 
     /// Checks that the call goes on.
@@ -38,12 +34,6 @@ impl Call {
             return Err(Error::Aborted);
         }
         Ok(())
-    }
-
-    fn settle(&self, state: u8) -> bool {
-        self.0
-            .compare_exchange(PENDING, state, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
     }
 }
 

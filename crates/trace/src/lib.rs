@@ -4,6 +4,7 @@ pub mod digest;
 pub mod facts;
 pub mod features;
 #[cfg(any(test, feature = "fixtures"))]
+#[path = "../tests/fixtures/mod.rs"]
 pub mod fixtures;
 pub mod json;
 pub mod label;

@@ -2,14 +2,13 @@
 //!
 //! A word is a run of letters, digits and `_` with their marks, in normalisation form NFKC and with the case folded: each character in
 //! upper case, then in lower case, so that `ß` and `SS` or `ς` and `Σ` are the same. Scripts without spaces between words, and Hangul,
-//! whose words have endings, give pairs of neighbouring characters instead, or a character that stands alone. A trace without any word
-//! is compared by its characters.
+//! whose words have endings, give pairs of neighbouring characters instead, or a character that stands alone.
 //!
 //! A word is identified by the unseeded XXH3-64 of its UTF-8. With 100 million different words, a collision has a probability of 1 in 3,700.
 
 use twox_hash::XxHash3_64;
 use unicode_normalization::UnicodeNormalization;
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 use unicode_script::{Script, UnicodeScript};
 
 use crate::Trace;
@@ -118,10 +117,9 @@ impl Words {
         let mut shares: Vec<(u64, u64)> = Vec::new();
         let mut hashes = Vec::new();
         let mut left = MOST_NORMALISED;
-        let split = splitting(trace);
         for piece in pieces(trace) {
             hashes.clear();
-            split(piece, &mut left, &mut |word| hashes.push(hash_of(word)));
+            split_words(piece, &mut left, &mut |word| hashes.push(hash_of(word)));
             hashes.sort_unstable();
             hashes.dedup();
             #[allow(clippy::cast_precision_loss)] // No text has 2^53 words.
@@ -175,9 +173,8 @@ impl SpelledWords {
         }
         let mut spellings = vec![String::new(); words.len()];
         let mut left = MOST_NORMALISED;
-        let split = splitting(trace);
         for piece in pieces(trace) {
-            split(piece, &mut left, &mut |word| {
+            split_words(piece, &mut left, &mut |word| {
                 let place = words.binary_search_by_key(&hash_of(word), |word| word.hash);
                 // No word is empty, so an empty spelling is a missing one.
                 if let Some(spelling) = place.ok().map(|place| &mut spellings[place])
@@ -218,19 +215,6 @@ pub(super) fn pieces(trace: &Trace) -> impl Iterator<Item = &str> {
     std::iter::once(trace.objective.as_str()).chain(contents)
 }
 
-/// Passes each occurrence of a word of a piece to a sink. The number is how many characters may still be normalised; the rest is left out.
-type Split = fn(&str, &mut usize, &mut dyn FnMut(&str));
-
-/// Returns how the pieces of a trace are split: into words, or into characters if it has no word.
-fn splitting(trace: &Trace) -> Split {
-    let has_words = |piece: &str| piece.nfkc().take(MOST_NORMALISED).any(is_word);
-    if pieces(trace).any(has_words) {
-        split_words
-    } else {
-        split_characters
-    }
-}
-
 /// Returns the characters of a text in NFKC and without case.
 fn folded(text: &str) -> impl Iterator<Item = char> {
     let folded = text
@@ -240,6 +224,7 @@ fn folded(text: &str) -> impl Iterator<Item = char> {
     folded.nfkc()
 }
 
+/// Passes each occurrence of a word of a piece to a sink. `left` is how many characters may still be normalised; the rest is left out.
 fn split_words(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
     let mut splitter = Splitter::default();
     let mut rest = piece;
@@ -266,20 +251,6 @@ fn split_words(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
         }
     }
     splitter.end(sink);
-}
-
-/// Passes each visible character, without marks.
-fn split_characters(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
-    for c in folded(piece).take(*left) {
-        *left -= 1;
-        let is_unseen = matches!(
-            c.general_category(),
-            GeneralCategory::Control | GeneralCategory::Format
-        );
-        if !is_unseen && !c.is_whitespace() && !is_mark(c) {
-            sink(c.encode_utf8(&mut [0; 4]));
-        }
-    }
 }
 
 /// Joins characters to words.
@@ -409,8 +380,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         let mut words = Vec::new();
-        let split = splitting(&with_texts(text, &[]));
-        split(text, &mut usize::MAX.clone(), &mut |word| {
+        split_words(text, &mut usize::MAX.clone(), &mut |word| {
             words.push(word.to_owned())
         });
         words
@@ -450,26 +420,6 @@ mod tests {
         assert_eq!(of("서울은 서울에서 Seoul을"), "서울|울은|서울|울에|에서|seoul|을");
         // Conjoining letters are composed first.
         assert_eq!(of("\u{1109}\u{1165}\u{110b}\u{116e}\u{11af}"), "서울");
-    }
-
-    #[test]
-    fn trace_without_words_has_its_characters() {
-        let of = |text: &str| words(text).join("|");
-        assert_eq!(of("?? !"), "?|?|!");
-        assert_eq!(of("✈\u{fe0f}"), "✈");
-        assert_eq!(of("👩\u{200d}💻\n🎉"), "👩|💻|🎉");
-        assert_eq!(of("？"), "?");
-        assert_eq!(of(" \t\u{301}\u{200b}"), "");
-        assert_eq!(of("™ ?"), "tm");
-        let hashes = |objective: &str, steps: &[&str]| -> Vec<u64> {
-            let words = Words::of(&with_texts(objective, steps));
-            words.iter().map(|word| word.hash).collect()
-        };
-        assert_eq!(hashes("???", &[]), [hash_of("?")]);
-        assert_ne!(hashes("✈\u{fe0f}", &[]), hashes("❤\u{fe0f}", &[]));
-        assert_eq!(hashes("???", &["word"]), [hash_of("word")]);
-        let spelled = SpelledWords::of(&with_texts("???", &[]), true);
-        assert_eq!(spelled.spelling(hash_of("?")), Some("?"));
     }
 
     #[test]
