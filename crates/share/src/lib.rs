@@ -41,6 +41,7 @@ pub use objectives::told_apart;
 pub use ordered::in_order;
 pub use out::{Files, Folder, FolderError, Zip};
 pub use quality::{FOUND_FROM, Quality, begin};
+pub use session::outcome_of;
 pub use set::{Published, SessionNames, Set};
 pub use shown::{Shown, shown};
 

@@ -227,8 +227,9 @@ pub(crate) fn trace_of(log: &Log, identifiers: bool) -> Result<(Value, Identitie
     Ok((read.trace, identities))
 }
 
-/// Returns how a session ended, if its trace tells that.
-fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
+/// Returns whether a session succeeded and how sure that is, if its trace tells that.
+#[must_use]
+pub fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
     let success = trace.at(&["metadata", "success"]).and_then(Value::as_bool);
     let success = success.filter(|_| known_of(trace).success)?;
     let confidence = trace.at(&["outcome", "confidence"]).and_then(Value::as_number);

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use knowledgepulse_formats::{FormatName, trace::known_of};
+use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value, json_object};
-use knowledgepulse_share::Shown;
+use knowledgepulse_share::{Shown, outcome_of};
 use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use crate::{MOST_UNITS, label_of, show::review::personal_of, show::review::secrets_of, told};
@@ -29,8 +29,9 @@ pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Valu
     let facts = facts.map(|fact| json_object! { "words": fact.words(), "good": fact.kind.is_good() });
     let nothing = BTreeMap::new();
     let redactions = shown.map_or(&nothing, |shown| &shown.redactions);
-    let success = shown.filter(|shown| known_of(&shown.trace).success);
-    let success = success.and_then(|shown| shown.trace.at(&["metadata", "success"])?.as_bool());
+    let success = shown
+        .and_then(|shown| outcome_of(&shown.trace))
+        .map(|(success, _)| success);
     let name = match shown {
         Some(_) => name.unwrap_or_default(),
         None => "(it could not be read)".into(),

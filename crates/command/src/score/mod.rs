@@ -2,12 +2,9 @@
 
 pub mod scored;
 
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc,
-        mpsc::{Receiver, TryRecvError, channel},
-    },
+use std::sync::{
+    Arc,
+    mpsc::{Receiver, TryRecvError, channel},
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
@@ -16,7 +13,7 @@ use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::Text;
 use knowledgepulse_score::{
     ScoreInput, Scorer,
-    engine::{Comparable, ComparedScore, Engine, EngineKind, Status},
+    engine::{Comparable, ComparedScore, Engine, Status},
     select::{SelectOutcome, Unfit},
 };
 use knowledgepulse_share::{SessionNames, begin};
@@ -54,16 +51,14 @@ pub(crate) fn load_embedder(
         )));
     }
     if messages.is_verbose() {
-        let path = |path: &Option<PathBuf>| match path {
-            Some(path) => path.display().to_string(),
-            None => "null".into(),
-        };
-        messages.note(format!("model: {}", path(&status.model_directory)));
-        let engine = match status.engine {
-            Some(EngineKind::OnnxRuntime) => path(&status.runtime_path),
-            _ => format!("built in, {}", status.kernel.as_deref().unwrap_or("null")),
-        };
-        messages.note(format!("engine: {engine}"));
+        for (name, path) in [
+            ("model", &status.model_directory),
+            ("ONNX Runtime", &status.runtime_path),
+        ] {
+            if let Some(path) = path {
+                messages.note(format!("{name}: {}", path.display()));
+            }
+        }
     }
     Ok(status)
 }

@@ -9,6 +9,7 @@ use knowledgepulse_formats::{
 };
 use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::Breakdown;
+use knowledgepulse_share::outcome_of;
 use knowledgepulse_trace::{
     facts::{Fact, FactKind, facts_of},
     roles::{roles_of, turns_in},
@@ -77,8 +78,6 @@ impl TraceInfo {
         let short = |text: &str| Text::from(cut(text, EXCERPT_LENGTH));
         let time = text(&["metadata", "created_at"]).and_then(|time| date::parse(time));
         let steps = trace.get("steps").and_then(Value::as_array);
-        let success = trace.at(&["metadata", "success"]).and_then(Value::as_bool);
-        let known = known_of(trace);
         Self {
             format,
             agent: short(agent_of(trace).unwrap_or(format.name())),
@@ -87,8 +86,8 @@ impl TraceInfo {
             steps: steps.map_or(0, |steps| steps.len() as u64),
             turns: turns_in(&roles_of(trace)) as u64,
             facts: facts_of(trace),
-            success: success.filter(|_| known.success),
-            has_confidence: known.confidence,
+            success: outcome_of(trace).map(|(success, _)| success),
+            has_confidence: known_of(trace).confidence,
             told: None,
             id: text(&["id"]).cloned(),
             objective: text(&["task", "objective"])
