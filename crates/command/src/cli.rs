@@ -52,24 +52,15 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    #[command(help_template = TEMPLATE)]
     Show(show::ShowArgs),
-    #[command(help_template = TEMPLATE)]
     Score(score::ScoreArgs),
-    #[command(help_template = TEMPLATE)]
     Select(select::SelectArgs),
-    #[command(help_template = TEMPLATE)]
     Share(share::ShareArgs),
-    #[command(help_template = TEMPLATE)]
     Report(report::ReportArgs),
-    #[command(help_template = TEMPLATE)]
     Clean(clean::CleanArgs),
-    #[command(help_template = TEMPLATE)]
     Formats(formats::FormatsArgs),
     /// Check the installation of the npm package
-    #[command(help_template = TEMPLATE)]
     Doctor,
-    #[command(help_template = TEMPLATE)]
     Completions(completions::CompletionsArgs),
 }
 
@@ -99,6 +90,10 @@ pub fn needs_model(arguments: &[String]) -> bool {
     novelty.is_some_and(|novelty| novelty != Method::Lexical)
 }
 
+fn command() -> clap::Command {
+    Cli::command().mut_subcommands(|command| command.help_template(TEMPLATE))
+}
+
 fn parse(arguments: &[String]) -> std::result::Result<Cli, clap::Error> {
     let mut arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let options = ["--decisions", "--pick"];
@@ -108,7 +103,7 @@ fn parse(arguments: &[String]) -> std::result::Result<Cli, clap::Error> {
         arguments.insert(1, "100%");
     }
     let arguments = ["kp-score"].into_iter().chain(arguments);
-    let mut matches = Cli::command().try_get_matches_from(arguments)?;
+    let mut matches = command().try_get_matches_from(arguments)?;
     Cli::from_arg_matches_mut(&mut matches)
 }
 
@@ -130,7 +125,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Report(args)) => report::run(&args, host, messages, stop),
         Some(Command::Clean(args)) => clean::run(&args, messages, stop),
         Some(Command::Formats(_)) => formats::run(messages),
-        Some(Command::Completions(args)) => completions::run(&args, &Cli::command()),
+        Some(Command::Completions(args)) => completions::run(&args, &command()),
         Some(Command::Doctor) => Err(Failure::usage(DOCTOR)),
     }
 }
@@ -141,10 +136,12 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
         true => error.render().ansi().to_string(),
         false => error.render().to_string(),
     };
+    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     match error.kind() {
         ErrorKind::DisplayVersion => Output::print(&format!("{VERSION}\n"))?,
         ErrorKind::DisplayHelp => Output::print(&text(io::stdout().is_terminal()))?,
-        ErrorKind::UnknownArgument if names_json(error) => {
+        // An option of many programs.
+        ErrorKind::UnknownArgument if argument.as_deref() == Some("--json") => {
             return Err(Failure::usage(
                 "there is no option --json; --format json prints JSON",
             ));
@@ -157,12 +154,6 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Returns whether the unknown argument is `--json`, an option of many programs.
-fn names_json(error: &clap::Error) -> bool {
-    let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
-    argument.is_some_and(|argument| argument == "--json")
-}
-
 /// Characters that a mistyped command may lack, have too many, or have in another place.
 const MOST_SLIPS: usize = 2;
 
@@ -171,7 +162,7 @@ fn refuse_mistyped(paths: &[String]) -> Result<()> {
     let Some(first) = paths.first().filter(|first| !Path::new(first).exists()) else {
         return Ok(());
     };
-    let command = Cli::command();
+    let command = command();
     let names: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
     if names.contains(&first.as_str()) {
         return Err(Failure::usage(format!(

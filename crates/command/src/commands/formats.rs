@@ -3,10 +3,7 @@
 use clap::Args;
 use knowledgepulse_formats::FormatName;
 
-use crate::{
-    Exit, Messages, Output, Result, find::NOT_READ, find::of_agent, find::tell_skipped, grouped, pad_end,
-    width_of,
-};
+use crate::{Exit, Messages, Output, Result, find::NOT_READ, find::of_agent, find::tell_skipped, grouped};
 
 /// List the formats that are read, and how many files of each are here
 #[derive(Debug, Clone, Args)]
@@ -28,21 +25,12 @@ pub(crate) fn run(messages: &Messages) -> Result<Exit> {
         rows.push([format.name.to_owned(), format.about().of.to_owned(), files]);
         unread.extend(skipped);
     }
-    let widths = [0, 1].map(|column| {
-        rows.iter()
-            .map(|row| width_of(&row[column]))
-            .max()
-            .unwrap_or_default()
-    });
+    let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let [first, second] = [0, 1].map(|column| width_of(column).unwrap_or_default());
     let mut text = String::new();
     for [format, of, files] in &rows {
-        let line = format!(
-            "{}  {}  {files:>10}",
-            pad_end(format, widths[0]),
-            pad_end(of, widths[1])
-        );
-        text.push_str(line.trim_end());
-        text.push('\n');
+        let line = format!("{format:first$}  {of:second$}  {files:>10}");
+        text += &format!("{}\n", line.trim_end());
     }
     Output::print(&text)?;
     tell_skipped(&unread, "", NOT_READ, messages);

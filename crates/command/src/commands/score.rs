@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
     if format.is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
         messages.hide_bar();
     }
-    let table = Table::of_scores((!options.all).then_some(BEST));
+    let table = Table::new(true, (!options.all).then_some(BEST));
     let mut results = Results::open(format, options.explain, out, table, (messages, stop))?;
     let mut summary = Summary::new(novelty, status);
     results.begin()?;

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     let files: Vec<_> = files.filter_map(|(option, file)| Some((option, file?))).collect();
     let inputs = input.open(&files, &choice.told.files(), messages)?;
     let format = results.format.or(files.is_empty().then_some(Format::Table));
-    let mut results = Results::open(format, false, out, Table::of_sessions(None), (messages, stop))?;
+    let mut results = Results::open(format, false, out, Table::new(false, None), (messages, stop))?;
     let mut set = choose(&inputs, choice, &Purpose::default(), host, messages, stop)?;
     add_chosen(&set, &mut results, |chosen| {
         let others = chosen.stands_for.len() as u64;

@@ -44,7 +44,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
     let inputs = input.open(&[], &[], messages)?;
     let choice = ChoiceArgs::of(Count::Percent(100.0));
     let format = args.format.unwrap_or(Format::Table);
-    let table = Table::of_sessions((!args.all).then_some(BEST));
+    let table = Table::new(false, (!args.all).then_some(BEST));
     let mut results = Results::open(Some(format), false, None, table, (messages, stop))?;
     let purpose = Purpose {
         only_new: true,

@@ -1,8 +1,6 @@
 //! Reads the inputs of all commands: bytes, records, and traces, which each command prepares on all cores as it needs them.
 
 use std::{
-    fs::File,
-    io::{self, Read},
     mem,
     ops::ControlFlow,
     sync::{
@@ -18,10 +16,6 @@ use knowledgepulse_formats::{
     FormatName, Given,
     copies::Copies,
     encoding::Foreign,
-    input::{
-        compression::{Consumer, Input, read_text},
-        lines_of_file,
-    },
     reader::{Content, Run, Settings, TraceReader, of_no_format},
     records::Records,
     run::{self, Ids},
@@ -31,9 +25,9 @@ use knowledgepulse_json::{Text, Value};
 use rayon::prelude::*;
 
 use crate::{
-    Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, Waiting, files::file_identity::metadata_of,
-    files::file_identity::total_size, filter::LeftOut, filter::Verdict, name_of, reason_of,
-    show::messages::BadLines,
+    Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, files::file_identity::metadata_of,
+    files::file_identity::total_size, files::read_chunks, filter::LeftOut, filter::Verdict, name_of,
+    reason_of, show::messages::BadLines,
 };
 
 /// So many bytes of input are handed on at once, if those are so many records for each core, and at most so many bytes, or a record.
@@ -402,7 +396,8 @@ impl<P: Send + 'static> Reader<P> {
             if at > 0 && consume(b"\n").is_break() {
                 return Ok(());
             }
-            self.read_chunks(file, &mut consume)
+            let on_read = |bytes: u64| self.messages.on_read(bytes);
+            read_chunks(file, &on_read, &mut consume)
         });
         flow?;
         if foreign.is_none() {
@@ -420,28 +415,6 @@ impl<P: Send + 'static> Reader<P> {
         };
         batch.hand_on()?;
         (batch.take)(vec![unread(source_name, reason)])
-    }
-
-    /// Hands on the text of a file or of standard input, decompressed where it begins as compressed text does.
-    fn read_chunks(&self, source: &str, consume: &mut Consumer) -> io::Result<()> {
-        let input: Box<dyn Read> = if source == STDIN {
-            Box::new(Waiting(io::stdin()))
-        } else if let Some(lines) = lines_of_file(source.as_ref())? {
-            for line in lines {
-                self.messages.on_read(line.len() as u64);
-                if consume(line.as_bytes()).is_break() {
-                    break;
-                }
-            }
-            return Ok(());
-        } else {
-            Box::new(File::open(source)?)
-        };
-        let counted = Counted {
-            input,
-            messages: &self.messages,
-        };
-        read_text(&mut Input::new(counted), consume)
     }
 }
 
@@ -488,18 +461,4 @@ fn foreign_input(source: &str, Foreign { what, program }: Foreign) -> String {
         name => format!(" {name}"),
     };
     format!("it is {what}: use {program}{name} | kp-score score -")
-}
-
-/// Counts the bytes that are read, compressed ones too.
-struct Counted<'m> {
-    input: Box<dyn Read>,
-    messages: &'m Messages,
-}
-
-impl Read for Counted<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.input.read(buffer)?;
-        self.messages.on_read(length as u64);
-        Ok(length)
-    }
 }

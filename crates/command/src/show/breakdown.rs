@@ -1,7 +1,7 @@
 //! A breakdown as the JSON object that the package's `explain` returns.
 
 use knowledgepulse_index::{memory::Nearest, traces::explain::ExplainedWord};
-use knowledgepulse_json::{Value, json_object};
+use knowledgepulse_json::{Value, json_object, object};
 use knowledgepulse_score::{Breakdown, dimensions::ByDimension, overrides::Override};
 
 /// Returns the JSON object, with the fields in the order of `ScoreBreakdown` in index.d.ts.
@@ -30,13 +30,11 @@ pub fn value_of(breakdown: &Breakdown) -> Value {
 
 /// Returns the object with a number for each dimension.
 fn by_dimension(numbers: ByDimension) -> Value {
-    let [complexity, novelty, tool_diversity, outcome] = numbers.to_array();
-    json_object! {
-        "complexity": complexity,
-        "novelty": novelty,
-        "toolDiversity": tool_diversity,
-        "outcomeConfidence": outcome,
-    }
+    object(
+        ByDimension::NAMES
+            .into_iter()
+            .zip(numbers.to_array().map(Value::from)),
+    )
 }
 
 fn nearest_value(nearest: &Nearest) -> Value {

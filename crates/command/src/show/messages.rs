@@ -2,16 +2,22 @@
 
 use std::{
     env,
+    io::{self, Write},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use knowledgepulse_json::Text;
 
-use crate::{Place, grouped, printable, show::bar::Bar};
+use crate::{Place, Waiting, grouped, printable};
+
+/// How often the progress bar is drawn.
+const REDRAW: Duration = Duration::from_millis(100);
 
 /// A longer line is cut, in UTF-16 code units: an error may quote a trace.
 const MOST_UNITS: usize = 500;
@@ -35,13 +41,24 @@ pub(crate) struct MessageArgs {
 
 /// Writes messages and draws the progress bar, from any thread. Clones share the bar. Drops text that cannot be written: the
 /// reader may have closed standard error.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Messages {
     is_silent: bool,
     options: Arc<OnceLock<MessageArgs>>,
     hides_bar: Arc<AtomicBool>,
     /// Hidden, except between [`start_progress`](Self::start_progress) and [`stop_progress`](Self::stop_progress) on a terminal.
-    bar: Bar,
+    bar: ProgressBar,
+}
+
+impl Default for Messages {
+    fn default() -> Self {
+        Self {
+            is_silent: false,
+            options: Arc::default(),
+            hides_bar: Arc::default(),
+            bar: ProgressBar::hidden().with_finish(ProgressFinish::AndClear),
+        }
+    }
 }
 
 impl Messages {
@@ -109,10 +126,11 @@ impl Messages {
         }
     }
 
-    /// Writes lines as they are.
+    /// Writes lines as they are, above the bar.
     pub fn text(&self, text: &str) {
         if !self.is_silent {
-            self.bar.write(text);
+            let write = || Waiting(io::stderr()).write_all(text.as_bytes());
+            drop(self.bar.suspend(write));
         }
     }
 
@@ -120,21 +138,39 @@ impl Messages {
         self.text(&format!("{prefix}{}\n", printable(&message.into(), MOST_UNITS)));
     }
 
-    /// Shows the bar, if standard error is a terminal. `total_bytes` is how much there is to read, if that is known.
+    /// Draws the bar, if standard error is a terminal: how much of `total_bytes` was read, if that is known. In WebAssembly there is no
+    /// thread that could draw it.
     pub fn start_progress(&self, total_bytes: Option<u64>) {
-        if !self.is_silent && !self.hides_bar.load(Relaxed) {
-            self.bar.start(total_bytes);
+        if cfg!(target_family = "wasm") || self.is_silent || self.hides_bar.load(Relaxed) {
+            return;
         }
+        let template = match total_bytes {
+            None | Some(0) => "{binary_bytes} read, {binary_bytes_per_sec}",
+            Some(_) if allows_colours() => {
+                "{bar:24.cyan} {percent:>3} %  {binary_bytes_per_sec}  ETA {eta_precise}"
+            }
+            Some(_) => "{bar:24} {percent:>3} %  {binary_bytes_per_sec}  ETA {eta_precise}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.bar.set_style(style.progress_chars("█░"));
+        }
+        self.bar.reset();
+        self.bar.set_length(total_bytes.unwrap_or_default());
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        self.bar.enable_steady_tick(REDRAW);
     }
 
     /// Removes the bar, if there is one.
     pub fn stop_progress(&self) {
-        self.bar.stop();
+        // The last state may not have been drawn yet.
+        self.bar.force_draw();
+        self.bar.finish_and_clear();
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
     }
 
     /// Counts bytes that were read from the input, compressed or not.
     pub fn on_read(&self, bytes: u64) {
-        self.bar.on_read(bytes);
+        self.bar.inc(bytes);
     }
 }
 

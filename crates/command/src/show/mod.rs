@@ -1,6 +1,5 @@
 //! What people and programs see: tables, rows, figures, messages.
 
-pub(crate) mod bar;
 pub mod breakdown;
 pub mod messages;
 pub(crate) mod metadata;

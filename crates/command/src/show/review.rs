@@ -33,43 +33,32 @@ pub(crate) fn personal_of(counts: &BTreeMap<String, u64>) -> u64 {
     personal.iter().filter_map(|name| counts.get(*name)).sum()
 }
 
-/// The places that look like what patterns do not find.
-#[derive(Debug, Default)]
-pub(crate) struct Review {
-    count: u64,
-    first: Vec<String>,
+/// Returns the places of a part of a file that begins on a line.
+pub(crate) fn places_of<'p>(
+    file: &'p str,
+    line: usize,
+    places: &'p [PlaceToReview],
+) -> impl Iterator<Item = String> + 'p {
+    places.iter().map(move |place| {
+        let line = match place.path.is_empty() {
+            true => line + place.lines,
+            false => line,
+        };
+        format!("{file}:{line}{}", place.path)
+    })
 }
 
-impl Review {
-    /// Adds places of a part of a file that begins on a line.
-    pub(crate) fn add(&mut self, file: &str, line: usize, places: &[PlaceToReview]) {
-        self.count += places.len() as u64;
-        for place in places {
-            let line = if place.path.is_empty() {
-                line + place.lines
-            } else {
-                line
-            };
-            let place = format!("{file}:{line}{}", place.path);
-            if self.first.len() < MOST_NAMED && self.first.last() != Some(&place) {
-                self.first.push(place);
-            }
-        }
-    }
-
-    /// Adds the places of another file.
-    pub(crate) fn extend(&mut self, other: Self) {
-        self.count += other.count;
-        let room = MOST_NAMED - self.first.len();
-        self.first.extend(other.first.into_iter().take(room));
-    }
-
-    /// Tells what was not looked for, and where to look.
-    pub(crate) fn tell(&self, messages: &Messages) {
-        let is_whole = self.count == self.first.len() as u64;
-        let more = if is_whole { "" } else { " …" };
-        tell_places(self.count, &format!(": {}{more}", self.first.join(" ")), messages);
-    }
+/// Tells what was not looked for, and where to look: the first of these places, each once.
+pub(crate) fn tell_first(places: &[String], messages: &Messages) {
+    let mut first: Vec<&str> = places.iter().map(String::as_str).collect();
+    first.dedup();
+    first.truncate(MOST_NAMED);
+    let more = if first.len() == places.len() { "" } else { " …" };
+    tell_places(
+        places.len() as u64,
+        &format!(": {}{more}", first.join(" ")),
+        messages,
+    );
 }
 
 /// Tells what was not looked for, and how many places look like that; `hint` says more of them.

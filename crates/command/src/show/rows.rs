@@ -7,6 +7,7 @@ use knowledgepulse_index::memory::{Basis, Novelty};
 use knowledgepulse_json::{Value, number as javascript_number, object};
 use knowledgepulse_score::{
     Breakdown,
+    dimensions::ByDimension,
     overrides::{Override, OverrideRule},
 };
 
@@ -55,9 +56,6 @@ const FIELDS: [Field; 15] = [
     ("format", |scored| scored.about.format.name().into()),
 ];
 
-/// What CSV has of an explained score.
-const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcomeConfidence";
-
 /// Makes text of results: [`begin`](Self::begin), then a [`row`](Self::row) for each trace, then [`end`](Self::end). A table comes as a whole,
 /// at the end.
 pub(crate) struct Rows {
@@ -83,8 +81,9 @@ impl Rows {
         match self.format {
             Format::Json => r#"{"results":["#.into(),
             Format::Csv => {
-                let explanation = if self.explains { CSV_EXPLANATION } else { "" };
-                FIELDS.map(|(name, _)| name).join(",") + explanation + "\n"
+                let dimensions = ByDimension::NAMES.into_iter().filter(|_| self.explains);
+                let names = FIELDS.iter().map(|(name, _)| *name).chain(dimensions);
+                names.collect::<Vec<_>>().join(",") + "\n"
             }
             Format::Table | Format::JsonLines => String::new(),
         }
@@ -217,7 +216,6 @@ mod tests {
     };
     use knowledgepulse_json::parse_str;
     use knowledgepulse_score::{
-        dimensions::ByDimension,
         engine::Status,
         weights::{Profile, contributions},
     };
@@ -228,7 +226,7 @@ mod tests {
     use crate::score::scored::{Place, RunInfo, TraceInfo, tests::scored};
 
     fn rows(format: Format, explains: bool) -> Rows {
-        Rows::new(format, explains, Table::of_scores(None))
+        Rows::new(format, explains, Table::new(true, None))
     }
 
     fn one() -> Scored {

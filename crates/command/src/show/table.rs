@@ -98,21 +98,13 @@ const STAYING: [&str; 4] = ["score", "beats", "steps", "done"];
 const FIRST_TO_GO: [&str; 3] = ["date", "agent", "turns"];
 
 impl Table {
-    /// Returns a table of scores, the best first: of these many or of all.
-    pub(crate) fn of_scores(most: Option<usize>) -> Self {
+    /// Returns a table of these many or of all: of scores, the best first, or else of sessions in the order in which they are added.
+    pub(crate) fn new(has_scores: bool, most: Option<usize>) -> Self {
         Self {
             rows: Vec::new(),
             most,
-            has_scores: true,
+            has_scores,
             count: 0,
-        }
-    }
-
-    /// Returns a table of sessions in the order in which they are added: of the first ones, or of all.
-    pub(crate) fn of_sessions(most: Option<usize>) -> Self {
-        Self {
-            has_scores: false,
-            ..Self::of_scores(most)
         }
     }
 

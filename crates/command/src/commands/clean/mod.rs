@@ -8,7 +8,7 @@ mod args;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
-    io::{self, Read, Seek},
+    io::{self, Seek},
     ops::ControlFlow,
     path::Path,
 };
@@ -27,8 +27,8 @@ use knowledgepulse_os::temporary;
 use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order};
 
 use crate::{
-    Exit, Failure, MOST_UNITS, Messages, Output, Result, STDIN, Stop, Waiting, counted, name_of, printable,
-    show::review::Review, told,
+    Exit, Failure, MOST_UNITS, Messages, Output, Result, STDIN, Stop, Waiting, counted, files::read_chunks,
+    name_of, printable, show::review::places_of, show::review::tell_first, told,
 };
 pub(crate) use args::{CleanArgs, CleaningArgs};
 
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
     let jobs: Vec<_> = sources
         .map(|((source, learned), output)| (source, learned, output))
         .collect();
-    let (mut counts, mut places, mut review) = (BTreeMap::new(), Vec::new(), Review::default());
+    let (mut counts, mut places, mut review) = (BTreeMap::new(), Vec::new(), Vec::new());
     in_order(
         &jobs,
         |(source, identities, output)| {
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
         Output::print(&listed(&places, args.json))?;
     }
     messages.note(summary(&counts, inputs.len(), args.check));
-    review.tell(messages);
+    tell_first(&review, messages);
     Ok(if places.is_empty() { Exit::Ok } else { Exit::Found })
 }
 
@@ -204,20 +204,6 @@ impl Source {
     /// Reads its parts, decompressed.
     fn read(&self, stop: &Stop, take: &mut Take<Problem>) -> Result<()> {
         let name = name_of(&self.name);
-        let failed = |error| Failure::read(name, &error);
-        let lines = match &self.copy {
-            Some(_) => None,
-            // Of a database each line is a session.
-            None => lines_of_file(Path::new(&self.name)).map_err(failed)?,
-        };
-        let input: Box<dyn Read + '_> = match &self.copy {
-            Some(copy) => {
-                let mut copy = copy;
-                copy.rewind().map_err(failed)?;
-                Box::new(copy)
-            }
-            None => Box::new(File::open(&self.name).map_err(failed)?),
-        };
         let mut parts = Splitter::new(DEFAULT_LIMIT, block_of);
         let mut result = Ok(());
         let mut push = |bytes: &[u8]| {
@@ -231,13 +217,15 @@ impl Source {
                 ControlFlow::Break(())
             }
         };
-        match lines {
-            Some(lines) => {
-                let mut texts = lines.map(|line| line + "\n");
-                texts.any(|text| push(text.as_bytes()).is_break());
+        let read = match &self.copy {
+            Some(copy) => {
+                let mut copy = copy;
+                copy.rewind()
+                    .and_then(|()| read_text(&mut Input::new(copy), &mut push))
             }
-            None => read_text(&mut Input::new(input), &mut push).map_err(failed)?,
-        }
+            None => read_chunks(&self.name, &|_| {}, &mut push),
+        };
+        read.map_err(|error| Failure::read(name, &error))?;
         result
             .and_then(|()| parts.finish(take))
             .map_err(|problem| problem.of(name))
@@ -276,7 +264,7 @@ impl Source {
                 }
                 Part::Text(text) => clean_plain_text(&mut cleaner, text),
             };
-            found.review.add(name, line, &clean.review);
+            found.review.extend(places_of(name, line, &clean.review));
             write(&clean.text)?;
             for (before, finding) in clean.found {
                 *found.counts.entry(finding.name.clone()).or_default() += 1;
@@ -298,7 +286,7 @@ fn is_of_word(byte: u8) -> bool {
 struct Found {
     counts: BTreeMap<String, u64>,
     places: Vec<Place>,
-    review: Review,
+    review: Vec<String>,
 }
 
 #[cfg(test)]
