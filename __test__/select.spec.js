@@ -136,6 +136,15 @@ test('select takes labels by id over what the traces say', async () => {
   expect(explanation).toMatch('every outcome is known');
 });
 
+test('select tells of traces whose unknown outcome was lost in a copy', async () => {
+  const filledIn = traceOf('compose music', { success: false, confidence: 0.5 });
+  const counted = async (traces) => (await select(traces, { count: 1 })).explanation;
+  expect(await counted([filledIn])).toMatch(/; 1 trace has success: false .* copy metadata.imported too$/);
+  const known = traceOf('compose music', { success: false, confidence: 0.5, known: false });
+  for (const other of [known, traceOf('compose music', { success: false })])
+    expect(await counted([other])).not.toMatch('metadata.imported');
+});
+
 test('select keeps places for failures of unsolved tasks', async () => {
   const traces = [
     traceOf('book a flight'),

@@ -60,8 +60,8 @@ async function found(options) {
   const { result, stderr } = await runForResult(
     `
     const all = [];
-    for await (const { trace, ...rest } of kp.sessions(${options}))
-      all.push({ ...rest, objective: trace?.task.objective });
+    for await (const { trace, error, ...rest } of kp.sessions(${options}))
+      all.push({ ...rest, objective: trace?.task.objective, code: error?.code });
     console.log(JSON.stringify(all));
   `,
     { env: { HOME: home, USERPROFILE: home, CODEX_HOME: '', CLAUDE_CONFIG_DIR: '', XDG_CONFIG_HOME: '' } },
@@ -94,9 +94,19 @@ test.each([
   ["{ since: new Date('2026-10-10T09:00:00.001Z') }", ['garden']],
   ["{ since: '2026-10-01', agent: 'codex', ignore: 'garden-id' }", ['bakery']],
   ["{ ignore: [require('node:os').homedir() + '/.codex'] }", ['Shop']],
+  ["{ ignore: require('node:path').relative('', require('node:os').homedir() + '/.codex') }", ['Shop']],
   ["{ since: '2999-01-01' }", []],
 ])('sessions(%s) yields those for which all hold', async (options, projects) => {
   expect((await found(options)).map(({ project }) => project)).toEqual(projects);
+});
+
+test('sessions yields the file and the error of a bad record, and goes on', async () => {
+  const whole = fs.readFileSync(files[0]);
+  fs.writeFileSync(files[0], Buffer.concat([whole, Buffer.from('{"type":\n')]));
+  const [first, second] = await found("{ agent: 'claude-code' }");
+  fs.writeFileSync(files[0], whole);
+  expect([first, second]).toContainEqual({ file: files[0], code: 'ERR_INVALID_RECORD' });
+  expect([first.objective, second.objective]).toContain('Mend the Shop');
 });
 
 const isUsual = process.platform === 'linux';
