@@ -150,20 +150,22 @@ const steps = [
 ];
 
 /**
- * Runs the steps that are not up to date, side by side where neither needs the other.
+ * Runs the steps that are not up to date, side by side where neither needs the other: each in a process of its own.
  *
  * @param {{ without?: string[] }} [options] names of steps to leave out
  */
 export async function setup({ without = [RUST_TESTS] } = {}) {
   /** @type {Map<string, Promise<void>>} */
   const begun = new Map();
-  for (const step of steps.filter(({ name }) => !without.includes(name))) {
-    const needed = Promise.all((step.needs ?? []).map((name) => begun.get(name)));
-    begun.set(
-      step.name,
-      needed.then(() => prepareBeside(step)),
-    );
-  }
+  /** @param {SetupStep} step */
+  const begin = async (step) => {
+    await Promise.all((step.needs ?? []).map((name) => begun.get(name)));
+    if (isUpToDate(step)) return;
+    const args = [fileURLToPath(import.meta.url), step.name];
+    const [status] = await once(spawn(process.execPath, args, { stdio: 'inherit' }), 'exit');
+    if (status !== 0) throw new Error(`${step.name}: failed`);
+  };
+  for (const step of steps) if (!without.includes(step.name)) begun.set(step.name, begin(step));
   await Promise.all(begun.values());
 }
 
@@ -176,21 +178,6 @@ export function setupSteps(names) {
   prepare(steps.filter(({ name }) => names.includes(name)));
 }
 
-/**
- * Runs a step in a process of its own if it is not up to date.
- *
- * @param {Step} step
- */
-async function prepareBeside(step) {
-  if (isUpToDate(step, step.inputs && hashOf(step.inputs))) {
-    console.log(`${step.name}: up to date`);
-    return;
-  }
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), step.name], { stdio: 'inherit' });
-  const [status] = await once(child, 'exit');
-  if (status !== 0) throw new Error(`${step.name}: failed`);
-}
-
 /** @param {'fp32' | 'q8'} dtype */
 function isModelBuilt(dtype) {
   const args = ['model/build.py', '--check', '--dtype', dtype];
@@ -200,15 +187,13 @@ function isModelBuilt(dtype) {
 /** @param {Step[]} steps */
 export function prepare(steps) {
   for (const step of steps) {
-    const hash = step.inputs && hashOf(step.inputs);
-    if (isUpToDate(step, hash)) {
-      console.log(`${step.name}: up to date`);
-      continue;
-    }
+    if (isUpToDate(step)) continue;
     console.log(`${step.name}: ${step.doing} …`);
+    // Before the step, because it may change its inputs.
+    const hash = hashOf(step.inputs);
     const start = Date.now();
     step.run();
-    if (step.stamp && hash) {
+    if (step.stamp) {
       mkdirSync(path.dirname(path.join(root, step.stamp)), { recursive: true });
       writeFileSync(path.join(root, step.stamp), hash);
     }
@@ -217,19 +202,20 @@ export function prepare(steps) {
 }
 
 /**
+ * Returns whether a step need not run, and tells so.
+ *
  * @param {Step} step
- * @param {string | undefined} hash
  */
-function isUpToDate(step, hash) {
-  if (step.stamp) {
-    const stamp = path.join(root, step.stamp);
-    if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== hash) return false;
-  }
-  return step.done();
+function isUpToDate({ name, inputs, stamp, done }) {
+  const file = stamp && path.join(root, stamp);
+  if (file && !(existsSync(file) && readFileSync(file, 'utf8') === hashOf(inputs))) return false;
+  if (!done()) return false;
+  console.log(`${name}: up to date`);
+  return true;
 }
 
-/** @param {string[]} inputs */
-function hashOf(inputs) {
+/** @param {string[]} [inputs] */
+function hashOf(inputs = []) {
   const hash = createHash('sha256');
   for (const input of inputs) {
     for (const file of filesOf(path.join(root, input))) {

@@ -6,20 +6,25 @@
 //   npm run test:coexistence -- --installed   only those that need no download of hundreds of megabytes
 //   npm run test:exits [-- REPETITIONS]       every way to exit, thirty times each; `npm test` does it twice
 //   npm run test:install                      the packages in empty projects, as users install them
+//   npm run test:site [-- PATTERN]            the site in Chromium: by keyboard, in dark mode, on a narrow screen, with 50 MB, with garbage
 //   npm run test:store                        the stores alone, with a PostgreSQL that is installed for them
+//   npm run test:wasm                         specs, transcripts and scores in WebAssembly, on Node.js and in Chromium
 //
+// `test:site` and `test:wasm` build what they test; `-- --built` takes what was built before.
 // `test:coexistence` and `test:install` take `-- --only PATTERN`: the cases whose names match a regular expression.
 
 import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
 
 import { prepareNeighbours } from '../__test__/coexistence/neighbours.mjs';
 import { prepareTools } from '../__test__/install/tools.mjs';
 import jest from '../jest.config.js';
-import { venvPython } from './platform.mjs';
+import { root, venvPython } from './platform.mjs';
 import { setupPostgres } from './postgres.mjs';
 import rust from './rust.js';
 import { runScript, setup } from './setup.mjs';
-import { onBun, onNode, runSuites, specsByEngine, specsIn } from './suites.mjs';
+import { onBun, onNode, runSuites, specsByEngine, specsIn, transcripts } from './suites.mjs';
 
 /** @import { Suite } from './suites.mjs' */
 
@@ -78,7 +83,43 @@ function exits(repetitions) {
   ];
 }
 
-/** @type {Record<string, { prepare: Array<() => void>, suites: () => Suite[], sideBySide?: number }>} */
+/** The specs about results, inputs and memories of the addon. */
+const IN_WASM = ['clean', 'invalid-traces.node', 'scorer', 'trace-memory', 'vector-cache'];
+/** The tests, and the transcripts, of behaviour that differs in WebAssembly, where a call ends before the next begins: see docs/installing.md. */
+const DIFFERENT = [
+  'clean leaves the event loop free',
+  'refuses steps: a (proxy of a )?revoked proxy',
+  'score that is aborted leaves nothing in the memory',
+  'an abort after the replies changes nothing',
+];
+const DIFFERENT_TRANSCRIPTS = ['links.md'];
+
+function inWebAssembly() {
+  const env = { KNOWLEDGEPULSE_NATIVE_ADDON: 'wasm32' };
+  const specs = onNode(
+    IN_WASM.map((name) => `./__test__/${name}.spec.js`),
+    'the specs in WebAssembly',
+  );
+  const args = [...specs.args, '--testNamePattern', `^(?!.*(${DIFFERENT.join('|')})).*$`];
+  const topics = readdirSync(path.join(root, 'crates', 'command', 'tests', 'transcripts')).filter(
+    (name) => name.endsWith('.md') && !DIFFERENT_TRANSCRIPTS.includes(name),
+  );
+  const command = path.join(root, 'bin', 'kp-score.js');
+  const ofCommand = transcripts(command, 'the transcripts of kp-score in WebAssembly', topics);
+  return [
+    program('WebAssembly and the native addon', '__test__/wasm/main.mjs'),
+    { ...specs, args, env },
+    { ...ofCommand, env: { ...env, ...ofCommand.env } },
+  ];
+}
+
+const isBuilt = options[0] === '--built';
+const patterns = isBuilt ? options.slice(1) : options;
+// Loaded late: both need packages that the set-up installs.
+const buildWasm = async () => isBuilt || (await import('./build-wasm.mjs')).buildWasm();
+const buildSite = async () => isBuilt || (await import('./site.mjs')).buildSite();
+
+/** @type {Record<string, { prepare: Array<() => unknown>, suites: () => Suite[], sideBySide?: number }>} */
 const runs = {
   short: {
     prepare: [setupPostgres, prepareTools],
@@ -122,16 +163,21 @@ const runs = {
   },
   exits: { prepare: [], suites: () => exits(Number(options[0] ?? 30)) },
   install: { prepare: [prepareTools], suites: () => [installed(...options)] },
+  site: {
+    prepare: [buildSite],
+    suites: () => [program('the site in Chromium', '__test__/site/main.mjs', ...patterns)],
+  },
   store: {
     prepare: [setupPostgres],
     suites: () => [onNode(specsIn('__test__/store'))],
   },
+  wasm: { prepare: [buildWasm], suites: inWebAssembly },
 };
 
 await runScript(async () => {
   const run = runs[wanted];
   if (!run) throw new Error(`there are no tests ${wanted}; there are ${Object.keys(runs).join(', ')}`);
   await setup(['short', 'all'].includes(wanted) ? { without: [] } : {});
-  for (const prepare of run.prepare) prepare();
+  for (const prepare of run.prepare) await prepare();
   await runSuites(run.suites(), run);
 });
