@@ -27,7 +27,7 @@ const frequencies = new WeakMap();
  *
  * @param {import('../index.js').ReasoningTrace} trace
  */
-export function frequenciesOf(trace) {
+function frequenciesOf(trace) {
   const known = frequencies.get(trace);
   if (known !== undefined) return known;
   /** @type {Map<string, number>} */
@@ -50,5 +50,33 @@ export function readLabelled(file) {
   return readTraces(`${file}.jsonl`).map((trace) => {
     const { task, user, success } = byId.get(trace.id);
     return { trace, task: String(task), user, success };
+  });
+}
+
+/**
+ * Returns the cosines of (1 + ln tf) idf of each query with each remembered trace.
+ *
+ * @param {import('../index.js').ReasoningTrace[]} remembered
+ * @param {import('../index.js').ReasoningTrace[]} queries
+ * @param {(traces: number) => number} idf of a word that so many of the remembered traces have
+ */
+export function cosines(remembered, queries, idf) {
+  const counts = remembered.map(frequenciesOf);
+  /** @type {Map<string, number[]>} */
+  const holders = new Map();
+  for (const [at, words] of counts.entries())
+    for (const word of words.keys()) holders.set(word, [...(holders.get(word) ?? []), at]);
+  const weigh = (/** @type {string} */ word) => idf(holders.get(word)?.length ?? 0);
+  const norm = (/** @type {Map<string, number>} */ words) =>
+    Math.sqrt([...words].reduce((sum, [word, count]) => sum + (count * weigh(word)) ** 2, 0)) || 1;
+  const norms = counts.map(norm);
+  return queries.map((query) => {
+    const words = frequenciesOf(query);
+    const row = new Float64Array(remembered.length);
+    for (const [word, count] of words)
+      for (const at of holders.get(word) ?? [])
+        row[at] += count * (counts[at].get(word) ?? 0) * weigh(word) ** 2;
+    const own = norm(words);
+    return row.map((product, at) => product / (own * norms[at]));
   });
 }

@@ -8,7 +8,7 @@
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { frequenciesOf, labelledSets, readLabelled } from './labelled.mjs';
+import { cosines, labelledSets, readLabelled } from './labelled.mjs';
 import { mean, median } from './measure.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
@@ -261,31 +261,16 @@ function junk(random, characters) {
 }
 
 /**
- * TF-IDF over the whole trace: (1 + ln tf) idf, with the idf of {@link import('../index.js').TraceMemory}, which is better on these
- * sets than tf itself and than a smoothed idf.
+ * TF-IDF over the whole trace, with the idf of {@link import('../index.js').TraceMemory}, which is better on these sets than a smoothed idf.
  *
  * @param {Run[]} memory
  * @param {Run[]} queries
  * @returns {Judgement[]}
  */
 function compareByFrequency(memory, queries) {
-  const remembered = memory.map(({ trace }) => frequenciesOf(trace));
-  /** @type {Map<string, number>} */
-  const traces = new Map();
-  for (const counts of remembered)
-    for (const word of counts.keys()) traces.set(word, (traces.get(word) ?? 0) + 1);
-  const weigh = (/** @type {string} */ word) => Math.log((memory.length + 1) / (traces.get(word) ?? 1));
-  const norm = (/** @type {Map<string, number>} */ counts) =>
-    Math.sqrt([...counts].reduce((sum, [word, count]) => sum + (count * weigh(word)) ** 2, 0));
-  const norms = remembered.map(norm);
-  return queries.map(({ trace }) => {
-    const counts = frequenciesOf(trace);
-    const own = norm(counts);
-    const similarities = remembered.map((other, index) => {
-      let product = 0;
-      for (const [word, count] of counts) product += count * (other.get(word) ?? 0) * weigh(word) ** 2;
-      return product / (own * norms[index]);
-    });
+  const tracesOf = (/** @type {Run[]} */ runs) => runs.map(({ trace }) => trace);
+  const idf = (/** @type {number} */ traces) => Math.log((memory.length + 1) / Math.max(1, traces));
+  return cosines(tracesOf(memory), tracesOf(queries), idf).map((similarities) => {
     const similarity = Math.max(...similarities);
     return { novelty: 1 - similarity, nearest: memory[similarities.indexOf(similarity)] };
   });

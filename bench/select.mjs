@@ -7,7 +7,7 @@
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup } from '../scripts/setup.mjs';
-import { frequenciesOf, labelledSets, readLabelled } from './labelled.mjs';
+import { cosines, labelledSets, readLabelled } from './labelled.mjs';
 import { mean } from './measure.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
@@ -42,7 +42,11 @@ async function main() {
       const scores = await new Scorer({ memory }).scoreAll(shown);
       return [...shown.keys()].sort((one, other) => scores[other].value - scores[one].value);
     },
-    [PLAIN]: async (runs, shown) => facilityLocation(shown, await tfIdf(runs)),
+    [PLAIN]: async (runs, shown) => {
+      const traces = runs.map(({ trace }) => trace);
+      const smooth = (/** @type {number} */ holders) => Math.log((1 + runs.length) / (1 + holders)) + 1;
+      return facilityLocation(shown, cosines(traces, traces, smooth));
+    },
     select: async (_, shown) => {
       const { chosen } = await select(shown, { count: Math.max(...SIZES) });
       return chosen.map(({ index }) => index);
@@ -81,33 +85,6 @@ async function main() {
 /** @param {ReasoningTrace} trace */
 function qualityOf({ metadata, outcome }) {
   return outcome.confidence * (metadata.success ? 1 : 0.3);
-}
-
-/**
- * Cosines of TF-IDF with sublinear counts and smooth document frequencies.
- *
- * @param {Run[]} runs
- */
-function tfIdf(runs) {
-  const bags = runs.map(({ trace }) => frequenciesOf(trace));
-  /** @type {Map<string, number[]>} */
-  const holders = new Map();
-  for (const [at, bag] of bags.entries())
-    for (const word of bag.keys()) holders.set(word, [...(holders.get(word) ?? []), at]);
-  const vectors = bags.map((bag) => {
-    const vector = [...bag].map(([word, count]) => {
-      const idf = Math.log((1 + bags.length) / (1 + (holders.get(word)?.length ?? 0))) + 1;
-      return /** @type {const} */ ([word, count * idf]);
-    });
-    const length = Math.hypot(...vector.map(([, value]) => value)) || 1;
-    return new Map(vector.map(([word, value]) => [word, value / length]));
-  });
-  return vectors.map((vector) => {
-    const row = new Float64Array(runs.length);
-    for (const [word, value] of vector)
-      for (const other of holders.get(word) ?? []) row[other] += value * (vectors[other].get(word) ?? 0);
-    return row;
-  });
 }
 
 /**
