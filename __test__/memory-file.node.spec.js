@@ -94,46 +94,19 @@ const WITHOUT_ROOM = `${LARGE}
   })();
 `;
 
-async function expectRefused({ code, stdout, stderr }, file) {
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  const [errorCode, message] = JSON.parse(stdout);
-  expect(errorCode).toBe('ERR_IO');
-  expect(message).toContain(file);
-  expect(await idsIn(file)).toEqual(['small']);
-  expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
-  return message;
-}
-
 (process.platform === 'win32' ? test.skip : test)(
-  'save of a TraceMemory without room leaves the old file: a limit',
+  'save of a TraceMemory without room leaves the old file',
   async () => {
     const file = newFile();
     // In blocks of 512 or 1,024 bytes. A process that has not asked to be told is killed.
     const script = 'trap "" XFSZ; ulimit -f 400; exec "$@"';
-    const ended = await run('sh', ['-c', script, 'sh', process.execPath, '-e', WITHOUT_ROOM, file]);
-    await expectRefused(ended, file);
-  },
-);
-
-const small = path.join(scratch, 'small');
-fs.mkdirSync(small);
-const mount = () => spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', small]).status === 0;
-const unmount = () => execFileSync('umount', [small]);
-const canMount = mount();
-if (canMount) unmount();
-else console.warn('skipped: this process may not mount a small file system');
-
-(canMount ? test : test.skip)(
-  'save of a TraceMemory without room leaves the old file: a small file system',
-  async () => {
-    expect(mount()).toBe(true);
-    try {
-      const file = path.join(small, 'memory.safetensors');
-      const message = await expectRefused(await run(process.execPath, ['-e', WITHOUT_ROOM, file]), file);
-      expect(message).toMatch(/no space left/i);
-    } finally {
-      unmount();
-    }
+    const args = ['-c', script, 'sh', process.execPath, '-e', WITHOUT_ROOM, file];
+    const { code, stdout, stderr } = await run('sh', args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [errorCode, message] = JSON.parse(stdout);
+    expect([errorCode, message]).toEqual(['ERR_IO', expect.stringContaining(file)]);
+    expect(await idsIn(file)).toEqual(['small']);
+    expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
   },
 );
 

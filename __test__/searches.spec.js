@@ -8,10 +8,7 @@ const { run } = require('./support/run-script.js');
 
 test.each([
   ['20,000 hostile calls leave the process intact', ['fuzz/hostile.mjs', '--calls', '20000']],
-  [
-    '3,000 evaluations from eight workers and the main thread at once',
-    ['load/run.mjs', '--calls', '3000', '--untimed'],
-  ],
+  ['3,000 evaluations from eight workers and the main thread at once', ['load/run.mjs', '--calls', '3000']],
 ])('%s', async (_, [program, ...args]) => {
   const { code, stdout, stderr } = await run(process.execPath, [path.join(__dirname, program), ...args]);
   // The output has the seed.

@@ -1,4 +1,5 @@
-// `npm run fuzz:js`: hostile traces, vectors, options and signals in one process, many of them in flight.
+// `npm run fuzz:js`: hostile traces, options and signals in one process, many of them in flight. Vectors are used up at once: the tables of
+// vector-cache.spec.js and refused-arguments.node.spec.js have the hostile ones.
 //
 //   npm run fuzz:js                            20,000 calls
 //   npm run fuzz:js -- --calls 200000
@@ -60,14 +61,6 @@ class FailingStore extends MemoryStore {
   fail = () => (this.calls.length % 7 === 6 ? DOWN : undefined);
 }
 
-const caches = [
-  [kp._getLocalCache(), 1000],
-  [new VectorCache(), 1000],
-  [new VectorCache({ dimensions: 4, maxElements: 8 }), 8],
-  [new VectorCache({ dimensions: 4, maxElements: 100, ttlMs: 1 }), 100],
-  [new VectorCache({ dimensions: 4, maxElements: 0 }), 0],
-  [new VectorCache({ dimensions: 2 ** 40 }), 1000],
-];
 const memories = [
   new TraceMemory({ method: 'lexical' }),
   new TraceMemory({ method: 'lexical', maxElements: 8, ttlMs: 1 }),
@@ -86,66 +79,6 @@ const scorers = [
 
 const FIRST_WITH_STORE = scorers.length - stores.length;
 
-/** A number of the kinds that a vector may hold, and some that it may not. */
-const component = fc.oneof(
-  { weight: 30, arbitrary: fc.double({ min: -1, max: 1, noNaN: true }) },
-  { weight: 1, arbitrary: fc.constantFrom(0, -0, Number.NaN, 1 / 0, 5e-324, 1e-200, 1e200, 3e38) },
-);
-const buffered = (Type, Buffer, components) => {
-  const array = new Type(new Buffer(components.length * Type.BYTES_PER_ELEMENT));
-  array.set(components);
-  return array;
-};
-/** What holds the components of a vector. */
-const HOLDERS = [
-  (components) => components,
-  (components) => ({ ...components, length: components.length }),
-  (components) => Object.assign([], { length: components.length }, { 0: 1 }),
-  (components) => components.map(String),
-  (components) => new Proxy(components, {}),
-  ...[Float32Array, Float64Array, Int8Array].map((Type) => (components) => new Type(components)),
-  (components) => new BigInt64Array(components.length),
-  (components) => new DataView(new Float32Array(components).buffer),
-  (components) => new Float32Array(new ArrayBuffer(components.length * 4 + 4), 4),
-  (components) => buffered(Float32Array, SharedArrayBuffer, components),
-  (components) => {
-    const array = buffered(Float32Array, ArrayBuffer, components);
-    structuredClone(array.buffer, { transfer: [array.buffer] });
-    return array;
-  },
-  (components) => {
-    const buffer = new ArrayBuffer(components.length * 8, { maxByteLength: components.length * 16 });
-    const array = new Float64Array(buffer);
-    buffer.resize(components.length * 4);
-    return array;
-  },
-  (components) => {
-    const lie = { length: { value: 2 ** 40 }, buffer: { get: () => thrown[0] } };
-    return Object.defineProperties(new Float32Array(components), lie);
-  },
-  (components) => {
-    let reads = 0;
-    return new Proxy(components, { get: (it, key) => (reads++ > it.length / 2 ? undefined : it[key]) });
-  },
-  () => ({ length: 2 ** 40, 0: 1 }),
-];
-const vector = fc.oneof(
-  { weight: 2, arbitrary: value },
-  {
-    weight: 12,
-    arbitrary: fc
-      .record({
-        holder: fc.constantFrom(...HOLDERS),
-        length: fc.constantFrom(4, 4, 4, 384, 384, 384, 0, 3, 385),
-        few: fc.array(component, { minLength: 1, maxLength: 8 }),
-      })
-      .map(({ holder, length, few }) => () => {
-        const components = Array.from({ length }, (_, index) => few[index % few.length]);
-        return holder(components);
-      }),
-  },
-);
-
 /** An object of options, of which each is made anew. */
 const optionsOf = (parts) =>
   fc.oneof(
@@ -157,14 +90,9 @@ const optionsOf = (parts) =>
         .map((made) => () => Object.fromEntries(Object.entries(made).map(([name, make]) => [name, make()]))),
     },
   );
-const bounds = optionsOf({
-  maxElements: option([undefined, 0, 1, 8, Number.MAX_SAFE_INTEGER, 0.5], 4),
-  dimensions: option([undefined, 4, 384, 2 ** 40, 1.5], 4),
-  ttlMs: option([undefined, 0, 1, 1e300, -1, Number.NaN], 4),
-});
 const EQUAL = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcomeConfidence: 0.25 };
 const scorerOptions = optionsOf({
-  memory: option([undefined, ...memories, caches[1][0]]),
+  memory: option([undefined, ...memories, new VectorCache()]),
   embed: option([undefined, true, false]),
   weights: fc.oneof(
     option([undefined, { code: EQUAL, law: EQUAL }]),
@@ -232,12 +160,6 @@ const ofScorer = (members, argument) =>
     ...{ kind: fc.constant('scorer'), member: fc.constantFrom(...members), argument },
     ...{ scorer: fc.nat({ max: scorers.length - 1 }), callOptions },
   });
-const ofCache = (members, argument) =>
-  fc.record({
-    kind: fc.constant('cache'),
-    ...{ member: fc.constantFrom(...members), argument, cache: fc.nat({ max: caches.length - 1 }) },
-  });
-const nothing = fc.constant(() => undefined);
 /** Several traces as one argument. */
 const together = (traces) => ({
   isValid: traces.every(({ isValid }) => isValid),
@@ -258,9 +180,6 @@ const wave = fc.array(
           .map((all) => ({ isValid: false, make: () => all.map((make) => make()) })),
       ),
     },
-    { weight: 40, arbitrary: ofCache(['add', 'maxCosineSimilarity'], vector) },
-    { weight: 12, arbitrary: ofCache(['size', 'evictExpired', 'clear'], nothing) },
-    { weight: 10, arbitrary: ofCache(['constructor'], bounds) },
     { weight: 30, arbitrary: fc.record({ kind: fc.constant('options'), argument: scorerOptions }) },
   ),
   { minLength: 1, maxLength: 60, size: 'max' },
@@ -276,12 +195,6 @@ const MAKERS = {
     made();
     return reply;
   },
-  cache({ member, cache, argument }) {
-    if (member === 'constructor') return { size: new VectorCache(argument()).size, most: 0 };
-    const [callee, most] = caches[cache];
-    const similarity = member === 'size' ? callee.size : callee[member](argument());
-    return { size: callee.size, most, ...(member === 'maxCosineSimilarity' && { similarity }) };
-  },
   async options({ argument }) {
     const scorer = new Scorer(argument());
     return scorer.score(templates[2]);
@@ -291,13 +204,11 @@ const MAKERS = {
 /** The classes of errors by their codes, and which codes each kind of call may end with: docs/errors.md. */
 const CLASSES = {
   ...{ ERR_INVALID_TRACE: [TypeError, RangeError], ERR_INVALID_INPUT: [TypeError, RangeError] },
-  ...{ ERR_INVALID_OPTION: [TypeError, RangeError], ERR_INVALID_INPUT: [TypeError, RangeError] },
-  ...{ ERR_OUT_OF_MEMORY: [RangeError], ERR_MEMORY_MISMATCH: [Error] },
+  ...{ ERR_INVALID_OPTION: [TypeError, RangeError], ERR_MEMORY_MISMATCH: [Error] },
 };
 const CODES = {
   trace: /TRACE/,
   scorer: /TRACE|INPUT|OPTION/,
-  cache: /INPUT|OPTION|MEMORY/,
   options: /OPTION|MISMATCH/,
 };
 
@@ -359,13 +270,7 @@ async function make(call) {
 }
 
 /** What is wrong with what a call gave, or undefined. */
-function faultOf(result, { kind, member }) {
-  if (kind === 'cache') {
-    const { size, most, similarity = 0 } = result;
-    // Rounding may take a similarity a little beyond 1.
-    const isRight = Number.isInteger(size) && size <= most && Math.abs(similarity) <= 1 + 1e-6;
-    return isRight ? undefined : `a size of ${size}, a similarity of ${similarity}`;
-  }
+function faultOf(result, { member }) {
   for (const one of [result].flat()) {
     if (member === 'embed') {
       if (Math.abs(Math.hypot(...one) - 1) > 1e-5) return 'an embedding of another length than 1';

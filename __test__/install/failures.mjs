@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { addonName, hostPlatform } from '../../scripts/platform.mjs';
+import { hostPlatform } from '../../scripts/platform.mjs';
 import { runtimeFiles } from '../../scripts/stage-runtime.mjs';
 import { check, once } from './cases.mjs';
 import { Project, packageManagers } from './package-managers.mjs';
@@ -21,57 +21,38 @@ const LIMIT = 5000;
 
 /** ONNX Runtime's library, where the package carries one. */
 const [LIBRARY] = runtimeFiles(hostPlatform());
-const ADDON = addonName();
-
-/** What an addon that cannot be loaded is told with, beside the attempts. */
-const LOAD_HELP = [
-  `${process.platform}-${process.arch}`,
-  'optional dependencies',
-  'KNOWLEDGEPULSE_NATIVE_ADDON',
-];
-
-/** @param {string[]} names what the message names, beside the help */
-const loadError = (...names) => ({ loadError: [...names, ...LOAD_HELP] });
-/** @param {string} code @param {RegExp} reason */
-const neutral = (code, reason, warns = true) => ({ neutral: { code, reason, warns } });
-
-/** @param {RegExp} reason */
-const damaged = (reason) => neutral('ERR_MODEL_UNUSABLE', reason);
 
 const WEIGHTS = 'model.safetensors';
-const reinstall = /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/;
-
-function half(bytes) {
-  return bytes.subarray(0, bytes.length >> 1);
-}
 
 /**
- * Names, and what is done to an installation. Cargo's tests of crates/embed break the files of models and libraries in other ways too: the file of a package that is removed, or what replaces it. What then holds is a load
- * error, a neutral status with a reason, or nothing: it works.
+ * What is done to an installation, and what then holds: a load error, a neutral status with a reason, or nothing: it works. `damage` is a
+ * package that is removed, or one of its files; or what replaces that. The specs of the doctor and of the embedder, and cargo's tests of
+ * crates/embed, break copies of the packages in other ways.
  *
- * @type {Array<[name: string, damage: string[] | [string, string, (bytes: Buffer, file: Function) => string | Buffer], expected: object]>}
+ * @type {Array<{ name: string, damage?: [string, string?, ((bytes: Buffer) => Buffer)?], loadError?: string[], neutral?: object, env?: object, readOnly?: boolean }>}
  */
-const DAMAGES = [
-  ['the platform package is missing', [PLATFORM], loadError(PLATFORM)],
-  ['the addon is missing', [PLATFORM, ADDON], loadError(PLATFORM)],
-  ['the addon is a text file', [PLATFORM, ADDON, () => 'this is no addon'], loadError(PLATFORM, ADDON)],
-  [
-    'the model package is missing',
-    [FP32],
-    neutral('ERR_MODEL_NOT_FOUND', /install @knowledgepulse\/all-minilm-l6-v2/, false),
-  ],
-  ['the model is truncated', [FP32, WEIGHTS, half], damaged(/model\.safetensors .*bytes instead of/)],
-  // Where the package carries ONNX Runtime.
-  ...(LIBRARY === undefined
-    ? []
-    : [['the library is missing', [PLATFORM, LIBRARY], neutral('ERR_RUNTIME_UNUSABLE', reinstall, false)]]),
-];
-
 const cases = [
-  ...DAMAGES.map(([name, damage, expected]) => ({ ...{ name, damage, ...expected } })),
+  {
+    name: 'the platform package is missing',
+    damage: [PLATFORM],
+    loadError: [
+      ...[PLATFORM, `${process.platform}-${process.arch}`],
+      ...['optional dependencies', 'KNOWLEDGEPULSE_NATIVE_ADDON'],
+    ],
+  },
+  {
+    name: 'the model is truncated',
+    damage: [FP32, WEIGHTS, (bytes) => bytes.subarray(0, bytes.length >> 1)],
+    neutral: { code: 'ERR_MODEL_UNUSABLE', reason: /model\.safetensors .*bytes instead of/, warns: true },
+  },
   { name: 'HOME is unset', env: { HOME: undefined, USERPROFILE: undefined } },
   { name: 'the file system is read-only', readOnly: true },
 ];
+if (LIBRARY !== undefined) {
+  const reason = /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/;
+  const neutral = { code: 'ERR_RUNTIME_UNUSABLE', reason, warns: false };
+  cases.push({ name: 'the library is missing', damage: [PLATFORM, LIBRARY], neutral });
+}
 
 /** Registers the cases. */
 export function checkFailures({ registry, scratch }) {
@@ -122,9 +103,9 @@ function link(from, to) {
 
 /** Removes a file of a package in the installation in `directory`, or the package; `change` gives the contents of another. */
 function harm(directory, packageName, name = '', change = undefined) {
-  const file = (...parts) => path.join(directory, 'node_modules', ...parts);
-  const bytes = change && fs.readFileSync(file(packageName, name));
+  const file = path.join(directory, 'node_modules', packageName, name);
+  const bytes = change && fs.readFileSync(file);
   // The file is a link, and others must keep what it had.
-  fs.rmSync(file(packageName, name), { recursive: true });
-  if (change) fs.writeFileSync(file(packageName, name), change(bytes, file));
+  fs.rmSync(file, { recursive: true });
+  if (change) fs.writeFileSync(file, change(bytes));
 }

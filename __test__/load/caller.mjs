@@ -7,30 +7,25 @@ import { faultOfScore, isAborted, isExplained, traceOf } from './workload.mjs';
 
 /**
  * Makes `count` calls of `scorer`, some of which are explanations and some of which are aborted; checks that the replies
- * come in the order of the calls, and, with `checkScores`, that they are right. `done` counts the calls of all callers.
- * Returns the milliseconds that the longest call took until it returned its promise.
+ * come in the order of the calls, and are right. `done` counts the calls of all callers.
  */
-export async function call({ caller, from, count, inFlight, done, checkScores }, scorer) {
+export async function call({ caller, from, count, inFlight, done }, scorer) {
   const waiting = [];
   let replies = 0;
-  let longest = 0;
   for (let index = from; index < from + count; index++) {
     // A caller of the package limits its calls in flight by awaiting them; so does this one.
     while (waiting.length >= inFlight) await waiting.shift();
     const number = index - from;
     const trace = traceOf(caller, index);
-    const start = performance.now();
     const score = isExplained(index)
       ? explainScore(scorer, trace)
       : scorer.score(trace).then(({ value }) => value);
-    longest = Math.max(longest, performance.now() - start);
     if (isAborted(index)) waiting.push(abortCall(scorer, caller, index));
     const reply = score.then((score) => {
       if (replies++ !== number)
         throw new Error(`caller ${caller}: reply ${replies - 1} is that of call ${number}`);
-      // The stand-in's scores are checked as well, because that is work; what comes of it does not matter.
       const fault = faultOfScore(caller, index, score);
-      if (fault && checkScores) throw new Error(fault);
+      if (fault) throw new Error(fault);
       Atomics.add(done, 0, 1);
     });
     // It is awaited later.
@@ -38,7 +33,6 @@ export async function call({ caller, from, count, inFlight, done, checkScores },
     waiting.push(reply);
   }
   await Promise.all(waiting);
-  return longest;
 }
 
 async function explainScore(scorer, trace) {
@@ -60,24 +54,11 @@ async function abortCall(scorer, caller, index) {
   if (reason !== 'enough') throw new Error(`caller ${caller}, trace ${index}: not aborted, but ${reason}`);
 }
 
-/** A scorer that does nothing but reply after `milliseconds`. */
-export function standIn(milliseconds) {
-  const reply = (value) => new Promise((resolve) => setTimeout(resolve, milliseconds, value));
-  return {
-    score: (_, options) =>
-      options?.signal
-        ? Promise.reject('enough')
-        : reply({ value: 0, dimensions: {}, weights: {}, overrides: [] }),
-  };
-}
-
 if (workerData?.isCaller) {
-  const { controlDelay } = workerData;
   const { processScorer } = createRequire(import.meta.url)('../../lib/scorer.js');
-  const scorer = controlDelay === undefined ? processScorer : standIn(controlDelay);
   parentPort.on('message', async (task) => {
     if (task === null) return parentPort.close();
-    await call({ ...workerData, ...task }, scorer);
+    await call({ ...workerData, ...task }, processScorer);
     parentPort.postMessage('done');
   });
 }

@@ -2,19 +2,16 @@
 // once, with batches in between that are aborted.
 //
 //   npm run test:load -- --calls 3000
-//   npm run test:load -- --untimed        does not judge the event loop: on a machine that has other work too
 //
-// Every caller gets its replies in the order of its calls and with the right scores; the memory holds exactly
-// what it should, and nothing of what was aborted; resident memory is flat; and the event loop of the main thread is no later than it is without
-// us, which a control run of the same JavaScript work and the same length tells.
+// Every caller gets its replies in the order of its calls and with the right scores; the memory holds exactly what it should, and nothing of
+// what was aborted; and resident memory is flat. How late the event loop is meanwhile, `npm run bench` measures.
 
 import { createRequire } from 'node:module';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 
 import { residentMegabytes, slope } from '../support/memory.mjs';
-import { call, standIn } from './caller.mjs';
+import { call } from './caller.mjs';
 import { primer } from './workload.mjs';
 
 const require = createRequire(import.meta.url);
@@ -25,7 +22,6 @@ const WORKERS = 8;
 const CAPACITY = 1000;
 /** How many calls each caller keeps in flight. */
 const IN_FLIGHT = 32;
-const MOST_STALL_MS = 10;
 /** The part of the calls after which memory should not grow any more. */
 const WARM_UP = 0.3;
 /** Generous, because resident memory is no exact measure. */
@@ -33,7 +29,7 @@ const MOST_GROWTH_MB = 96;
 const MOST_SLOPE_MB = 48;
 
 const { values: given } = parseArgs({
-  options: { calls: { type: 'string', default: '50000' }, untimed: { type: 'boolean', default: false } },
+  options: { calls: { type: 'string', default: '50000' } },
 });
 const perCaller = Math.ceil(Number(given.calls) / (WORKERS + 1));
 if (!Number.isSafeInteger(perCaller) || perCaller < 1) throw new RangeError('--calls must be a number');
@@ -56,18 +52,12 @@ expectSize(primed + few * (WORKERS + 1));
 const ours = await load({ from: few, count: perCaller });
 expectSize(Math.min(CAPACITY, primed + (few + perCaller) * (WORKERS + 1)));
 
-// A stand-in that replies as late as we do.
-const controlDelay = (ours.seconds * 1000 * IN_FLIGHT) / Math.max(IN_FLIGHT, perCaller);
-const control = await load({ from: few, count: perCaller, controlDelay });
-
 report();
-judge();
 
 /** Has all callers make `count` calls, beginning with trace `from`, and watches the process meanwhile. */
-async function load({ from, count, controlDelay }) {
-  const isControl = controlDelay !== undefined;
+async function load({ from, count }) {
   const done = new Int32Array(new SharedArrayBuffer(4));
-  const shared = { isCaller: true, controlDelay, inFlight: IN_FLIGHT, done, checkScores: !isControl };
+  const shared = { isCaller: true, inFlight: IN_FLIGHT, done };
   const workers = Array.from(
     { length: WORKERS },
     (_, index) =>
@@ -76,8 +66,6 @@ async function load({ from, count, controlDelay }) {
   await Promise.all(workers.map((worker) => next(worker, 'online')));
 
   const memory = [];
-  const delay = monitorEventLoopDelay({ resolution: 1 });
-  delay.enable();
   const sampling = setInterval(
     () => memory.push([Atomics.load(done, 0), process.memoryUsage.rss() / 2 ** 20]),
     50,
@@ -85,9 +73,7 @@ async function load({ from, count, controlDelay }) {
   const start = performance.now();
   const replies = workers.map((worker) => next(worker, 'message'));
   for (const worker of workers) worker.postMessage({ from, count });
-  const scorer = isControl ? standIn(controlDelay) : processScorer;
-  const longest = await call({ ...shared, caller: 0, from, count }, scorer);
-  delay.disable();
+  await call({ ...shared, caller: 0, from, count }, processScorer);
   await Promise.all(replies);
   clearInterval(sampling);
   const seconds = (performance.now() - start) / 1000;
@@ -95,7 +81,7 @@ async function load({ from, count, controlDelay }) {
   const exits = workers.map((worker) => next(worker, 'exit'));
   for (const worker of workers) worker.postMessage(null);
   await Promise.all(exits);
-  return { seconds, delay, longest, memory, calls: Atomics.load(done, 0) };
+  return { seconds, memory, calls: Atomics.load(done, 0) };
 }
 
 /** The next event of a worker; what it throws is thrown here. */
@@ -113,18 +99,13 @@ function report() {
   console.log(
     `${ours.calls} evaluations by ${WORKERS + 1} callers in ${ours.seconds.toFixed(1)} s, ${perSecond} a second`,
   );
-  const { first, most, perTenThousand } = growth();
+  const { first, most, growth: grown, perTenThousand } = growth();
   console.log(
     `resident memory: ${first.toFixed(0)} MB after the warm-up, ${most.toFixed(0)} MB at most,`,
     `${perTenThousand.toFixed(2)} MB per 10,000 evaluations; ${residentMegabytes().toFixed(0)} MB afterwards`,
   );
-  for (const [name, { delay }] of Object.entries({ 'with us': ours, 'without us': control })) {
-    const [p99, worst] = [delay.percentile(99), delay.max].map((it) => (it / 1e6).toFixed(1));
-    console.log(
-      `event loop of the main thread, ${name}: ${p99} ms at the 99th percentile, ${worst} ms at most`,
-    );
-  }
-  console.log(`the longest call took ${ours.longest.toFixed(1)} ms to return its promise`);
+  if (grown > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB) throw new Error('memory grows');
+  console.log('all well');
 }
 
 function growth() {
@@ -136,17 +117,4 @@ function growth() {
     growth: megabytes.at(-1) - megabytes[0],
     perTenThousand: slope(settled) * 10_000,
   };
-}
-
-function judge() {
-  const { growth: grown, perTenThousand } = growth();
-  if (grown > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB) throw new Error('memory grows');
-  if (given.untimed) return console.log('all well');
-  const [worst, machine] = [ours, control].map(({ delay }) => delay.max / 1e6);
-  if (machine > MOST_STALL_MS / 2) {
-    console.log(`event loop not judged: without us it is late by ${machine.toFixed(1)} ms already`);
-  } else if (worst > MOST_STALL_MS + machine) {
-    throw new Error(`the event loop was stalled for ${worst.toFixed(1)} ms`);
-  }
-  console.log('all well');
 }

@@ -200,14 +200,21 @@ try {
     await context.close();
   });
 
-  await test('by keyboard alone, sessions are read, decided about and saved, and nothing struck out is in the zip', async () => {
+  await test('by keyboard alone, sessions are read, decided about and saved; no key is in the page, and nothing struck out in the zip', async () => {
     const { page, faults, context } = await openTry();
-    const secret = makeTrace({ objective: 'Write to bob@example.com about Nordfrakt' });
+    const key = `ghp_${'a1B2c3D4e5F6g7H8i9'.repeat(2)}`;
+    const secret = makeTrace({ objective: `Use ${key} for bob@example.com` });
     await readFiles(page, {
       name: 'secret.jsonl',
       mimeType: '',
       buffer: Buffer.from(`${JSON.stringify(secret)}\n`),
     });
+    await page.locator('.list a').first().click();
+    await page.locator('.turn mark').first().waitFor();
+    const html = await page.content();
+    assert.ok(!html.includes(key) && !html.includes('bob@example.com'));
+    // Nothing of it is left for the next reading.
+    await page.goto(`${address}try/index.html`);
     await page.reload();
     await tabTo(page, page.getByRole('button', { name: 'Read examples' }));
     await page.keyboard.press('Enter');
@@ -241,22 +248,6 @@ try {
     for (const session of sessions) assert.ok(!session.includes(words), session.slice(0, 200));
     assert.ok(sessions.some((session) => session.includes('[REDACTED:struck')));
     assert.deepEqual(faults, []);
-    await context.close();
-  });
-
-  await test('nothing of a key is in the page', async () => {
-    const { page, context } = await openTry();
-    const key = `ghp_${'a1B2c3D4e5F6g7H8i9'.repeat(2)}`;
-    const trace = makeTrace({ objective: `Use ${key} for bob@example.com` });
-    await readFiles(page, {
-      name: 'secret.jsonl',
-      mimeType: '',
-      buffer: Buffer.from(`${JSON.stringify(trace)}\n`),
-    });
-    await page.locator('.list a').first().click();
-    await page.locator('.turn mark').first().waitFor();
-    const html = await page.content();
-    assert.ok(!html.includes(key) && !html.includes('bob@example.com'));
     await context.close();
   });
 

@@ -117,10 +117,6 @@ function useServer(options) {
   };
   context.store = ({ pool = context.pool(), method = 'lexical', ...more } = {}) =>
     new PostgresStore({ pool, method, table: `novelty_${++tables}`, ...more });
-  context.url = () => {
-    const { host, port, user, database } = context.server.connection();
-    return `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
-  };
   return context;
 }
 

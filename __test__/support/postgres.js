@@ -87,11 +87,10 @@ function programsFor(user, directory) {
  * Makes a database cluster in a directory of its own and starts a server on it. It listens on a socket in that
  * directory, on Windows on a free port of this machine.
  *
- * @param {{ settings?: Record<string, string | number>, durable?: boolean, from?: string }} [options] `durable`: commits wait for the
- * disk, as they do in earnest; without, they survive the end of the server, and not that of the machine. `from`: a directory with a copy of a
- * cluster, as `save` makes it
+ * @param {{ settings?: Record<string, string | number>, durable?: boolean }} [options] `durable`: commits wait for the disk, as they do in
+ * earnest; without, they survive the end of the server, and not that of the machine
  */
-async function startPostgres({ settings = {}, durable = false, from } = {}) {
+async function startPostgres({ settings = {}, durable = false } = {}) {
   const user = asServerUser();
   const directory = makeDirectory(user);
   const programs = programsFor(user, directory);
@@ -103,13 +102,12 @@ async function startPostgres({ settings = {}, durable = false, from } = {}) {
   const program = (/** @type {string} */ name) => path.join(programs, isWindows ? `${name}.exe` : name);
 
   const initdb = ['--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync', '--username=postgres'];
-  if (from === undefined) await execute(program('initdb'), [...initdb, '--pgdata', data]);
-  else await copy(path.join(from, 'data'), data);
+  await execute(program('initdb'), [...initdb, '--pgdata', data]);
 
   /** @type {import('node:child_process').ChildProcess} */
   let server;
   await start();
-  return { directory, host, port, pid: () => server.pid, connection, start, stop, kill, remove, save };
+  return { connection, start, stop, kill, remove };
 
   /**
    * @param {string} command
@@ -120,35 +118,13 @@ async function startPostgres({ settings = {}, durable = false, from } = {}) {
     return run(first, rest, { env, cwd: directory });
   }
 
-  /**
-   * Copies a cluster, as the user of the server.
-   *
-   * @param {string} source
-   * @param {string} target
-   */
-  async function copy(source, target) {
-    if (user.prefix.length === 0) fs.cpSync(source, target, { recursive: true });
-    else await execute('cp', ['-R', source, target]);
-  }
-
-  /**
-   * Makes a directory with a copy of the cluster, while the server does not run.
-   *
-   * @param {string} target
-   */
-  async function save(target) {
-    fs.mkdirSync(target, { recursive: true });
-    if (user.uid !== undefined && user.gid !== undefined) fs.chownSync(target, user.uid, user.gid);
-    await copy(data, path.join(target, 'data'));
-  }
-
   /** What a pool or client of `pg` connects with. */
   function connection(more = {}) {
     return { host, port, user: 'postgres', database: 'postgres', ...more };
   }
 
   /** Starts the server, again after it ended. */
-  async function start(more = {}) {
+  async function start() {
     const all = {
       listen_addresses: isWindows ? host : '',
       unix_socket_directories: isWindows ? '' : directory,
@@ -157,7 +133,6 @@ async function startPostgres({ settings = {}, durable = false, from } = {}) {
       shared_buffers: '256MB',
       ...(durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
       ...settings,
-      ...more,
     };
     const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const [first, ...rest] = [...user.prefix, program('postgres'), '-D', data, ...flags];
@@ -235,4 +210,4 @@ async function startPostgres({ settings = {}, durable = false, from } = {}) {
   }
 }
 
-module.exports = { home, installation, startPostgres, unavailable, unavailableFile };
+module.exports = { installation, startPostgres, unavailable, unavailableFile };

@@ -36,8 +36,23 @@ declare const console: { log(...values: unknown[]): void };
 declare const trace: ReasoningTrace;
 declare const pool: PgPool;
 
-export const visibility: Visibility = trace.metadata.visibility;
-export const privacy: PrivacyLevel = trace.metadata.privacy_level;
+/** The types of options and results that no program below names. */
+export type Named = [
+  EmbedderOptions,
+  EmbedderStatus,
+  NearestTrace,
+  NoveltyMethod,
+  ReadOptions,
+  ScorerOptions,
+];
+export type MoreNamed = [
+  SelectOptions,
+  SessionResult,
+  SessionsOptions,
+  ShareOptions,
+  Visibility,
+  PrivacyLevel,
+];
 
 /** What is only read may be frozen, and need have no more than what is read. */
 const frozen = {
@@ -45,57 +60,32 @@ const frozen = {
   steps: [{ type: 'tool_call', content: undefined, tool: { name: 'grep' } }, { type: 'dream' }],
   metadata: { success: true },
   outcome: { confidence: 1 },
-} as const;
+} as const satisfies ScorableTrace;
 
-export async function score(traces: ReasoningTrace[]): Promise<number> {
-  const equal: ScoringWeights = {
-    complexity: 0.25,
-    novelty: 0.25,
-    toolDiversity: 0.25,
-    outcomeConfidence: 0.25,
-  };
-  const method: NoveltyMethod = 'lexical';
-  const memory: TraceMemory = new TraceMemory({ method, maxElements: 10, ttlMs: 1000 });
-  const options: ScorerOptions = { memory, weights: { legal: equal }, embed: false };
-  const scorer: Scorer = new Scorer(options);
-  const scores: Score[] = await scorer.scoreAll(traces, {
-    onProgress: ({ done, total }) => console.log(done / total),
-  });
+export async function score(traces: ReasoningTrace[]): Promise<unknown> {
+  const equal: ScoringWeights = { complexity: 1, novelty: 0, toolDiversity: 0, outcomeConfidence: 0 };
+  const memory = new TraceMemory({ method: 'lexical', maxElements: 10, ttlMs: 1000 });
+  const scorer = new Scorer({ memory, weights: { legal: equal }, embed: false });
+  const onProgress = ({ done, total }: { done: number; total: number }) => console.log(done / total);
+  const scores: Score[] = await scorer.scoreAll(traces, { onProgress });
   const one: Score = await scorer.score(frozen, { remember: false, signal: null });
-  const nearest: NearestTrace | null = one.nearest;
-  const words: string[] = (nearest?.newWords ?? []).map(({ word }) => word);
+  const words: string[] = (one.nearest?.newWords ?? []).map(({ word }) => word);
   const values: number[] = await Promise.all(traces.map(native.evaluateValue));
-  const scorable: ScorableTrace = trace;
-  await memory.add(scorable);
+  await memory.add(trace);
   const { novelty } = await memory.compare(frozen);
-  const [first]: NearestTrace[] = await memory.nearest(frozen, 2);
-  await memory.save('memory.safetensors');
-  const loaded: TraceMemory = await TraceMemory.load('memory.safetensors');
-  loaded.clear();
-  const again: TraceMemory = await TraceMemory.fromBytes(await loaded.toBytes(), { signal: null });
+  const again: TraceMemory = await TraceMemory.fromBytes(await memory.toBytes(), { signal: null });
   await again.save('memory.safetensors', { signal: null });
-  return (
-    scores.length +
-    one.value +
-    words.length +
-    values.length +
-    novelty +
-    (first?.similarity ?? 0) +
-    loaded.size
-  );
+  const store = new PostgresStore({ pool, method: 'prefix', table: 'memory', hnsw: true });
+  const size: number = await store.size();
+  return [scores, words, values, novelty, size, new Scorer({ memory: store })];
 }
 
 export async function others(text: string): Promise<unknown> {
-  const select: SelectOptions = { count: '10%', failures: 2, labels: { a: true }, method: 'full' };
-  const selection: Selection = await native.select([trace, frozen], select);
-  const id: string | null | undefined = selection.chosen[0]?.id;
-  const reading: ReadOptions = { format: 'atif', success: true, signal: null };
-  const format: FormatName = 'otel';
-  const machine: SessionsOptions = { since: new Date(), agent: ['codex'], project: 'shop', ignore: 'a' };
+  const selection: Selection = await native.select([trace, frozen], {
+    ...{ count: '10%', failures: 2, labels: { a: true }, method: 'full' },
+  });
+  const machine = { since: new Date(), agent: ['codex'], project: 'shop', ignore: 'a' } as const;
   for await (const { file, error, trace } of native.sessions(machine)) console.log(file, error ?? trace.id);
-  const found: SessionResult[] = [];
-  for await (const session of native.sessions()) found.push(session);
-  const results: ReadResult[] = [];
   const inputs: ReadInput[] = [
     text,
     new Uint8Array(),
@@ -105,54 +95,21 @@ export async function others(text: string): Promise<unknown> {
     frozen,
   ];
   inputs.push({ href: 'file:///a', protocol: 'file:' }, { messages: [] }, native.readTraces(text) as never);
-  for (const input of inputs) native.readTraces(input);
-  for await (const result of native.readTraces(text, { format })) results.push(result);
-  for await (const { trace, outcome, error } of native.readTraces(text, reading)) {
+  const format: FormatName = 'otel';
+  const results: ReadResult[] = [];
+  for await (const result of native.readTraces(text, { format, success: true })) results.push(result);
+  for await (const { trace, outcome, error } of native.readTraces(text)) {
     if (error) console.log(error.code satisfies ErrorCode, error.message);
     else console.log(trace.steps.length, outcome.success satisfies boolean | null);
   }
-  const cleaning: CleanOptions = {
-    level: 'private',
-    strict: false,
-    allow: ['a', /b/],
-    rules: { c: /d/ },
-  };
-  const sharing: ShareOptions = { as: 'messages', clean: cleaning };
-  const manifest: Manifest = await native.share([trace, frozen, 'a.jsonl'], 'shared', sharing);
-  const known: boolean | undefined = trace.metadata.imported?.known?.success;
-  console.log(
-    known,
-    manifest.sessions[0]?.standsFor,
-    manifest.sessions[0]?.review[0]?.line,
-    manifest.leftOut.length,
-  );
+  const cleaning: CleanOptions = { level: 'private', strict: false, allow: ['a', /b/], rules: { c: /d/ } };
   const cleaned: Cleaned<string> = await native.clean(text, { ...cleaning, signal: null });
   const copy: ReasoningTrace = (await native.clean(trace)).cleaned;
-  const made: ReasoningTrace = native.traceFromMessages([{ role: 'user' }], { success: true });
+  const shared: Manifest = await native.share([trace, frozen, 'a.jsonl'], 'shared', { clean: cleaning });
+  const review: number | undefined = shared.sessions[0]?.review[0]?.line;
   const [vector]: Float32Array[] = await native.embed(['text'], { signal: null });
-  const cache = new native.VectorCache({ maxElements: 10, dimensions: 384, ttlMs: 1000 });
-  cache.add(vector ?? [1]);
-  const embedder: EmbedderOptions = { modelDirectory: '/models', threads: 2 };
-  native.configureEmbedder(embedder);
-  const status: EmbedderStatus = await native.embedderStatus();
-  const code: ErrorCode | null = status.code;
-  const store = new PostgresStore({ pool, method: 'prefix', table: 'memory', hnsw: true });
-  const size: number = await store.size();
-  await store.flush();
-  const scorer = new Scorer({ memory: store });
-  return [
-    id,
-    format,
-    found,
-    results,
-    cleaned,
-    copy,
-    made,
-    code,
-    size,
-    scorer,
-    cache.maxCosineSimilarity([1]),
-  ];
+  const similarity: number = new native.VectorCache().maxCosineSimilarity(vector ?? [1]);
+  return [selection, results, cleaned, copy, review, similarity];
 }
 
 // What must not compile.
