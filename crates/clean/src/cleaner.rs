@@ -202,12 +202,13 @@ impl Cleaner {
 
     /// Replaces what the kinds find in the parts of a text that have codes, once these are decoded.
     fn replace_decoded(&mut self, text: &mut Text) {
+        const MOST_BEFORE: usize = 64;
         let Some(decoded) = Decoded::of(text) else { return };
         let view = Text::new(&decoded.units);
         let mut found: Vec<Named> = Vec::new();
         for kind in KINDS.iter().filter(|kind| kind.is_wanted(self.options)) {
             let ranges = kind.find(&view).into_iter();
-            let ranges = ranges.filter_map(|range| decoded.original(&range));
+            let ranges = ranges.filter_map(|range| decoded.original(&range, MOST_BEFORE));
             let is_new =
                 |range: &Range<usize>| memmem::find(&text.letters()[range.clone()], MARKER).is_none();
             let ranges = ranges.filter(|range| !range.is_empty() && is_new(range));

@@ -11,12 +11,12 @@ use crate::{
     keywords::{self, Owner},
     languages::{self, is_shaped},
     lines::{Lines, of_base64},
-    names::{begins_marker, is_label, is_marked, is_secret_name},
+    names::{begins_marker, is_label, is_secret_name},
     random::{is_hexadecimal, is_id, is_uuid},
     ranges::{Ranges, expression, merged, skip, skip_back},
     siblings::SECRET_KINDS,
     text::{OTHER, Text, is_word},
-    values::{is_expression, is_keyword, is_mixed, is_path, is_placeholder, is_small_number},
+    values::{is_expression, is_mixed, is_nothing, is_path, is_small_number},
 };
 
 /// Longer lines are of no table.
@@ -56,8 +56,7 @@ pub(super) fn values(text: &Text) -> Ranges {
         if line.len() > MOST_LETTERS {
             continue;
         }
-        let below = value_below(letters, &line).or_else(|| shaped_below(letters, &line));
-        ranges.extend(below.map(|value| with_lines(letters, value)));
+        ranges.extend(value_below(letters, &line).map(|value| with_lines(letters, value)));
         let Some(sort) = Cells::of(&letters[line.clone()]) else {
             ranges.extend(word_behind(letters, line));
             continue;
@@ -71,33 +70,6 @@ pub(super) fn values(text: &Text) -> Ranges {
         ranges.extend(second_of(letters, &cells, sort));
     }
     merged(ranges)
-}
-
-/// Finds the numbers in columns of telephones.
-pub(super) fn phones(letters: &[u8]) -> Ranges {
-    static HEADING: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r#"(?i)(?:^|[|,;\t\n"]|  ) *"?(?:(?:tele)?phone|telefono?|t\xFEl\xFEphone|telefoon|mobile?|handy|fax|cell|gsm|celular)[a-z_ -]{0,10}"? *(?:[|,;\t\r\n]|  |$)"#,
-        )
-    });
-    let has_digits = |cell: &Range<usize>| {
-        let digits = letters[cell.clone()]
-            .iter()
-            .filter(|letter| letter.is_ascii_digit());
-        digits.count() >= LEAST_DIGITS
-            && letters[cell.clone()]
-                .iter()
-                .all(|letter| !letter.is_ascii_alphabetic())
-    };
-    const LEAST_DIGITS: usize = 6;
-    let Some(found) = HEADING.find(letters) else {
-        return Ranges::new();
-    };
-    let is_phone = |heading: &[u8]| HEADING.is_match(heading);
-    let table = Table::below(letters, line_at(letters, found.end() - 1), is_phone);
-    table.map_or_else(Ranges::new, |table| {
-        table.rows.into_iter().flatten().filter(has_digits).collect()
-    })
 }
 
 /// Returns the line that a place stands in.
@@ -297,14 +269,6 @@ fn rows_below(
 /// Returns the second cell of a row whose first one names a secret.
 fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Range<usize>> {
     const LEAST_LETTERS: usize = 6;
-    // Cookies in the format of Netscape.
-    const COOKIE_FIELDS: usize = 7;
-    if sort == Cells::Sign(b'\t') && cells.len() == COOKIE_FIELDS {
-        let value = &letters[cells[COOKIE_FIELDS - 1].clone()];
-        let is_flag = matches!(&letters[cells[3].clone()], b"TRUE" | b"FALSE");
-        return (is_flag && is_value(value) && value.len() >= LEAST_LETTERS)
-            .then(|| cells[COOKIE_FIELDS - 1].clone());
-    }
     let [first, second, rest @ ..] = cells else {
         return None;
     };
@@ -359,23 +323,31 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     (is_secret(text) && is_value(text) && is_said(letters, &value, false)).then_some(value)
 }
 
-/// Returns the only word of one of the two lines below a line that tells of a secret, or the one behind a colon in it, by its shape.
-fn shaped_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
+/// Returns the only word of one of the two lines below a line that tells of a secret, or the one behind a colon in it: by its shape, or if the line
+/// ends with the name of a secret, as `Password:` and `password: >-`, or is a command that prints one.
+fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LINES: usize = 2;
+    const LEAST_LETTERS: usize = 6;
     const LEAST_ANSWER: usize = 8;
     const LEAST_DIGEST: usize = 32;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
         const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|gh|gcloud|heroku|fly|sudo";
         expression(&format!(r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*$"))
     });
-    static ASKED: LazyLock<Regex> = LazyLock::new(|| {
-        expression(r"(?i)\b(?:pass(?:word|code|phrase)?|pin|key|token|secret|credentials|code)\?$")
+    // A label of one word may have no colon.
+    static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r#"(?:^[ \t]*([A-Z][A-Za-z]+)|([\w-]{2,64}(?: key| code)?)["'*`]{0,3}[ \t]*[:?][*`]{0,2}[ \t]*(?:[>|][+-]?)?)\s*$"#,
+        )
     });
     let text = letters[line.clone()].trim_ascii_end();
     let ends_with_colon = text.ends_with(b":");
-    let is_asked = text.ends_with(b"?") && ASKED.is_match(text);
     let is_prompt = |pair: &[u8]| matches!(pair, [b'$' | b'#' | b'%' | b'>', b' ']);
     let is_typed = text.windows(2).any(is_prompt) && TYPED.is_match(text);
+    let label = LABEL
+        .captures(text)
+        .and_then(|found| found.get(1).or(found.get(2)));
+    let is_labelled = label.is_some_and(|label| is_name(label.as_bytes()));
     let rest = line.end..letters.len().min(line.end + MOST_LETTERS);
     let lines = Lines::new(letters, rest).skip(1);
     let mut lines = lines.filter(|line| !letters[line.clone()].trim_ascii().is_empty());
@@ -385,42 +357,15 @@ fn shaped_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         let label = colon.filter(|colon| letters[line.start..*colon].iter().all(of_label));
         let value = trimmed(letters, label.map_or(line.start, |colon| colon + 1)..line.end);
         let text = &letters[value.clone()];
-        let is_told = is_shaped(text) || is_asked && is_said(letters, &value, false);
-        let is_answer = is_typed && text.len() >= LEAST_ANSWER && (is_mixed(text) || has_sign(text));
+        let is_varied = is_mixed(text) || has_sign(text);
+        let is_told = is_labelled && is_varied && text.len() >= LEAST_LETTERS && !text.contains(&b'=');
+        let is_answer = is_typed && is_varied && text.len() >= LEAST_ANSWER;
         let is_digest =
             ends_with_colon && text.len() >= LEAST_DIGEST && is_hexadecimal(text) && is_mixed(text);
         let is_own = is_answer && !text.ends_with(b":") && !text.contains(&b'(') && !is_path(text)
-            || is_value(text) && !is_id(text);
-        ((is_told || is_answer || is_digest) && is_own).then_some(value)
+            || is_value(text) && !is_id(text) && !text.starts_with(b"-") && !text.ends_with(b":");
+        ((is_shaped(text) || is_told || is_answer || is_digest) && is_own).then_some(value)
     })
-}
-
-/// Returns the only word of the line below a line that ends with the name of a secret: `Password:`, `password: >-`.
-fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
-    static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-        expression(r#"([\w-]{2,64}(?: key| code)?)["'*`]{0,3}[ \t]*:[*`]{0,2}[ \t]*(?:[>|][+-]?)?\s*$"#)
-    });
-    const LEAST_LETTERS: usize = 6;
-    let head = letters[line.clone()].trim_ascii();
-    // A label of one word may have no colon.
-    let label = match head.last()? {
-        b':' | b'>' | b'|' | b'+' | b'-' | b'*' | b'`' => {
-            LABEL.captures(&letters[line.clone()])?.get(1)?.as_bytes()
-        }
-        _ if head[0].is_ascii_uppercase() && head.iter().all(u8::is_ascii_alphabetic) => head,
-        _ => return None,
-    };
-    let next = line_at(letters, (line.end + 1).min(letters.len()));
-    let value = trimmed(letters, next);
-    let text = &letters[value.clone()];
-    (is_name(label)
-        && is_value(text)
-        && text.len() >= LEAST_LETTERS
-        && (is_mixed(text) || has_sign(text))
-        && !text.ends_with(b":")
-        && !text.contains(&b'=')
-        && !text.starts_with(b"-"))
-    .then_some(value)
 }
 
 /// Returns a value with the lines of Base64 behind it, if it is such a line.
@@ -447,9 +392,7 @@ fn is_value(value: &[u8]) -> bool {
     const LEAST_LETTERS: usize = 4;
     value.len() >= LEAST_LETTERS
         && !value.contains(&b' ')
-        && !is_marked(value)
-        && !is_placeholder(value)
-        && !is_keyword(value)
+        && !is_nothing(value)
         && !is_label(value)
         && !is_expression(value)
         && !is_path(value)

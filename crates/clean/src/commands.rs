@@ -2,19 +2,15 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use memchr::{memchr_iter, memchr3, memmem};
 use regex::bytes::Regex;
 
 use crate::{
-    keywords::{self, Owner, apart},
-    names::{closing_quote, is_label, is_marked, is_secret, is_secret_name, opening_at},
+    keywords::{Owner, apart},
+    names::{closing_quote, is_label, is_secret, is_secret_name, opening_at},
     random::is_opaque,
     ranges::{Ranges, expression, find_letter, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
-    values::{
-        STOP_WORDS, is_expression, is_generated, is_keyword, is_mixed, is_path, is_placeholder,
-        is_small_number,
-    },
+    values::{is_expression, is_generated, is_keyword, is_mixed, is_nothing, is_path, is_small_number},
 };
 
 /// A line of `rules/commands.tsv`: where a command has a secret among its arguments.
@@ -100,7 +96,7 @@ const MOST_WORDS: usize = 64;
 
 impl Command {
     /// Reads a command from a text, up to the end of the line or a sign that ends a command. A line can go on behind a backslash, which is two
-    /// in a JSON string.
+    /// in a JSON string. The words can be the strings of a list.
     fn read(letters: &[u8], start: usize) -> Self {
         let limit = letters.len().min(start + MOST_SECRET_LETTERS);
         let letters = &letters[..limit];
@@ -108,8 +104,8 @@ impl Command {
         let mut at = start;
         let mut is_here = false;
         loop {
-            at = skip_blanks(letters, at);
-            let end = word_end(letters, at);
+            let end;
+            (at, end) = next_word(letters, at);
             if end == at || command.words.len() == MOST_WORDS {
                 break;
             }
@@ -231,7 +227,6 @@ impl Row {
         };
         let value = &letters[secret.clone()];
         (is_value(value)
-            && !is_keyword(value)
             && !is_label(value)
             && !matches!(
                 value,
@@ -330,7 +325,7 @@ fn without_quotes(letters: &[u8], word: Range<usize>) -> Range<usize> {
     inner.start..inner.end.min(word.end)
 }
 
-/// Finds secrets in the arguments of commands, by `rules/commands.tsv`: of those in the text, and of those in lists of strings.
+/// Finds secrets in the arguments of commands, by `rules/commands.tsv`.
 pub(super) fn arguments(text: &Text) -> Ranges {
     let letters = text.letters();
     let mut secrets = Ranges::new();
@@ -353,14 +348,6 @@ pub(super) fn arguments(text: &Text) -> Ranges {
             start = from + 1;
         }
     }
-    for words in lists(text) {
-        let command = Command {
-            words,
-            ..Command::default()
-        };
-        command.find(letters, &mut secrets);
-        secrets.extend(command.named_options(letters));
-    }
     merged(secrets)
 }
 
@@ -380,100 +367,37 @@ pub(super) fn keywords() -> &'static [&'static [u8]] {
     &KEYWORDS
 }
 
-/// Returns the lists of strings in a text: with commas between them, as arguments of a chain of calls, and in lines of YAML.
-fn lists(text: &Text) -> Vec<Vec<Range<usize>>> {
-    const MOST_STRING_LETTERS: usize = 512;
-    const OPTIONS: [&str; 4] = ["\"-", "'-", "`-", "- -"];
-    let (letters, commands) = (text.letters(), text.keywords(Owner::Commands));
-    // Most lists have neither a command nor an option.
-    let has = |option: &str| memmem::find(letters, option.as_bytes()).is_some();
-    if commands.is_empty() && !OPTIONS.into_iter().any(has) {
-        return Vec::new();
-    }
-    let of_string = |letter: u8| !matches!(letter, b'"' | b'\'' | b'`' | b'\n' | b'\r');
-    let mut lists: Vec<Vec<Range<usize>>> = Vec::new();
-    let mut last_end = usize::MAX;
-    let mut from = 0;
-    while let Some(at) = memchr3(b',', b'-', b')', &letters[from..]).map(|at| from + at) {
-        from = at + 1;
-        let Some(gap) = gap_at(letters, at) else { continue };
-        from = gap.end.max(from);
-        let is_line = letters[at] == b'-';
-        if gap.start != last_end {
-            let least = gap.start.saturating_sub(MOST_STRING_LETTERS);
-            let start = skip_back(letters, least..gap.start, of_string);
-            let first = (!is_line).then_some(start..gap.start);
-            lists.push(first.into_iter().collect());
+/// Returns where the next word of a command begins behind `at`, in a list of strings too, and where it ends.
+fn next_word(letters: &[u8], at: usize) -> (usize, usize) {
+    match gap_at(letters, at) {
+        Some(start) => {
+            let of_string = |letter: u8| !b"\"'`\\\n\r".contains(&letter);
+            (start, skip(letters, start, of_string))
         }
-        let limit = letters.len().min(gap.end + MOST_STRING_LETTERS);
-        let end = skip(&letters[..limit], gap.end, |letter| {
-            if is_line {
-                !matches!(letter, b'\n' | b'\r')
-            } else {
-                of_string(letter)
-            }
-        });
-        last_end = skip_back(letters, gap.end..end, |letter| letter == b'\\');
-        if let Some(words) = lists.last_mut().filter(|words| words.len() < MOST_WORDS) {
-            words.push(without_quotes(letters, gap.end..last_end));
+        None => {
+            let start = skip_blanks(letters, at);
+            (start, word_end(letters, start))
         }
     }
-    lists.retain(|words| {
-        let has_command = || {
-            let (start, end) = (words[0].start, words[words.len() - 1].end);
-            let within = keywords::from(commands, start).iter();
-            let mut within = within.take_while(|command| command.range.start < end);
-            within.any(|command| command.range.end <= end)
-        };
-        let is_option = |word: &Range<usize>| letters[word.clone()].starts_with(b"-");
-        words.len() > 1 && (words.iter().any(is_option) || has_command())
+}
+
+/// Returns where the next word of a list of strings begins, if one ends at `at`: behind a comma between quotes, in the next call of a chain, or behind
+/// the hyphen of a line of YAML.
+fn gap_at(letters: &[u8], at: usize) -> Option<usize> {
+    const MOST_LETTERS: usize = 64;
+    static GAP: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r#"^(?:\\*["'`](?:\s*,(?:\s|\\n)*|\)\s*\.args?\(\[?)\\*["'`]"#,
+            r#"|["'`]?[ \t]*\r?\n[ \t]*- ["'`]?)"#
+        ))
     });
-    lists
-}
-
-/// Returns what stands between two strings of a list, quotes included, around a comma, a hyphen of YAML or the end of a call.
-fn gap_at(letters: &[u8], at: usize) -> Option<Range<usize>> {
-    const MOST_BLANKS: usize = 64;
-    let least = at.saturating_sub(MOST_BLANKS);
-    let before = skip_back(letters, least..at, |letter| matches!(letter, b' ' | b'\t'));
-    if letters[at] == b'-' {
-        let is_line = letters.get(at + 1) == Some(&b' ') && (before == 0 || letters[before - 1] == b'\n');
-        return is_line.then_some(before.saturating_sub(1)..at + 2);
-    }
-    let is_quote = |letter: u8| matches!(letter, b'"' | b'\'' | b'`');
-    let close = before.checked_sub(1).filter(|close| is_quote(letters[*close]))?;
-    let start = skip_back(letters, least.min(close)..close, |letter| letter == b'\\');
-    let mut next = at + 1;
-    if letters[at] == b')' {
-        next = skip(letters, next, |letter| letter.is_ascii_whitespace());
-        next += [&b".arg("[..], b".args(["]
-            .iter()
-            .find(|call| letters[next..].starts_with(call))?
-            .len();
-    }
-    let limit = letters.len().min(next + MOST_BLANKS);
-    let open = skip(&letters[..limit], next, |letter| letter.is_ascii_whitespace());
-    let open = if letters[open..].starts_with(b"\\n") {
-        skip(&letters[..limit], open + 2, |letter| letter == b' ')
-    } else {
-        open
-    };
-    let open = opening_at(letters, open)?;
-    Some(start..open.end)
-}
-
-impl Command {
-    /// Returns the values of options that are named like secrets.
-    fn named_options(&self, letters: &[u8]) -> Ranges {
-        let value_of = |pair: &[Range<usize>]| {
-            let option = &letters[pair[0].clone()];
-            let name = option.strip_prefix(b"-")?;
-            let name = name.strip_prefix(b"-").unwrap_or(name);
-            let value = &letters[pair[1].clone()];
-            (is_secret_name(name) && is_argument(value) && is_secret(name, value)).then(|| pair[1].clone())
-        };
-        self.words.windows(2).filter_map(value_of).collect()
-    }
+    let may_begin = matches!(
+        letters.get(at)?,
+        b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' | b' '
+    );
+    let within = &letters[at..letters.len().min(at + MOST_LETTERS)];
+    let found = may_begin.then(|| GAP.find(within)).flatten();
+    found.map(|found| at + found.end())
 }
 
 /// `--password hunter2`, `-token abc`, also in the list of arguments of a program: `["--password", "hunter2"]`.
@@ -488,72 +412,31 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         if name_start - start > 2 || is_word(before) || matches!(before, b'.' | b'/') {
             continue;
         }
-        let quote = skip(letters, name_end, |letter| letter == b'\\');
-        let value = if matches!(letters[quote.min(letters.len())..], [b'"' | b'\'', b',', ..]) {
-            skip(letters, quote + 2, is_white_space)
-        } else {
-            skip(letters, name_end, |letter| matches!(letter, b' ' | b'\t'))
-        };
+        let limit = letters.len().min(name_end + MOST_SECRET_LETTERS);
+        let (value, end) = next_word(&letters[..limit], name_end);
         if value == name_end {
             continue;
         }
         // A page of help explains the option in the next column.
-        let is_help = letters[name_end..value]
-            .iter()
-            .filter(|letter| **letter == b' ')
-            .count()
-            > 1;
-        let secret = value_of_word(letters, name_start..name_end, value).or_else(|| {
-            let word = argument(letters, value);
-            let is_place = letters[..name_end].ends_with(b"id") || letters[..name_end].ends_with(b"ref");
-            (!is_place && name_end > name_start && is_opaque(&letters[word.clone()])).then_some(word)
-        });
-        if let Some(secret) = secret.filter(|secret| !is_help || is_mixed(&letters[secret.clone()])) {
-            from = secret.end;
-            ranges.push(secret);
+        let blanks = letters[name_end..value].iter().filter(|letter| **letter == b' ');
+        let is_help = blanks.count() > 1;
+        let word = without_quotes(letters, value..end);
+        // Of a string in JSON that ends the option's text.
+        let end = skip(&letters[..word.end], word.start, |letter| letter != b'"');
+        let is_behind = |letter: u8| matches!(letter, b')' | b']' | b'}' | b',');
+        let word = word.start..skip_back(letters, word.start..end, is_behind);
+        let (name, text) = (&letters[name_start..name_end], &letters[word.clone()]);
+        let is_named = || is_secret_name(name) && is_argument(text) && is_secret(name, text);
+        let is_place = name.is_empty() || name.ends_with(b"id") || name.ends_with(b"ref");
+        if (is_named() || !is_place && is_opaque(text)) && (!is_help || is_mixed(text)) {
+            from = word.end;
+            ranges.push(word);
         }
     }
     ranges
 }
 
-/// `ENV DB_PASSWORD hunter2`, `setx DB_PASSWORD hunter2`, `aws configure set aws_secret_access_key …`
-pub(super) fn set_variable(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let name_end = skip_back(letters, found.clone(), is_white_space);
-    let name = skip_back(letters, 0..name_end, |letter| {
-        is_word(letter) || matches!(letter, b'-' | b'.')
-    });
-    value_of_word(letters, name..name_end, found.end)
-}
-
 const MOST_SECRET_LETTERS: usize = 4096;
-
-fn value_of_word(letters: &[u8], name: Range<usize>, start: usize) -> Option<Range<usize>> {
-    let name = &letters[name];
-    let value = argument(letters, start);
-    let text = &letters[value.clone()];
-    (is_secret_name(name) && is_argument(text) && is_secret(name, text)).then_some(value)
-}
-
-/// Returns the word that begins at `start`, without its quotes.
-fn argument(letters: &[u8], start: usize) -> Range<usize> {
-    let limit = (start + MOST_SECRET_LETTERS).min(letters.len());
-    let letters = &letters[..limit];
-    let opening = skip(letters, start, |letter| letter == b'\\');
-    if let Some(quote @ (b'"' | b'\'' | b'`')) = letters.get(opening).copied() {
-        let inner = opening + 1;
-        let end = skip(letters, inner, |letter| {
-            letter != quote && !matches!(letter, b'\n' | b'\r')
-        });
-        let slashes = (opening - start).min(end - inner);
-        return inner..end - slashes;
-    }
-    let end = skip(letters, start, |letter| {
-        !is_white_space(letter) && !matches!(letter, b'"' | b'\'' | b'`' | b'|' | b';' | b'\\')
-    });
-    start..skip_back(letters, start..end, |letter| {
-        matches!(letter, b')' | b']' | b'}' | b',')
-    })
-}
 
 fn is_argument(value: &[u8]) -> bool {
     let is_name_of_argument = value
@@ -563,11 +446,7 @@ fn is_argument(value: &[u8]) -> bool {
 }
 
 fn is_value(value: &[u8]) -> bool {
-    !value.is_empty()
-        && !value.starts_with(b"-")
-        && !STOP_WORDS.has(value)
-        && !is_marked(value)
-        && !is_placeholder(value)
+    !value.starts_with(b"-") && !is_nothing(value)
 }
 
 /// Returns whether a value that a sentence tells can be a secret.
@@ -598,33 +477,6 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
         && !is_small_number(text)
         && !is_path(text)
         && !text.starts_with(b"[")
-}
-
-/// Finds the last fields of lines of `.pgpass`: `localhost:5432:shop:ann:hunter2`.
-pub(super) fn passwords_of_lines(letters: &[u8]) -> Ranges {
-    static FIELDS: LazyLock<Regex> =
-        LazyLock::new(|| expression(r#"^:(?:543\d|6432|\*|\d{5}):[\w*-]+:[\w.*-]+:([^\s\x80:'"`,;\\]{3,})"#));
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    for colon in memchr_iter(b':', letters) {
-        let is_port = |length: usize| letters.get(colon + 1 + length) == Some(&b':');
-        let may_begin = match letters.get(colon + 1) {
-            Some(b'*') => is_port(1),
-            Some(b'0'..=b'9') => is_port(4) || is_port(5),
-            _ => false,
-        };
-        let host = letters[..colon].last().copied().unwrap_or(b' ');
-        if colon < from || !may_begin || !(is_word(host) || b"*-".contains(&host)) {
-            continue;
-        }
-        if let Some(value) = FIELDS.captures(&letters[colon..]).and_then(|found| found.get(1)) {
-            from = colon + value.end();
-            let text = value.as_bytes();
-            ranges
-                .extend((!is_placeholder(text) && !is_keyword(text)).then_some(colon + value.start()..from));
-        }
-    }
-    ranges
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
 //! Parts of a text as a reader of it sees them: without escapes, the codes of URLs and HTML, colours of a terminal, and letters that show nothing.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
 use memchr::memchr3;
+use regex::bytes::Regex;
 
-use crate::text::{OTHER, Text, WHITE_SPACE};
+use crate::{
+    ranges::expression,
+    text::{OTHER, Text, WHITE_SPACE, letter},
+};
 
 /// What stands around a code, in its line, is looked at with it.
 const MOST_AROUND: usize = 512;
@@ -12,6 +16,7 @@ const MOST_AROUND: usize = 512;
 const MOST_LAYERS: usize = 3;
 
 /// Decoded parts of a text, one a line, and where each unit comes from.
+#[derive(Default)]
 pub(super) struct Decoded {
     pub(super) units: Vec<u16>,
     places: Vec<Range<usize>>,
@@ -52,10 +57,7 @@ impl Decoded {
             }
             at += length;
         }
-        let mut decoded = Self {
-            units: Vec::new(),
-            places: Vec::new(),
-        };
+        let mut decoded = Self::default();
         for part in parts {
             let mut own: Vec<(u16, Range<usize>)> = part.map(|at| (units[at], at..at + 1)).collect();
             for _ in 0..MOST_LAYERS {
@@ -66,18 +68,30 @@ impl Decoded {
                 decoded.units.push(unit);
                 decoded.places.push(place);
             }
-            let end = decoded.places.last().map_or(0, |place| place.end);
-            decoded.units.push(u16::from(b'\n'));
-            decoded.places.push(end..end);
+            decoded.end_line();
         }
         (!decoded.units.is_empty()).then_some(decoded)
     }
 
-    /// Returns the part of the text that a range of the decoded units comes from, if there is a code in it or just before it.
-    pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        const MOST_BEFORE: usize = 64;
-        let before = range.start.saturating_sub(MOST_BEFORE);
-        let near = self.places.get(before..(range.end + 1).min(self.places.len()))?;
+    /// Adds a part of a text as it is.
+    pub(super) fn push(&mut self, text: &Text, part: Range<usize>) {
+        self.units.extend_from_slice(&text.units()[part.clone()]);
+        self.places.extend(part.map(|at| at..at + 1));
+    }
+
+    pub(super) fn end_line(&mut self) {
+        let end = self.places.last().map_or(0, |place| place.end);
+        self.units.push(u16::from(b'\n'));
+        self.places.push(end..end);
+    }
+
+    /// Returns the part of the text that a range of the decoded units comes from, if there is a code or a gap in it, or no more than so many units
+    /// before it.
+    pub(super) fn original(&self, range: &Range<usize>, most_before: usize) -> Option<Range<usize>> {
+        let before = range.start.saturating_sub(most_before);
+        let near = self
+            .places
+            .get(before..(range.end + usize::from(most_before > 0)).min(self.places.len()))?;
         let has_code = near
             .windows(2)
             .any(|pair| pair[0].len() > 1 || pair[0].end != pair[1].start);
@@ -115,6 +129,20 @@ fn may_begin(letter: u8) -> bool {
 /// Returns what the code at the beginning of a text stands for, which can be nothing, and its length.
 fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
     const MOST_LETTERS: usize = 24;
+    // Hexadecimal and decimal numbers, signs behind a backslash, those of HTML, and the colours of a terminal.
+    static CODE: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:(?:%|\\u00|\\x)(?P<hexadecimal>[2-7][0-9A-Fa-f])|&#[xX]0{0,4}(?P<html>[2-7][0-9A-Fa-f]);|&#0{0,4}(?P<decimal>\d{2,3});",
+            r"|\\(?P<sign>/)|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z])"
+        ))
+    });
+    const NAMES: [(&[u8], u8); 5] = [
+        (b"quot", b'"'),
+        (b"amp", b'&'),
+        (b"lt", b'<'),
+        (b"gt", b'>'),
+        (b"apos", b'\''),
+    ];
     let first = *units.first()?;
     // Letters that show nothing: soft hyphen, of zero width, and the mark of an order of bytes.
     if matches!(first, 0xAD | 0x200B..=0x200D | 0x2060 | 0xFEFF) {
@@ -132,64 +160,29 @@ fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
     if !may_be_code {
         return None;
     }
-    let mut letters = [OTHER; MOST_LETTERS];
-    for (letter, unit) in letters.iter_mut().zip(units) {
-        *letter = u8::try_from(*unit).unwrap_or(OTHER);
-    }
-    let letters = &letters[..units.len().min(MOST_LETTERS)];
-    let shown = |number: Option<u32>, length: usize| {
-        let unit = u16::try_from(number?).ok()?;
-        matches!(unit, 0x1B | 0x20..=0x7E).then_some((Some(unit), length))
-    };
-    let hexadecimal = |digits: &[u8]| {
-        let text = std::str::from_utf8(digits).ok()?;
-        digits
-            .iter()
-            .all(u8::is_ascii_hexdigit)
-            .then(|| u32::from_str_radix(text, 16).ok())
-            .flatten()
-    };
-    match letters {
-        [b'%', a, b, ..] => shown(hexadecimal(&[*a, *b]).filter(|code| *code != 0x1B), 3),
-        [0x1B, b'[', ..] => colour(letters, 2),
-        [b'\\', b'/', ..] => Some((Some(u16::from(b'/')), 2)),
-        [b'\\', b'u', a, b, c, d, ..] => shown(hexadecimal(&[*a, *b, *c, *d]), 6),
-        [b'\\', b'x', b'1', b'b' | b'B', b'[', ..] => colour(letters, 5),
-        [b'\\', b'x', a, b, ..] => shown(hexadecimal(&[*a, *b]), 4),
-        [b'\\', b'0', b'3', b'3', b'[', ..] => colour(letters, 5),
-        [b'\\', b'e', b'[', ..] => colour(letters, 3),
-        [b'\\', b'\\', b'u', ..] => Some((Some(u16::from(b'\\')), 2)),
-        [b'&', b'#', ..] => {
-            let end = letters.iter().position(|letter| *letter == b';')?;
-            let number = match &letters[2..end] {
-                [b'x' | b'X', digits @ ..] => hexadecimal(digits),
-                digits => std::str::from_utf8(digits).ok()?.parse().ok(),
-            };
-            shown(number, end + 1)
-        }
-        [b'&', ..] => {
-            const NAMED: [(&[u8], u8); 5] = [
-                (b"&quot;", b'"'),
-                (b"&amp;", b'&'),
-                (b"&lt;", b'<'),
-                (b"&gt;", b'>'),
-                (b"&apos;", b'\''),
-            ];
-            let (name, letter) = NAMED.iter().find(|(name, _)| letters.starts_with(name))?;
-            Some((Some(u16::from(*letter)), name.len()))
-        }
-        _ => None,
-    }
-}
-
-/// Returns the length of the code of a colour, whose numbers begin at `start`.
-fn colour(letters: &[u8], start: usize) -> Option<(Option<u16>, usize)> {
-    let numbers = letters[start..]
+    let letters: Vec<u8> = units
         .iter()
-        .take_while(|letter| letter.is_ascii_digit() || **letter == b';');
-    let end = start + numbers.count();
-    letters
-        .get(end)
-        .is_some_and(u8::is_ascii_alphabetic)
-        .then_some((None, end + 1))
+        .take(MOST_LETTERS)
+        .map(|unit| letter(*unit))
+        .collect();
+    let found = CODE.captures(&letters)?;
+    let group = |name| found.name(name).map(|part| part.as_bytes());
+    let number = |digits: &[u8], base| u8::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok();
+    let named = |name: &[u8]| {
+        NAMES
+            .iter()
+            .find(|(each, _)| *each == name)
+            .map(|(_, sign)| *sign)
+    };
+    let hexadecimal = || number(group("hexadecimal").or(group("html"))?, 16);
+    let decimal = || number(group("decimal")?, 10);
+    let sign = || group("sign").or(group("backslash"))?.first().copied();
+    let shown = hexadecimal()
+        .or_else(decimal)
+        .or_else(sign)
+        .or_else(|| named(group("name")?));
+    // A number that stands for no letter is no code; a colour stands for nothing.
+    let is_code = shown.map_or(group("decimal").is_none(), |shown| matches!(shown, 0x20..=0x7E));
+    let length = found[0].len() - usize::from(group("backslash").is_some());
+    is_code.then_some((shown.map(u16::from), length))
 }

@@ -41,9 +41,6 @@ pub(super) fn secrets(letters: &[u8], has_secret: impl Fn(&str) -> bool) -> Rang
         let is_diff = begins_line && matches!(letters[start], b'+' | b'-');
         start += usize::from(is_diff);
         if is_hexadecimal(&letters[start..run]) {
-            if text_of_digits(&letters[start..run]).is_some_and(|text| has_secret(&text)) {
-                ranges.push(start..run);
-            }
             continue;
         }
         let mut decoder = Decoder::default();
@@ -90,12 +87,4 @@ fn wrapped(letters: &[u8], run: Range<usize>, is_diff: bool, decoder: &mut Decod
         }
     }
     end
-}
-
-/// Returns the text that hexadecimal digits stand for.
-fn text_of_digits(digits: &[u8]) -> Option<String> {
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-    let text = String::from_utf8(bytes?).ok()?;
-    (!text.chars().any(|c| c.is_control() && !c.is_whitespace())).then_some(text)
 }

@@ -71,8 +71,8 @@ const MOST_LETTERS: usize = 64;
 /// How much of a text around a keyword its rule sees, in bytes.
 const BEFORE: usize = 160;
 const AFTER: usize = 300;
-/// After so many texts without an answer, a command is forgotten.
-const MOST_TEXTS: usize = 8;
+/// More commands do not wait for their answers.
+const MOST_ASKED: usize = 8;
 /// Longer texts are no commands that ask for a name.
 const MOST_COMMAND: usize = 4096;
 /// How much of a text before a name tells what it is, in bytes.
@@ -127,31 +127,15 @@ pub struct Identities {
     owners: Vec<(Who, usize)>,
     /// How many people and machines there are.
     numbers: [usize; 2],
-    /// Commands whose output was not seen yet, and how many texts have come since.
-    asked: Vec<(Vec<String>, usize)>,
+    /// The last commands whose output was not seen yet.
+    asked: Vec<Vec<String>>,
     known: HashSet<(Vec<u16>, usize)>,
     /// Last names, in small letters, which also begin names of companies: `lindqvistbygg`.
     last_names: HashSet<Vec<u16>>,
-    /// Homes that were learned from. Sessions have most of their paths below one.
-    homes: Vec<Home>,
     /// The hashes of texts that were learned from.
     texts: (RandomState, HashSet<u64>),
     finder: OnceLock<Option<AhoCorasick>>,
 }
-
-/// A match of a rule for homes, which says the same wherever it stands.
-#[derive(Debug, Clone)]
-struct Home {
-    rule: usize,
-    /// The match and the context behind it.
-    text: Vec<u8>,
-    /// How much of the match stands before the keyword, and how long it is.
-    before: usize,
-    length: usize,
-}
-
-/// No more homes are compared with each path.
-const MOST_HOMES: usize = 48;
 
 /// A part of a text to be replaced.
 pub(crate) struct Named<'n> {
@@ -176,8 +160,6 @@ type Anchor = fn(&[u8]) -> [Option<usize>; 2];
 struct Rule {
     /// The rule is tried where one of these stands.
     keywords: Vec<&'static str>,
-    /// Whether it knows homes by what stands in the match alone.
-    is_home: bool,
     /// Where before the keyword a match begins; `None` if anywhere.
     anchor: Option<Anchor>,
     pattern: String,
@@ -236,7 +218,6 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             .fold(whole, |pattern, (part, letters)| pattern.replace(part, letters));
         Rule {
             keywords: keywords.split('|').collect(),
-            is_home: pattern.starts_with("<HOMES>"),
             anchor: match pattern {
                 _ if pattern.starts_with("<LINE>") => Some(lines_before),
                 _ if pattern.starts_with("<HERE>") => Some(word_before),
@@ -271,9 +252,13 @@ impl Identities {
         if text.contains('@') {
             self.learn_rows(text);
         }
-        self.learn_labelled(text);
-        self.learn_names(text);
-        self.learn_listing(text);
+        if text.contains('\n') {
+            self.learn_columns(text);
+            self.learn_listing(text);
+        }
+        if text.contains(' ') {
+            self.learn_names(text);
+        }
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
             && let Ok(value) = parse_str(text)
@@ -320,10 +305,10 @@ impl Identities {
         if text.len() <= MOST_COMMAND {
             let commands = commands_of(text);
             // A call is often told twice, as its text and as its input.
-            if commands.iter().any(|command| asks(command))
-                && !self.asked.iter().any(|(others, _)| *others == commands)
-            {
-                self.asked.push((commands, 0));
+            if commands.iter().any(|command| asks(command)) && !self.asked.contains(&commands) {
+                self.asked
+                    .drain(..(self.asked.len() + 1).saturating_sub(MOST_ASKED));
+                self.asked.push(commands);
             }
         }
     }
@@ -339,7 +324,6 @@ impl Identities {
     /// Frees what only learning needs.
     pub fn finish(&mut self) {
         self.texts.1 = HashSet::new();
-        self.homes = Vec::new();
     }
 
     /// Applies the rules. Returns whether one has matched.
@@ -373,13 +357,6 @@ impl Identities {
                 continue;
             }
             let mut from = done[at].max(found.start().saturating_sub(BEFORE));
-            if rule.is_home
-                && let Some(end) = self.end_of_home(at, window, from..found.start())
-            {
-                done[at] = end;
-                has_match = true;
-                continue;
-            }
             done[at] = found.end();
             while let Some(captures) = rule.expression().captures_at(window, from) {
                 let Some(all) = captures.get(0).filter(|all| all.start() <= found.start()) else {
@@ -389,18 +366,6 @@ impl Identities {
                 if all.end() >= found.end() {
                     done[at] = all.end();
                     self.take(window, &captures);
-                    if let Some(text) = window.get(all.start()..all.end() + CONTEXT_AFTER)
-                        && rule.is_home
-                        && all.start() > 0
-                        && self.homes.len() < MOST_HOMES
-                    {
-                        self.homes.push(Home {
-                            rule: at,
-                            text: text.to_vec(),
-                            before: found.start() - all.start(),
-                            length: all.len(),
-                        });
-                    }
                     has_match = true;
                     break;
                 }
@@ -409,42 +374,23 @@ impl Identities {
         has_match
     }
 
-    /// Returns where a home ends that was learned from before, and whose keyword stands behind `before`.
-    fn end_of_home(&self, rule: usize, text: &[u8], before: Range<usize>) -> Option<usize> {
-        let end_of = |home: &Home| {
-            let start = before.end.checked_sub(home.before)?;
-            (home.rule == rule && start >= before.start && text[start..].starts_with(&home.text))
-                .then_some(start + home.length)
-        };
-        self.homes.iter().find_map(end_of)
-    }
-
     /// Takes a text for what one of the last commands has printed, if it looks so.
     fn take_answer(&mut self, text: &str) {
-        let inner = text.trim_start().starts_with('{').then(|| parse_str(text).ok());
-        let inner = inner.flatten().and_then(|value| {
-            let output = value.get("output").or_else(|| value.get("stdout"))?;
-            output.as_str().map(str::to_owned)
-        });
-        let text = inner.as_deref().unwrap_or(text);
         let text = text.rsplit_once("Output:\n").map_or(text, |(_, output)| output);
-        let is_printed = |line: &&str| !line.is_empty() && !line.starts_with(['[', '<', '$']);
+        let is_printed = |line: &&str| !line.is_empty() && !line.starts_with(['[', '{', '<', '$']);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(is_printed).take(200).collect();
-        let asked = std::mem::take(&mut self.asked);
-        let mut is_open = true;
-        for (commands, texts) in asked {
+        let mut learned = None;
+        for (at, commands) in self.asked.clone().iter().enumerate() {
             // As in a terminal.
             let typed = |(command, line)| format!("$ {command}\n{line}\n");
-            let mut answers = answers_of(&commands, &lines).into_iter().map(typed);
-            if is_open && answers.any(|typed| self.learn_bytes(typed.as_bytes())) {
-                answers.for_each(|typed| {
-                    self.learn_bytes(typed.as_bytes());
-                });
-                is_open = false;
-            } else if texts + 1 < MOST_TEXTS {
-                self.asked.push((commands, texts + 1));
+            for typed in answers_of(commands, &lines).into_iter().map(typed) {
+                learned = self.learn_bytes(typed.as_bytes()).then_some(at).or(learned);
+            }
+            if learned.is_some() {
+                break;
             }
         }
+        learned.map(|at| self.asked.remove(at));
     }
 
     /// Learns from a match of a rule in a text.
@@ -482,12 +428,10 @@ impl Identities {
             self.add(Who::User, &[org.trim()], &before, "", true);
             self.add_author(org.trim(), "");
         }
-        self.add_user(&group("group"), &around("group").0, &around("group").1);
+        let (before, after) = around("group");
+        self.add_user(&group("group"), &before, &after);
         // Where any word may stand.
-        let (login, given) = (group("login"), group("given"));
-        if is_login(&login) {
-            self.add_user(&login, "", "");
-        }
+        let given = group("given");
         if GIVEN.has(given.as_bytes()) {
             self.add_author(&given, "");
         }
@@ -627,30 +571,20 @@ impl Identities {
         let has_account = ["username", "login", "email"]
             .iter()
             .any(|account| fields.contains(account));
-        let full = || {
-            fields
-                .values()
-                .filter_map(Value::as_str)
-                .find(|text| is_full_name(text))
-        };
         if (name.contains(' ') || has_account && !is_english(name)) && is_person(name) {
             self.add_author(name, "");
-        } else if full().is_some_and(|full| belongs(full, name)) {
-            self.add_user(name, "", "");
         }
     }
 
-    /// Learns the names of people beside an address: in a cell of its row, before it in brackets, or on a line of its own above it.
+    /// Learns the names of people beside an address: in a cell of its row, or before it in brackets.
     fn learn_rows(&mut self, text: &str) {
         static MAIL: LazyLock<Regex> = LazyLock::new(|| {
             expression(
                 r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}",
             )
         });
-        let mut above = ["", "", ""];
-        for line in text.split(['\n', '\r']).filter(|line| !line.trim().is_empty()) {
-            let mails = line.contains('@').then(|| MAIL.find_iter(line.as_bytes()));
-            for found in mails.into_iter().flatten().take(MOST_MAILS) {
+        for line in text.split(['\n', '\r']).filter(|line| line.contains('@')) {
+            for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
                 let mail = &line[found.range()];
                 let (local, domain) = mail.split_once('@').unwrap_or_default();
                 // Of a URL, what stands before the host is no address.
@@ -663,12 +597,11 @@ impl Identities {
                 let is_around = |c: char| " \t\"'`<([{>)]}|,;*".contains(c);
                 let before = line[..found.start()].trim_end_matches(is_around);
                 let cells = line[before.len()..found.start()].contains(is_sign);
-                let mut names = before.rsplit(is_sign).map(|cell| cell.trim_matches(is_around));
-                let last = names.next().unwrap_or_default();
-                let pair = names
+                let last = before
+                    .rsplit(is_sign)
                     .next()
-                    .map(|first| format!("{first} {last}"))
-                    .unwrap_or_default();
+                    .unwrap_or_default()
+                    .trim_matches(is_around);
                 // The words with capitals at the end of a sentence.
                 let words = last
                     .rsplit([' ', '"', '\'', '[', '('])
@@ -676,9 +609,7 @@ impl Identities {
                     .take_while(|word| is_person(word) && !matches!(*word, "AM" | "PM"));
                 let length = words.map(|word| word.len() + 1).sum::<usize>();
                 let name = &last[(last.len() + 1).saturating_sub(length).min(last.len())..];
-                if cells && is_person(last) && !last.contains(' ') && is_person(&pair) {
-                    self.add_author(&pair, mail);
-                } else if !name.is_empty()
+                if !name.is_empty()
                     && (name.contains(' ') && (cells && name == last || line[..found.start()].ends_with('<'))
                         || belongs(name, local))
                 {
@@ -700,13 +631,7 @@ impl Identities {
                 if is_person(behind.trim_matches(is_around)) && belongs(behind, local) {
                     self.add_author(behind.trim_matches(is_around), mail);
                 }
-                for name in above.map(str::trim) {
-                    if name.contains(' ') && is_person(name) && belongs(name, local) {
-                        self.add_author(name, mail);
-                    }
-                }
             }
-            above = [above[1], above[2], line];
         }
     }
 
@@ -804,28 +729,21 @@ impl Identities {
         }
     }
 
-    /// Learns the names behind labels that are named like people, and in columns of tables.
-    fn learn_labelled(&mut self, text: &str) {
-        static LABEL: LazyLock<Regex> = LazyLock::new(|| {
+    /// Learns the names in columns of tables that are named like people.
+    fn learn_columns(&mut self, text: &str) {
+        static HEADING: LazyLock<Regex> = LazyLock::new(|| {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"]|  )[ "*-]*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|[ "]*(?:[|,;\t\r\n"]|  |$))"#
+                r#"(?i)(?:^|[|,;\t\n"]|  )[ "*-]*(?:[a-z]{{0,12}}[ _-]?name|{words})[ "]*(?:[|,;\t\r\n"]|  |$)"#
             ))
         });
         let mut from = 0;
-        while let Some(found) = LABEL.find_at(text.as_bytes(), from) {
+        while let Some(found) = HEADING.find_at(text.as_bytes(), from) {
             from = found.end();
             let line = line_at(text.as_bytes(), from - 1);
             if line.len() > columns::MOST_LETTERS {
                 from = line.end;
-            } else if found.as_bytes().ends_with(b":") {
-                let names = text[from..line.end].split([',', ';', '&']);
-                let names = names.map(|name| name.trim_matches([' ', '\t', '\r', '*']));
-                if own_name(found.as_bytes()).is_some_and(|own| PEOPLE.has(&own)) {
-                    let names = names.filter(|name| name.contains(' ') && is_person(name));
-                    names.for_each(|name| self.add_author(name, ""));
-                }
             } else if let Some(table) = Table::below(text.as_bytes(), line, is_of_people) {
                 from = table.end.max(from);
                 self.learn_table(text, &table);
@@ -1166,20 +1084,6 @@ fn is_english(word: &str) -> bool {
     is_listed(&word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
 }
 
-/// Returns whether a word looks like a login: it has a digit or a sign, is a given name, or begins with two consonants that begin no word, as
-/// an initial and a last name do.
-fn is_login(word: &str) -> bool {
-    static ONSETS: Words = Words::new(
-        "bl br ch cl cr dr dw fl fr gh gl gn gr kl kn kr ph pl pr ps rh sc sh sk sl sm sn sp sq st sv sw sy th tr ts tw ty vl wh wr xy",
-    );
-    let is_consonant = |letter: &u8| letter.is_ascii_lowercase() && !b"aeiouy".contains(letter);
-    let onset = word.as_bytes().get(..2).unwrap_or_default();
-    !is_english(word)
-        && (word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'.')
-            || GIVEN.has(word.as_bytes())
-            || onset.iter().all(is_consonant) && !ONSETS.has(onset))
-}
-
 /// Returns whether a text has a word in small letters, between blanks or before a sign that ends a part of a sentence.
 fn has_small(text: &[u8], word: &str) -> bool {
     let small = word.to_lowercase();
@@ -1242,7 +1146,11 @@ fn forms_of(name: &str) -> Vec<String> {
             let initial: String = first.chars().take(1).collect();
             let joined = [" ", ".", "_", "-"].map(|sign| parts.join(sign));
             let short = [first, last].map(str::to_owned);
-            let forms = [format!("{first}{last}"), format!("{initial}{last}")];
+            let forms = [
+                format!("{first}{last}"),
+                format!("{initial}{last}"),
+                format!("{initial}.{last}"),
+            ];
             joined.into_iter().chain(forms).chain(short).collect()
         }
         _ => Vec::new(),
@@ -1310,26 +1218,10 @@ fn asks(commands: &str) -> bool {
     ASKS.as_ref().is_some_and(|asks| asks.is_match(commands))
 }
 
-/// Returns the commands of a text one by one, if one of them prints a name.
+/// Returns the commands of a text one by one, if one of them prints a name. Those of a text of JSON are fields of their own.
 fn commands_of(text: &str) -> Vec<String> {
-    if !asks(text) {
+    if text.trim_start().starts_with('{') || !asks(text) {
         return Vec::new();
-    }
-    // An argument may be JSON: `{"command": "whoami"}`.
-    let value = text
-        .trim_start()
-        .starts_with('{')
-        .then(|| parse_str(text).ok())
-        .flatten();
-    if let Some(value) = value {
-        let command = ["command", "cmd", "code", "script"]
-            .iter()
-            .find_map(|name| value.get(name));
-        let command = command.and_then(|value| value.as_array().map_or(Some(value), <[Value]>::last));
-        return command
-            .and_then(Value::as_str)
-            .map(commands_of)
-            .unwrap_or_default();
     }
     let commands = text.split(['\n', ';']).flat_map(|line| line.split("&&"));
     let commands = commands.map(|command| command.trim_matches(['$', '%', '>', '!', ' ', '`']).to_owned());
@@ -1520,7 +1412,6 @@ mod tests {
             "level=info user=jdoe status=200",
             "Svenja Brockhaus (@jdoe)",
             "Session 5 of user jdoe.",
-            "Triggered by jdoe via push",
             "//nas/h on /m type cifs (rw,username=jdoe,uid=1000)",
             "100.64.0.7    pixel7          jdoe@ android -",
             "Telegram: @jdoe",
@@ -1641,7 +1532,6 @@ mod tests {
             "Malin Bergqvist,malin@corp.example",
             "authors = [\"Malin Bergqvist <mb@corp.example>\"]",
             "author Malin Bergqvist\nauthor-mail <x@corp.example>",
-            "1,Malin,Bergqvist,mb@corp.example",
             "| Malin Bergqvist | mb@corp.example |",
             "write to Malin Bergqvist (malin.b@corp.example)",
             "Thanks,\nMalin Bergqvist\nHead of Data\nbergqvist@corp.example",

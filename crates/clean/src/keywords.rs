@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Range, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 
-use crate::{columns, commands, languages, names, phrases, providers, structures};
+use crate::{columns, commands, languages, names, providers, structures};
 
 /// Whose a keyword is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,17 +14,14 @@ pub(super) enum Owner {
     Structures,
     /// By the beginning of the keywords, as all below, of those with one beginning the longest first.
     Names,
-    Recovery,
     Columns,
     Languages,
     /// In the case of the keywords.
     Commands,
 }
-use Owner::{Columns, Commands, Languages, Names, Providers, Recovery, Structures};
+use Owner::{Columns, Commands, Languages, Names, Providers, Structures};
 
-const OWNERS: [Owner; 7] = [
-    Providers, Structures, Names, Recovery, Columns, Languages, Commands,
-];
+const OWNERS: [Owner; 6] = [Providers, Structures, Names, Columns, Languages, Commands];
 
 /// A keyword in a text.
 #[derive(Clone)]
@@ -106,7 +103,6 @@ fn words_of(owner: Owner) -> Vec<Vec<u8>> {
         Providers => providers::keywords(),
         Structures => structures::keywords(),
         Names => names::parts(),
-        Recovery => phrases::keywords(),
         Columns => columns::names(),
         Languages => languages::words(),
         Commands => commands::keywords().iter().map(|word| word.to_vec()).collect(),

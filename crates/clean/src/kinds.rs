@@ -46,7 +46,7 @@ pub(super) struct Kind {
     /// Whether it is applied with `strict`, and whether without.
     modes: (bool, bool),
     /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit, `6` for a number of so many, around
-    /// which alone it is searched, `G` for four groups of digits, likewise, `L` for letters of a key in a row, in which alone it is, and `*` for a word for a secret.
+    /// which alone it is searched, `G` for four groups of digits, likewise, `L` for letters of a key in a row, in which alone it is, `*` for a word for a secret, and `D` for an `at` or a `dot` of an address in words.
     needs: &'static [u8],
     finder: Finder,
     pattern: &'static str,
@@ -78,15 +78,12 @@ const LEAST_KEY_LETTERS: usize = 36;
 /// The functions of kinds.
 const FINDERS: &[(&str, Finder)] = &[
     ("", Match(|_, found| Some(found))),
-    ("account_keys", Own(structures::account_keys)),
     ("arguments", InText(commands::arguments)),
     ("assigned", InText(names::assigned)),
     ("bearer_tokens", Own(bearer_tokens)),
     ("beside_keys", Own(random::beside_keys)),
     ("card_numbers", InText(numbers::card_numbers)),
     ("columns", InText(columns::values)),
-    ("columns_of_phones", Own(columns::phones)),
-    ("emails_in_words", Own(emails::emails_in_words)),
     (
         "encoded_secrets",
         Own(|letters| encoded::secrets(letters, has_secret)),
@@ -95,7 +92,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("international_phone", Match(numbers::international_phone)),
     ("ipv6_addresses", Own(numbers::ipv6_addresses)),
     ("json_web_tokens", Own(keys::json_web_tokens)),
-    ("kubernetes_secrets", Own(structures::kubernetes_secrets)),
+    ("kubernetes_secrets", Own(siblings::kubernetes_secrets)),
     ("mac_addresses", Own(numbers::mac_addresses)),
     ("named_options", Own(commands::named_options)),
     ("national_id", Match(numbers::national_id)),
@@ -104,7 +101,6 @@ const FINDERS: &[(&str, Finder)] = &[
     ("other_email", Match(emails::other_email)),
     ("own_address", Match(numbers::own_address)),
     ("own_email", Match(emails::own_email)),
-    ("passwords_of_lines", Own(commands::passwords_of_lines)),
     ("passwords", Own(passwords)),
     ("passwords_outside_programs", Own(passwords_outside_programs)),
     ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
@@ -113,20 +109,18 @@ const FINDERS: &[(&str, Finder)] = &[
     ("of_query", Match(random::of_query)),
     ("numbers_of_key", Match(random::numbers_of_key)),
     ("base58_keys", Own(random::base58_keys)),
-    ("recovery_codes", InText(phrases::recovery_codes)),
+    ("recovery_codes", Own(phrases::recovery_codes)),
     ("prefixed_tokens", Own(random::prefixed_tokens)),
     ("private_keys", Own(pem::private_keys)),
     ("provider_keys", InText(providers::keys)),
     ("seed_phrases", Own(phrases::seed_phrases)),
-    ("shaped", Own(languages::shaped)),
     ("short_bearer_token", Match(keys::short_bearer_token)),
-    ("set_variable", Match(commands::set_variable)),
     ("siblings", Own(siblings::values)),
     ("social_security_number", Match(numbers::social_security_number)),
     ("told", InText(languages::said)),
     ("url_credentials", Own(keys::url_credentials)),
     ("with_credentials", Match(keys::with_credentials)),
-    ("wrapped_keys", Own(wrapped_keys)),
+    ("wrapped_keys", InText(wrapped_keys)),
 ];
 
 impl Kind {
@@ -208,10 +202,10 @@ fn has_plain_secret(text: &str) -> bool {
 }
 
 /// Finds keys that go over several lines.
-fn wrapped_keys(letters: &[u8]) -> Ranges {
-    wrapped::tokens(letters, |joined| {
-        let mut found = providers::keys_in(joined);
-        found.extend(keys::json_web_tokens(joined));
+fn wrapped_keys(text: &Text) -> Ranges {
+    wrapped::tokens(text, |joined| {
+        let mut found = providers::keys(joined);
+        found.extend(keys::json_web_tokens(joined.letters()));
         merged(found)
     })
 }

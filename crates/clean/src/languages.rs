@@ -2,14 +2,12 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 
-use memchr::{memchr, memchr3};
-
 use crate::{
     commands::is_said,
     keywords::{Keyword, Owner, apart},
     names::{begins_marker, is_secret_name},
     random::{is_hexadecimal, is_random},
-    ranges::{Ranges, find, merged, skip, skip_back},
+    ranges::{Ranges, merged, skip, skip_back},
     text::{LATIN, OTHER, Text, is_white_space, is_word, letter},
     values::{is_generated, is_mixed},
     words::Words,
@@ -226,56 +224,6 @@ fn has_code(text: &[u8]) -> bool {
     text.split(|letter| *letter == b'%').skip(1).any(of_code)
 }
 
-/// Finds words that have the shape of a password wherever they stand: capitals, small letters, digits, and a sign among them that joins no names.
-pub(super) fn shaped(letters: &[u8]) -> Ranges {
-    const LENGTHS: std::ops::RangeInclusive<usize> = 9..=40;
-    const LEAST_DIGITS: usize = 2;
-    let is_sign = |letter: u8| b"!#%^".contains(&letter);
-    let of_word =
-        |letter: u8| letter.is_ascii_alphanumeric() || is_sign(letter) || b"$&*+@~_-".contains(&letter);
-    let has_caret = memchr(b'^', letters).is_some();
-    let sign_from = |from: usize| match has_caret {
-        true => find(letters, from, is_sign),
-        false => Some(from + memchr3(b'!', b'#', b'%', &letters[from..])?),
-    };
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(sign) = sign_from(from) {
-        let least = sign.saturating_sub(*LENGTHS.end()).max(from);
-        let mut start = skip_back(letters, least..sign, of_word);
-        let end = skip(
-            &letters[..letters.len().min(sign + *LENGTHS.end())],
-            sign,
-            of_word,
-        );
-        from = end;
-        // The letter of an escape in a JSON string: `\n`.
-        start +=
-            usize::from(letters[..start].ends_with(b"\\") && matches!(letters[start], b'n' | b'r' | b't'));
-        let word = &letters[start..end];
-        let count = |sort: fn(&u8) -> bool| word.iter().filter(|letter| sort(letter)).count();
-        let before = letters[..start].last().copied().unwrap_or(b' ');
-        let behind = letters.get(end).copied().unwrap_or(b' ');
-        let is_apart = !b"/.\\{[<".contains(&before) && !b"/({[=".contains(&behind)
-            || letters[..start].ends_with(b"\\n");
-        // `Reader#int64`
-        let is_reference = || word.contains(&b'#') && !letters[start..sign].iter().any(u8::is_ascii_digit);
-        let is_shaped = LENGTHS.contains(&word.len())
-            && word[0].is_ascii_alphanumeric()
-            && word[word.len() - 1].is_ascii_alphanumeric()
-            && count(u8::is_ascii_digit) >= LEAST_DIGITS
-            && count(u8::is_ascii_uppercase) > 0
-            && count(u8::is_ascii_lowercase) > 0
-            && word
-                .iter()
-                .all(|letter| letter.is_ascii_alphanumeric() || is_sign(*letter));
-        if is_apart && is_shaped && !is_reference() && !has_code(word) {
-            ranges.push(start..end);
-        }
-    }
-    ranges
-}
-
 /// Returns the secret behind a word that ends at `end`: the first one of the next words that can be one. With `verbs` it has to follow one of
 /// them or a colon, or have the shape of a password.
 fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<Range<usize>> {
@@ -417,34 +365,6 @@ mod tests {
         for line in lines.filter(|line| !line.starts_with('#')) {
             let (text, secret) = unmarked(line.rsplit('\t').next().unwrap());
             assert_eq!(found_in(&text), [secret], "{line}");
-        }
-    }
-
-    #[test]
-    fn shaped_finds_passwords_by_their_shape_and_no_references_or_codes() {
-        let found_in = |text: &str| -> Vec<String> {
-            let found = shaped(text.as_bytes()).into_iter();
-            found.map(|range| text[range].to_owned()).collect()
-        };
-        for example in [
-            "connect to shop user app using «Krill70%BZYS6»",
-            "bob\\n«Otter24#iRCY8»\\ny",
-            "use «Fjord63!SVGUy», please",
-            "«Mango10%9FfhD»",
-        ] {
-            let (text, secret) = unmarked(example);
-            assert_eq!(found_in(&text), [secret], "{example}");
-        }
-        for text in [
-            "@name Reader#int64",
-            "docs/Page1#Part2a",
-            "a%20Bc%20De12",
-            "x=Ab12?Cd34:e",
-            "Windows2019! and Item12%d",
-            "Outer12$Inner34",
-            "https://x.example/Guide12#Part34b",
-        ] {
-            assert!(found_in(text).is_empty(), "{text}");
         }
     }
 

@@ -17,8 +17,8 @@ use crate::{
     ranges::{Ranges, expression, find, skip, skip_back},
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
-        DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_mixed,
-        is_path, is_placeholder, is_small_number,
+        DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_marked,
+        is_mixed, is_nothing, is_path, is_placeholder, is_small_number,
     },
     words::Words,
 };
@@ -838,12 +838,8 @@ impl<'l> Assignment<'l> {
             !is_white_space(letter)
         });
         let (all, first) = (&header[secret..], &header[secret..first_end]);
-        let is_possible = !first.is_empty()
-            && !is_marked(first)
-            && !is_harmless(first)
-            && !STOP_WORDS.has(first)
-            && !is_expression(first)
-            && !is_label(first);
+        let is_possible =
+            !is_nothing(first) && !is_small_number(first) && !is_expression(first) && !is_label(first);
         let is_sentence = || !self.is_quoted && all.iter().filter(|letter| **letter == b' ').count() > 2;
         let is_generated = is_mixed(first) && first.len() >= 6 && !is_sentence();
         let is_secret = if is_scheme {
@@ -1034,12 +1030,6 @@ fn begins_name(letters: &[u8], start: usize) -> bool {
 /// Returns whether the type of a marker begins at a place.
 pub(super) fn begins_marker(letters: &[u8], at: usize) -> bool {
     letters[..at].ends_with(MARKER)
-}
-
-/// Returns whether a value is a marker already, perhaps in quotes.
-pub(super) fn is_marked(value: &[u8]) -> bool {
-    let start = skip(value, 0, |letter| matches!(letter, b'\\' | b'"' | b'\''));
-    value[start..].starts_with(MARKER)
 }
 
 /// Returns whether a value is the marker of a key that was taken for shorter than it is, and the rest of the key.

@@ -265,22 +265,20 @@ pub(super) fn beside_label(letters: &[u8], found: Range<usize>) -> Option<Range<
         !b"\n\r\t\"'`<>;|\\{}()[]".contains(&letter)
     });
     let value = found.end..skip_back(letters, found.end..end, |letter| b" ,.".contains(&letter));
-    let has_digit = letters[value.clone()].iter().any(u8::is_ascii_digit);
-    let has_letter = letters[value.clone()]
-        .iter()
-        .any(|letter| letter.is_ascii_uppercase());
-    (has_digit && has_letter).then_some(value)
+    let text = &letters[value.clone()];
+    (text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_uppercase)).then_some(value)
+}
+
+/// Returns the sum of digits, each with its weight.
+fn weighted(digits: &[u8], weights: impl IntoIterator<Item = u64>) -> u64 {
+    let pairs = digits.iter().zip(weights);
+    pairs.map(|(digit, weight)| u64::from(*digit) * weight).sum()
 }
 
 /// Returns whether the last of twelve digits is the check digit of the others.
 fn is_japanese(digits: &[u8]) -> bool {
-    const WEIGHTS: [u64; 11] = [6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
-    let sum = WEIGHTS
-        .iter()
-        .zip(digits)
-        .map(|(weight, digit)| weight * u64::from(*digit))
-        .sum::<u64>();
-    digits.len() == 12 && u64::from(digits[11]) == (11 - sum % 11) % 11 % 10
+    let remainder = weighted(digits, [6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11;
+    digits.len() == 12 && u64::from(digits[11]) == (11 - remainder) % 11 % 10
 }
 
 /// Returns whether no digit stands beside a number, also behind a hyphen or a point.
@@ -314,25 +312,15 @@ fn is_american(digits: &[u8]) -> bool {
 
 /// Returns whether the check digit of EAN-13 and the prefix of the country are valid.
 fn is_swiss(digits: &[u8]) -> bool {
-    let sum: u64 = digits
-        .iter()
-        .enumerate()
-        .map(|(index, digit)| u64::from(*digit) * if index % 2 == 1 { 3 } else { 1 })
-        .sum();
+    let sum = weighted(digits, [1, 3].into_iter().cycle());
     digits.starts_with(&[7, 5, 6]) && sum.is_multiple_of(10)
 }
 
 /// Returns whether both check digits are valid, each the weighted sum of all before it.
 fn is_brazilian(digits: &[u8]) -> bool {
-    let check = |count: usize| {
-        let sum: usize = digits[..count]
-            .iter()
-            .enumerate()
-            .map(|(index, digit)| usize::from(*digit) * (count + 1 - index))
-            .sum();
-        sum * 10 % 11 % 10 == usize::from(digits[count])
-    };
-    check(9) && check(10) && digits.iter().any(|digit| *digit != digits[0])
+    let check = |count: usize| weighted(digits, (2..=count as u64 + 1).rev()) * 10 % 11 % 10;
+    let is_check = |at: usize| check(at) == u64::from(digits[at]);
+    is_check(9) && is_check(10) && digits.iter().any(|digit| *digit != digits[0])
 }
 
 /// Returns whether the last two digits complement the remainder of the others by 97.

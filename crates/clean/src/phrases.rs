@@ -5,9 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    keywords::{Keyword, Owner},
     ranges::{Ranges, expression, skip, skip_back},
-    text::{Text, is_word},
     words::Words,
 };
 
@@ -103,17 +101,11 @@ fn is_between(letter: u8) -> bool {
     is_sign || is_quote || letter.is_ascii_digit() || letter.is_ascii_whitespace() || !letter.is_ascii()
 }
 
-/// Returns the words that tell of codes by which an account is recovered.
-pub(super) fn keywords() -> Vec<Vec<u8>> {
-    let words = "recovery backup emergency scratch one-time rescue".split(' ');
-    words.map(|word| word.as_bytes().to_vec()).collect()
-}
-
 /// Finds the codes by which an account is recovered, below or behind words that say so.
-pub(super) fn recovery_codes(text: &Text) -> Ranges {
+pub(super) fn recovery_codes(letters: &[u8]) -> Ranges {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| {
         expression(
-            r"(?i)^(?:recovery|backup|emergency|scratch|one-time|rescue)[ _-]?(?:codes|keys)\b[^\n]{0,80}?(?::|\n)",
+            r"(?i)\b(?:recovery|backup|emergency|scratch|one-time|rescue)[ _-]?(?:codes|keys)\b[^\n]{0,80}?(?::|\n)",
         )
     });
     static CODE: LazyLock<Regex> = LazyLock::new(|| {
@@ -123,18 +115,10 @@ pub(super) fn recovery_codes(text: &Text) -> Ranges {
         ))
     });
     const LEAST_CODES: usize = 2;
-    let letters = text.letters();
     let mut ranges = Ranges::new();
     let mut from = 0;
-    for Keyword { range: word, .. } in text.keywords(Owner::Recovery) {
-        let is_part = letters[..word.start]
-            .last()
-            .is_some_and(|letter| is_word(*letter));
-        let found = WORDS.find(&letters[word.start..]);
-        let Some(found) = found.filter(|_| !is_part && word.start >= from) else {
-            continue;
-        };
-        from = word.start + found.end();
+    while let Some(words) = WORDS.find_at(letters, from) {
+        from = words.end();
         let mut codes = Ranges::new();
         while let Some(code) = CODE.captures(&letters[from..]).and_then(|found| found.get(1)) {
             if !code.as_bytes().iter().any(u8::is_ascii_digit) && codes.is_empty() {

@@ -30,11 +30,10 @@ const MOST_LETTERS: usize = 1500;
 const MOST_TAIL_LETTERS: usize = 48;
 /// A shorter prefix of letters and digits alone begins words too.
 const LEAST_PREFIX_LETTERS: usize = 3;
-/// A rule that has failed more often than this in a run of letters is tried there less often. See [`Attempts`].
+/// A rule that has failed more often in a run of letters is tried at its end alone. See [`Failures`].
 const MOST_FAILURES: usize = 8;
 /// The last letters of a run, in which a rule is tried at each keyword.
 const LAST_LETTERS: usize = 128;
-const MOST_READINGS: usize = 4;
 /// A prefix tells a key, so only repetitions of a few letters are placeholders.
 const LEAST_DIFFERENT_LETTERS: usize = 4;
 
@@ -106,31 +105,14 @@ impl Rule {
     }
 }
 
-/// The attempts of a rule within a run of letters without blanks and quotes.
+/// How often a rule has failed within a run of letters without blanks and quotes, and the end of the run.
 ///
 /// A run can repeat a prefix whose key has all letters of the run, and each attempt reads up to [`MOST_LETTERS`]. So after some failures
-/// the rule skips a part of what it has read, and reads no letter more than a few times.
+/// the rule is tried at the end of the run alone.
 #[derive(Clone, Default)]
-struct Attempts {
-    /// The end of the run.
+struct Failures {
     end: usize,
-    failures: usize,
-    /// The first place at which the rule is tried again.
-    next: usize,
-}
-
-impl Attempts {
-    /// Records that the rule has found no key at `at` in the run that ends at `end`.
-    fn fail(&mut self, at: usize, end: usize) {
-        if self.end != end {
-            (self.end, self.failures) = (end, 0);
-        }
-        self.failures += 1;
-        if self.failures > MOST_FAILURES {
-            let read = (end - at).min(MOST_LETTERS);
-            self.next = at + read.saturating_sub(LAST_LETTERS) / MOST_READINGS;
-        }
-    }
+    count: usize,
 }
 
 static ALL: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
@@ -162,7 +144,7 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
     // Where the letters end that a rule looks at.
     let mut line = 0;
     // Of the rules that have failed.
-    let mut attempts: Vec<Attempts> = Vec::new();
+    let mut failures: Vec<Failures> = Vec::new();
     for Keyword {
         range: keyword,
         number,
@@ -182,7 +164,10 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
             continue;
         }
         for (index, rule) in ALL.of_keyword(*number) {
-            if attempts.get(index).is_some_and(|rule| keyword.start < rule.next) {
+            let is_tired = |rule: &Failures| {
+                rule.end == line && rule.count > MOST_FAILURES && keyword.start + LAST_LETTERS < line
+            };
+            if failures.get(index).is_some_and(is_tired) {
                 continue;
             }
             match rule.key(letters, keyword, run) {
@@ -191,8 +176,10 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
                     ranges.push(key);
                 }
                 None => {
-                    attempts.resize(ALL.rows.len(), Attempts::default());
-                    attempts[index].fail(keyword.start, line);
+                    failures.resize(ALL.rows.len(), Failures::default());
+                    let rule = &mut failures[index];
+                    rule.count = if rule.end == line { rule.count + 1 } else { 1 };
+                    rule.end = line;
                 }
             }
         }

@@ -228,16 +228,6 @@ fn is_name_part(part: &[u8]) -> bool {
     part.first().is_some_and(u8::is_ascii_alphabetic) && is_one_case && digits <= 2
 }
 
-/// Parts of addresses that let in whoever has them.
-const INVITES: [&[u8]; 6] = [
-    b"t.me/+",
-    b"chat.whatsapp",
-    b"/joinchat/",
-    b"/reset",
-    b"/magic",
-    b"/private-",
-];
-
 /// Finds random words in lines that have a provider's key: the secret beside the id of a key.
 pub(super) fn beside_keys(letters: &[u8]) -> Ranges {
     const MOST_LINE: usize = 4096;
@@ -271,38 +261,30 @@ pub(super) fn beside_keys(letters: &[u8]) -> Ranges {
 
 /// Returns the address of a hook or a bot, which has a segment that nobody can guess.
 pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    const LEAST_LETTERS_OF_HOST: usize = 7;
+    /// Of addresses that let in whoever has them, segments can be short or hexadecimal, and stand in the query.
+    static LINK: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"^\w+://[^/]*(?:hooks|infura|alchemy|quiknode|ankr)|t\.me/\+|chat\.whatsapp|/joinchat/|/reset|/magic|/private-",
+        )
+    });
+    static PICTURE: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"^[^?#]*\.(?:png|svg|jpg|gif|webp)(?:[?#]|$)"));
+    const LEAST_LETTERS_OF_LINK: usize = 7;
+    const SLASHES_BEFORE_PATH: usize = 3;
     let text = &letters[found.clone()];
-    let path = text
-        .iter()
-        .skip(b"https://".len())
-        .position(|letter| *letter == b'/')?
-        + b"https://".len();
-    // Letters that are drawn for a link, which are no id of a commit there.
-    let is_of_link = memmem::find(text, b"hooks").is_some_and(|at| at < path)
-        || INVITES.iter().any(|part| memmem::find(text, part).is_some());
-    let is_of_node = text[..path]
-        .windows(4)
-        .any(|part| matches!(part, b"infu" | b"alch" | b"quik" | b"ankr"));
-    let address = &text[path..];
-    let path = address
-        .split(|letter| matches!(letter, b'?' | b'#'))
-        .next()
-        .unwrap_or(address);
-    let is_picture = [&b".png"[..], b".svg", b".jpg", b".gif", b".webp"]
-        .iter()
-        .any(|end| path.ends_with(end));
-    let segments = if is_of_link { address } else { path };
-    let segments = segments.split(|letter| !is_word(*letter) && *letter != b'-');
+    let is_of_link = LINK.is_match(text);
+    let address = text
+        .splitn(SLASHES_BEFORE_PATH + 1, |letter| *letter == b'/')
+        .nth(SLASHES_BEFORE_PATH)?;
+    let path = address.split(|letter| matches!(letter, b'?' | b'#')).next();
+    let searched = if is_of_link { address } else { path? };
+    let mut segments = searched.split(|letter| !is_word(*letter) && *letter != b'-');
     let is_secret = |segment: &[u8]| {
         is_uuid(segment)
-            || is_random(segment) && (!is_hexadecimal(segment) || is_of_node || is_of_link)
-            || is_of_link && segment.len() >= LEAST_LETTERS_OF_HOST && is_mixed(segment)
+            || is_random(segment) && (is_of_link || !is_hexadecimal(segment))
+            || is_of_link && segment.len() >= LEAST_LETTERS_OF_LINK && is_mixed(segment)
     };
-    segments
-        .into_iter()
-        .any(|segment| !is_picture && is_secret(segment))
-        .then_some(found)
+    (segments.any(is_secret) && !PICTURE.is_match(text)).then_some(found)
 }
 
 /// Returns the value of a name in a query, if it is random.

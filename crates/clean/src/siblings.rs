@@ -7,11 +7,11 @@ use regex::bytes::Regex;
 
 use crate::{
     lines::line_start,
-    names::{closing_quote, is_marked, is_secret, is_secret_name, opening_at},
+    names::{closing_quote, is_secret, is_secret_name},
     random::is_random,
     ranges::{Ranges, expression, find, merged, skip, skip_back},
-    text::is_word,
-    values::{is_expression, is_keyword, is_mixed, is_placeholder},
+    text::{MARKER, is_word},
+    values::{is_expression, is_mixed, is_nothing},
     words::Words,
 };
 
@@ -59,7 +59,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
     let has_key_name = text(b"keyName").is_some();
     let is_told = |(field, value): &(&[u8], &[u8])| {
         let is_value = VALUES.has(field);
-        !is_harmless(value)
+        !is_nothing(value)
             && (is_value
                 && name.is_some_and(|name| is_secret(label_of(name), value) && !is_expression(value))
                 || is_value && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
@@ -69,10 +69,6 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
                 || is_of_api && *field == b"key")
     };
     fields.iter().map(is_told).collect()
-}
-
-fn is_harmless(value: &[u8]) -> bool {
-    value.is_empty() || is_marked(value) || is_placeholder(value) || is_keyword(value)
 }
 
 /// Returns whether a text is the name of a secret, or asks for one.
@@ -94,6 +90,8 @@ struct Fields {
     column: Option<usize>,
 }
 
+/// Names further behind in a line stand below no other.
+const MOST_INDENT: usize = 120;
 /// No object with a secret has more fields.
 const MOST_FIELDS: usize = 64;
 
@@ -118,8 +116,8 @@ impl Fields {
     }
 }
 
-/// Returns the next name and where its value ends, or behind which quote that begins; of a bracket an empty name and its end.
-fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
+/// Returns the next name and its value, or the quote that the value begins with; of a bracket an empty name and the bracket.
+fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>)> {
     const MOST_LETTERS: usize = 64;
     let is_blank = |letter: u8| matches!(letter, b' ' | b'\t');
     let is_mark = |letter: u8| matches!(letter, b':' | b'=' | b'{' | b'}' | b'<' | b'>');
@@ -128,7 +126,7 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
         let mark = find(letters, next, is_mark)?;
         next = mark + 1;
         if !matches!(letters[mark], b':' | b'=') {
-            return Some((mark..mark, next));
+            return Some((mark..mark, mark..next));
         }
         let mut end = skip_back(letters, from..mark, is_blank);
         end -= usize::from(letters[from..end].ends_with(b"\"") || letters[from..end].ends_with(b"'"));
@@ -146,10 +144,90 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
                 !letter.is_ascii_whitespace() && !b"\"'\\,{}[]<>()".contains(&letter)
             }),
         };
-        if start < end && value_end > value {
-            return Some((start..end, value_end));
+        // The letter of an escape in a JSON string: `\n`.
+        let is_escape = letters[..start].ends_with(b"\\") && matches!(letters[start], b'n' | b'r' | b't');
+        let start = start + usize::from(is_escape);
+        if start < end && value_end > value && !letters[..next].ends_with(MARKER) {
+            return Some((start..end, value..value_end));
         }
     }
+}
+
+/// Returns a value, and where to go on behind it. Of a string, [`next_part`] has returned the opening quote.
+fn whole_value(letters: &[u8], value: Range<usize>) -> (Range<usize>, usize) {
+    if !matches!(letters[value.end - 1], b'"' | b'\'') {
+        return (value.clone(), value.end);
+    }
+    let closing = closing_quote(letters, value.clone());
+    let end = letters.len().min(closing + value.len());
+    (value.end..closing, end.max(value.end))
+}
+
+/// Returns the text of a string that has fields of its own.
+fn text_with_fields<'l>(letters: &'l [u8], value: &Range<usize>) -> Option<&'l [u8]> {
+    let text = &letters[value.clone()];
+    [&b"\\n"[..], b"\\\""]
+        .iter()
+        .any(|sign| memmem::find(text, sign).is_some())
+        .then_some(text)
+}
+
+/// Finds the values of the data of Kubernetes' secrets, in JSON and YAML. Their data can stand before their kind.
+pub(super) fn kubernetes_secrets(letters: &[u8]) -> Ranges {
+    static DATA: LazyLock<Regex> =
+        LazyLock::new(|| expression(r#"(?:\b|\\[nr])(data|stringData)\\*["']?\s*:"#));
+    if memmem::find(letters, b"Secret").is_none() {
+        return Ranges::new();
+    }
+    let (mut ranges, mut waiting) = (Ranges::new(), Ranges::new());
+    let mut is_secret = false;
+    // Names that begin further behind belong to the data.
+    let mut data = None;
+    let mut from = 0;
+    while let Some((name, part)) = next_part(letters, from) {
+        let gap = from..name.start;
+        from = part.end;
+        if memmem::find(&letters[gap.clone()], b"---").is_some() {
+            (is_secret, data) = (false, None);
+            waiting.clear();
+        }
+        if let Some(found) = DATA
+            .captures(&letters[gap.clone()])
+            .and_then(|found| found.get(1))
+        {
+            data = Some(column(letters, gap.start + found.start()));
+        }
+        if name.is_empty() {
+            data = data.filter(|_| letters[name.start] != b'}');
+            continue;
+        }
+        let value;
+        (value, from) = whole_value(letters, part);
+        let text = &letters[value.clone()];
+        data = data.filter(|least| !has_break(&letters[gap]) || column(letters, name.start) > *least);
+        if let Some(inner) = text_with_fields(letters, &value) {
+            let found = kubernetes_secrets(inner).into_iter();
+            ranges.extend(found.map(|range| value.start + range.start..value.start + range.end));
+        } else if data.is_some() {
+            waiting.extend((!is_nothing(text)).then_some(value));
+        } else if letters[name] == *b"kind" {
+            is_secret = text == b"Secret";
+            waiting.truncate(if is_secret { waiting.len() } else { 0 });
+        }
+        if is_secret {
+            ranges.append(&mut waiting);
+        }
+    }
+    merged(ranges)
+}
+
+fn has_break(gap: &[u8]) -> bool {
+    gap.contains(&b'\n') || gap.windows(2).any(|pair| pair == b"\\n")
+}
+
+/// Returns how far a place is behind the beginning of its line.
+fn column(letters: &[u8], at: usize) -> usize {
+    at - line_start(letters, at, MOST_INDENT)
 }
 
 /// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.
@@ -157,19 +235,17 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
     static NEEDED: LazyLock<Regex> =
         LazyLock::new(|| expression(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|\bapi\b"));
     const MOST_LEVELS: usize = 64;
-    const MOST_INDENT: usize = 120;
     if !NEEDED.is_match(letters) {
         return Ranges::new();
     }
     let mut ranges = Ranges::new();
     let mut open = vec![Fields::default()];
     let mut from = 0;
-    while let Some((name, end)) = next_part(letters, from) {
-        let whole = name.start..end;
+    while let Some((name, part)) = next_part(letters, from) {
         let before = from;
-        from = whole.end;
+        from = part.end;
         if name.is_empty() {
-            if matches!(letters[whole.start], b'{' | b'<') {
+            if matches!(letters[name.start], b'{' | b'<') {
                 if open.len() == MOST_LEVELS {
                     open.drain(1..)
                         .for_each(|mut fields| fields.take(letters, &mut ranges));
@@ -180,39 +256,21 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
             }
             continue;
         }
-        let quote = whole.end - 1;
-        let value = if matches!(letters[quote], b'"' | b'\'') {
-            let slashes = letters[..quote]
-                .iter()
-                .rev()
-                .take_while(|letter| **letter == b'\\')
-                .count();
-            let start = quote - slashes.min(15);
-            let end = opening_at(letters, start).map_or(whole.end, |opening| closing_quote(letters, opening));
-            from = letters.len().min(end + quote + 1 - start).max(whole.end);
-            // A text within a string has fields of its own.
-            let inner = &letters[whole.end..end];
-            if memmem::find(inner, b"\\n").is_some() || memmem::find(inner, b"\\\"").is_some() {
-                let found = values(inner).into_iter();
-                ranges.extend(found.map(|range| whole.end + range.start..whole.end + range.end));
-            }
-            whole.end..end
-        } else {
-            let value = letters[..whole.end]
-                .iter()
-                .rposition(|letter| b"=: \t>".contains(letter));
-            value.map_or(whole.end, |at| at + 1)..whole.end
-        };
+        let value;
+        (value, from) = whole_value(letters, part);
+        if let Some(inner) = text_with_fields(letters, &value) {
+            let found = values(inner).into_iter();
+            ranges.extend(found.map(|range| value.start + range.start..value.start + range.end));
+        }
         let is_outside = open.len() == 1;
         let Some(fields) = open.last_mut() else { break };
         if is_outside {
             // Of lines, those belong together whose names stand below each other.
             let gap = &letters[before..name.start];
-            let column = || name.start - line_start(letters, name.start, MOST_INDENT);
+            let column = || column(letters, name.start);
             let has = |wanted: &[u8; 2]| gap.windows(2).any(|pair| pair == wanted);
-            let is_next_line = || gap.contains(&b'\n') || has(b"\\n");
             let is_apart = gap.len() > MOST_INDENT || has(b"- ") || has(b"\n\n");
-            if is_apart || is_next_line() && fields.column != Some(column()) {
+            if is_apart || has_break(gap) && fields.column != Some(column()) {
                 fields.take(letters, &mut ranges);
             }
             if fields.fields.is_empty() {

@@ -8,7 +8,7 @@ use crate::{
     keywords::{Keyword, Keywords, Owner},
     languages::folded,
     names,
-    ranges::{Ranges, skip, skip_back},
+    ranges::{Ranges, find, skip, skip_back},
 };
 
 /// How markers begin.
@@ -101,11 +101,14 @@ impl<'t> Text<'t> {
     }
 
     /// Returns whether all of these letters are in the text; `0`, `6`, `G` and `L` stand for any digit, `*` for a part of the name of a secret,
-    /// `U` for `://`.
+    /// `U` for `://`, `D` for an `at` or a `dot` of an address in words.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| match letter {
             b'0' | b'6' | b'G' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
             b'U' => self.has_all(b":/") && memmem::find(&self.letters, b"://").is_some(),
+            b'D' => [&b" dot "[..], b"(at)", b"[at]", b"{at}"]
+                .iter()
+                .any(|sign| memmem::find(&self.letters, sign).is_some()),
             b'*' => self
                 .keywords(Owner::Names)
                 .iter()
@@ -173,26 +176,11 @@ fn letters_of(letters: &[u8]) -> [bool; 256] {
 
 /// Returns the runs of digits.
 fn digits_of(letters: &[u8]) -> Ranges {
-    const EIGHT: usize = size_of::<u64>();
     let mut runs = Ranges::new();
     let mut at = 0;
-    while at < letters.len() {
-        // Of eight letters at once: the high bit of each byte that is a digit.
-        if let Some(eight) = letters[at..].first_chunk::<EIGHT>() {
-            let low = u64::from_le_bytes(*eight) ^ u64::from_le_bytes([b'0'; EIGHT]);
-            let is_other =
-                ((low & u64::from_le_bytes([0x7F; EIGHT])) + u64::from_le_bytes([0x76; EIGHT])) | low;
-            let digits = !is_other & u64::from_le_bytes([0x80; EIGHT]);
-            at += digits.trailing_zeros() as usize / EIGHT;
-            if digits == 0 {
-                continue;
-            }
-        }
-        let end = skip(letters, at, |letter| letter.is_ascii_digit());
-        if end > at {
-            runs.push(at..end);
-        }
-        at = end + 1;
+    while let Some(start) = find(letters, at, |letter| letter.is_ascii_digit()) {
+        at = skip(letters, start, |letter| letter.is_ascii_digit());
+        runs.push(start..at);
     }
     runs
 }

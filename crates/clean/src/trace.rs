@@ -131,9 +131,10 @@ impl<'n> Walk<'n> {
         } else if !is_searched || self.is_kept(text) {
             None
         } else if self.outer.iter().any(|name| is_cookie_name(name)) {
-            self.text(text, COOKIE)
+            let clean = self.text(&format!("{COOKIE}{text}").as_str().into());
+            clean.and_then(|clean| Some(clean.strip_prefix(COOKIE)?.into()))
         } else {
-            self.text(text, "")
+            self.text(text)
         };
         Ok(clean.map_or_else(|| value.clone(), Value::String))
     }
@@ -195,7 +196,7 @@ impl<'n> Walk<'n> {
                 Some(name).filter(|name| strict && hides(name, value))
             };
             let clean = self.child(key, value, under)?;
-            let clean_name = self.at(key, |walk| walk.text(name, ""));
+            let clean_name = self.at(key, |walk| walk.text(name));
             is_renamed |= clean_name.is_some();
             copy.push((clean_name.unwrap_or_else(|| name.clone()), clean));
         }
@@ -248,37 +249,30 @@ impl<'n> Walk<'n> {
         self.cleaner.place(&places, &path);
     }
 
-    /// Cleans a text with `before` before it, which is not part of the result. Returns `None` if there is nothing to replace.
-    fn text(&mut self, text: &Text, before: &str) -> Option<Text> {
+    /// Cleans a text. Returns `None` if there is nothing to replace.
+    fn text(&mut self, text: &Text) -> Option<Text> {
         let bytes = text.as_bytes();
         let is_plain = bytes.len() <= MOST_PLAIN_LETTERS && bytes.iter().copied().all(is_word);
-        if before.is_empty() && is_plain && !self.cleaner.identities.may_be_in(bytes) {
+        if is_plain && !self.cleaner.identities.may_be_in(bytes) {
             return None;
         }
         if self.cleaner.options.strict && block_of(text) < text.len() {
-            return self.long_text(text, before);
+            return self.long_text(text);
         }
-        if before.is_empty() {
-            let clean = self.cleaner.clean_part(text)?;
-            self.place();
-            return Some(clean);
-        }
-        let units: Vec<u16> = before.encode_utf16().chain(text.encode_utf16()).collect();
-        let clean = self.cleaner.clean_text(&units)?;
+        let clean = self.cleaner.clean_part(text)?;
         self.place();
-        // The header's name stays: it is not part of any match.
-        Some(String::from_utf16_lossy(clean.get(before.len()..).unwrap_or_default()).into())
+        Some(clean)
     }
 
     /// Cleans a text block by block.
-    fn long_text(&mut self, text: &str, mut before: &str) -> Option<Text> {
+    fn long_text(&mut self, text: &str) -> Option<Text> {
         let (mut cleaned, mut rest, mut is_changed) = (String::with_capacity(text.len()), text, false);
         while !rest.is_empty() {
             let (block, after) = rest.split_at(block_of(rest));
-            let clean = self.text(&block.into(), before);
+            let clean = self.text(&block.into());
             is_changed |= clean.is_some();
             cleaned.push_str(&clean.unwrap_or_else(|| block.into()));
-            (rest, before) = (after, "");
+            rest = after;
         }
         is_changed.then(|| cleaned.into())
     }

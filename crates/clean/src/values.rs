@@ -4,7 +4,12 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use crate::{base64::Decoder, ranges::expression, text::OTHER, words::Words};
+use crate::{
+    base64::Decoder,
+    ranges::{expression, skip},
+    text::{MARKER, OTHER},
+    words::Words,
+};
 
 /// Words in the place of a secret that mean that there is no secret, or that name its type.
 static KEYWORDS: Words = Words::of("values.keywords");
@@ -26,6 +31,21 @@ pub(super) fn is_keyword(word: &[u8]) -> bool {
     let word = word.strip_prefix(b"__").unwrap_or(word);
     let word = word.strip_suffix(b"!").unwrap_or(word);
     KEYWORDS.has(word) || word.strip_suffix(b"2").is_some_and(|word| KEYWORDS.has(word))
+}
+
+/// Returns whether a value is a marker already, perhaps in quotes.
+pub(super) fn is_marked(value: &[u8]) -> bool {
+    let start = skip(value, 0, |letter| matches!(letter, b'\\' | b'"' | b'\''));
+    value[start..].starts_with(MARKER)
+}
+
+/// Returns whether a value is none, whatever its name: a marker, a placeholder, or a word of a sentence or a program.
+pub(super) fn is_nothing(value: &[u8]) -> bool {
+    value.is_empty()
+        || is_marked(value)
+        || is_placeholder(value)
+        || is_keyword(value)
+        || STOP_WORDS.has(value)
 }
 
 /// Returns whether a value stands for another: `<password>`, `${PASSWORD}`, `$PASSWORD`, `%PASSWORD%`, `{{ password }}`,

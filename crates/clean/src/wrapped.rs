@@ -1,12 +1,13 @@
 //! Tokens that go on in the next line, or in the next string of a program.
 
-use std::{ops::Range, sync::LazyLock};
+use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
 use crate::{
+    decoded::Decoded,
     ranges::{Ranges, expression, find, skip, skip_back},
-    text::is_word,
+    text::{Text, is_word},
     values::is_mixed,
 };
 
@@ -15,29 +16,6 @@ const LEAST_BEFORE: usize = 4;
 /// A shorter part of a token at the beginning of a line is a word.
 const LEAST_BEHIND: usize = 8;
 const MOST_LETTERS: usize = 2048;
-
-/// Parts of tokens that may belong together, put together in one text.
-#[derive(Default)]
-struct Joined {
-    text: Vec<u8>,
-    /// Where each part begins in the text, and where it stands in the original.
-    parts: Vec<(usize, Range<usize>)>,
-}
-
-impl Joined {
-    fn push(&mut self, letters: &[u8], part: Range<usize>) {
-        self.parts.push((self.text.len(), part.clone()));
-        self.text.extend_from_slice(&letters[part]);
-    }
-
-    /// Returns a range of the original, if the range goes over several parts.
-    fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
-        let part_of = |at: usize| self.parts.partition_point(|(start, _)| *start <= at) - 1;
-        let (first, last) = (part_of(range.start), part_of(range.end - 1));
-        let place = |part: usize, at: usize| self.parts[part].1.start + at - self.parts[part].0;
-        (first < last).then(|| place(first, range.start)..place(last, range.end - 1) + 1)
-    }
-}
 
 /// Returns whether letters have no digit and no more capitals than a word.
 fn is_of_words(part: &[u8]) -> bool {
@@ -73,8 +51,8 @@ fn has_token(letters: &[u8], mut at: usize) -> bool {
     }
 }
 
-/// Finds tokens of several parts. `search` finds tokens in a text.
-pub(super) fn tokens(letters: &[u8], search: impl Fn(&[u8]) -> Ranges) -> Ranges {
+/// Finds the tokens of several parts among those that `search` finds in a text.
+pub(super) fn tokens(text: &Text, search: impl Fn(&Text) -> Ranges) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
             r#"["'`]?[ \t]*[+\\.&|\xFF]?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
@@ -84,7 +62,8 @@ pub(super) fn tokens(letters: &[u8], search: impl Fn(&[u8]) -> Ranges) -> Ranges
     let of_gap = |letter: u8| b" \t\"'`+\\.&|\xFF\r".contains(&letter);
     let is_quote = |letter: Option<&u8>| letter.is_some_and(|letter| b"\"'`".contains(letter));
     let is_blank = |letter: u8| matches!(letter, b' ' | b'\t');
-    let mut joined = Joined::default();
+    let letters = text.letters();
+    let mut joined = Decoded::default();
     let (mut last, mut from, mut next) = (0..0, 0, 0);
     while let Some(at) = find(letters, next, |letter| b"\n\\+.&".contains(&letter)) {
         next = at + 1;
@@ -118,15 +97,12 @@ pub(super) fn tokens(letters: &[u8], search: impl Fn(&[u8]) -> Ranges) -> Ranges
             if before.len() < LEAST_BEFORE {
                 continue;
             }
-            joined.text.push(b' ');
-            joined.push(letters, before);
+            joined.end_line();
+            joined.push(text, before);
         }
-        joined.push(letters, behind.clone());
+        joined.push(text, behind.clone());
         last = behind;
     }
-    if joined.parts.is_empty() {
-        return Ranges::new();
-    }
-    let found = search(&joined.text);
-    found.iter().filter_map(|range| joined.original(range)).collect()
+    let found = search(&Text::new(&joined.units)).into_iter();
+    found.filter_map(|range| joined.original(&range, 0)).collect()
 }
