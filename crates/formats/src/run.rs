@@ -17,10 +17,7 @@ use crate::{
     FormatName,
     copies::{Copies, begins_as, hash_of, names_of},
     event::Events,
-    input::{
-        compression::{Input, read_text},
-        is_of_no_agent, lines_of_file, names_in_database,
-    },
+    input::{compression::read_text, is_of_no_agent, lines_of_file, names_in_database},
     reader::{Content, Item, MOST_FIRST_RECORDS},
     records::{Record, Records},
     trace,
@@ -126,10 +123,7 @@ fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Re
     };
     match lines_of_file(path)? {
         Some(mut lines) => drop(lines.try_for_each(|line| push(line.as_bytes()))),
-        None => read_text(
-            &mut Input::with_capacity(BEGINNING_SIZE, File::open(path)?),
-            &mut push,
-        )?,
+        None => read_text(File::open(path)?, BEGINNING_SIZE, &mut push)?,
     }
     if flow.is_continue() && records.finish().is_ok() {
         let _ = take(&mut records);

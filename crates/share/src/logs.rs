@@ -13,7 +13,7 @@ use knowledgepulse_formats::{
     DEFAULT_LIMIT, FormatName,
     encoding::Decoder,
     input::{
-        compression::{Input, read_text},
+        compression::{CHUNK_SIZE, read_text},
         reader_of,
     },
     reader::MOST_FIRST_RECORDS,
@@ -70,7 +70,7 @@ impl WholeFiles {
 fn text_of(path: &Path) -> io::Result<String> {
     let (mut text, mut decoder) = (Vec::new(), Decoder::default());
     let mut problem = None;
-    read_text(&mut Input::new(File::open(path)?), &mut |bytes| {
+    read_text(File::open(path)?, CHUNK_SIZE, &mut |bytes| {
         match decoder.push(bytes) {
             Ok(more) => text.extend(more),
             Err(foreign) => problem = Some(format!("it is {}", foreign.what)),

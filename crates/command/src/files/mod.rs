@@ -11,7 +11,7 @@ use std::{
 };
 
 use knowledgepulse_formats::input::{
-    compression::{Consumer, Input, read_text},
+    compression::{CHUNK_SIZE, Consumer, read_text},
     lines_of_file,
 };
 
@@ -33,7 +33,7 @@ pub(crate) fn read_chunks(source: &str, on_read: &dyn Fn(u64), consume: &mut Con
     } else {
         Box::new(File::open(source)?)
     };
-    read_text(&mut Input::new(Counted { input, on_read }), consume)
+    read_text(Counted { input, on_read }, CHUNK_SIZE, consume)
 }
 
 /// Counts the bytes that are read.

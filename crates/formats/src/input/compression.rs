@@ -1,13 +1,12 @@
 //! Decompresses inputs so that nothing before a fault in gzip is lost.
 
 use std::{
-    cell::Cell,
     fmt::Display,
-    io::{self, BufRead, Read},
-    ops::{ControlFlow, Range},
+    io::{self, BufRead, BufReader, Read},
+    ops::ControlFlow,
 };
 
-use flate2::bufread::GzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
 /// How a member of gzip begins; the third byte is deflate, the only method there is.
@@ -18,117 +17,41 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const INFLATED_SIZE: usize = 32 * 1024;
 
 /// At most so many bytes are read, or decompressed, at once. Lines of a chunk are parsed on all cores, so that a chunk must hold many.
-const CHUNK_SIZE: usize = 512 * 1024;
-
-/// An input whose next bytes can be read ahead.
-pub struct Input<R> {
-    reader: R,
-    buffer: Vec<u8>,
-    /// Where in the buffer the bytes are that were read and not consumed.
-    unread: Range<usize>,
-}
-
-impl<R: Read> Input<R> {
-    /// Creates an input of which the usual number of bytes are read at once.
-    #[must_use]
-    pub fn new(reader: R) -> Self {
-        Self::with_capacity(CHUNK_SIZE, reader)
-    }
-
-    /// Creates an input of which at most so many bytes are read at once.
-    #[must_use]
-    pub fn with_capacity(bytes: usize, reader: R) -> Self {
-        Self {
-            reader,
-            buffer: vec![0; bytes],
-            unread: 0..0,
-        }
-    }
-
-    /// Returns whether the input goes on with these bytes.
-    fn starts_with(&mut self, bytes: &[u8]) -> io::Result<bool> {
-        while self.unread.len() < bytes.len() && self.read_more()? > 0 {}
-        Ok(self.buffer[self.unread.clone()].starts_with(bytes))
-    }
-
-    /// Appends to the buffer; returns how many bytes, none at the end.
-    fn read_more(&mut self) -> io::Result<usize> {
-        self.buffer.copy_within(self.unread.clone(), 0);
-        self.unread = 0..self.unread.len();
-        let read = loop {
-            match self.reader.read(&mut self.buffer[self.unread.end..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                read => break read?,
-            }
-        };
-        self.unread.end += read;
-        Ok(read)
-    }
-}
-
-impl<R: Read> Read for Input<R> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let length = self.fill_buf()?.read(bytes)?;
-        self.consume(length);
-        Ok(length)
-    }
-}
-
-impl<R: Read> BufRead for Input<R> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.unread.is_empty() {
-            self.read_more()?;
-        }
-        Ok(&self.buffer[self.unread.clone()])
-    }
-
-    fn consume(&mut self, length: usize) {
-        self.unread.start += length;
-    }
-}
+pub const CHUNK_SIZE: usize = 512 * 1024;
 
 /// Takes a piece of text; tells whether to go on.
 pub type Consumer<'c> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'c;
 
-/// Passes on the text of an input in pieces until the consumer has enough. Decompresses an input that begins as gzip or zstd
-/// does, in any number of members or frames. Bytes after them are passed on unchanged, on a line of their own, so that they
-/// are judged as text; zeros, which pad files, are left out.
+/// Passes on the text of an input, of which at most `size` bytes are read at once, until the consumer has enough. Decompresses an input that
+/// begins as gzip or zstd does, in any number of members or frames.
 ///
 /// # Errors
 /// After all that could be decompressed, if a member is cut off or damaged. Of a frame of zstd that is, the last window is lost.
-pub fn read_text<R: Read>(input: &mut Input<R>, consume: &mut Consumer) -> io::Result<()> {
-    let last = Cell::new(None);
-    let mut take = |bytes: &[u8]| {
-        last.set(bytes.last().copied().or(last.get()));
-        consume(bytes)
-    };
-    loop {
-        let flow = if input.starts_with(GZIP)? {
-            pass_on(&mut GzDecoder::new(&mut *input), &mut take)?
-        } else if input.starts_with(ZSTD)? {
-            pass_on(
-                &mut StreamingDecoder::new(&mut *input).map_err(damaged)?,
-                &mut take,
-            )?
-        } else {
-            break;
-        };
-        if flow.is_break() {
-            return Ok(());
-        }
-        last.set(last.get().or(Some(b'\n')));
-        skip_zeros(input)?;
+pub fn read_text(input: impl Read, size: usize, consume: &mut Consumer) -> io::Result<()> {
+    let mut input = BufReader::with_capacity(size, input);
+    let mut beginning = Vec::new();
+    let mut first = input.by_ref().take(ZSTD.len() as u64);
+    first.read_to_end(&mut beginning)?;
+    let mut input = beginning.as_slice().chain(input);
+    if beginning.starts_with(GZIP) {
+        return pass_on(&mut MultiGzDecoder::new(input), consume).map(drop);
     }
-    let is_over = input.fill_buf()?.is_empty();
-    if last.get().is_some_and(|last| last != b'\n') && !is_over && take(b"\n").is_break() {
+    if beginning == ZSTD {
+        while !input.fill_buf()?.is_empty() {
+            let mut frame = StreamingDecoder::new(&mut input).map_err(damaged)?;
+            if pass_on(&mut frame, consume)?.is_break() {
+                break;
+            }
+        }
         return Ok(());
     }
     loop {
-        let bytes = input.fill_buf()?;
-        let length = bytes.len();
-        if length == 0 || take(bytes).is_break() {
-            return Ok(());
-        }
+        let length = match input.fill_buf() {
+            Ok(text) if text.is_empty() || consume(text).is_break() => return Ok(()),
+            Ok(text) => text.len(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Err(error) => return Err(error),
+        };
         input.consume(length);
     }
 }
@@ -154,16 +77,6 @@ fn pass_on(decoder: &mut dyn Read, take: &mut Consumer) -> io::Result<ControlFlo
             }
             Err(error) => return Err(damaged(error)),
         }
-    }
-}
-
-fn skip_zeros(input: &mut dyn BufRead) -> io::Result<()> {
-    loop {
-        let zeros = input.fill_buf()?.iter().take_while(|byte| **byte == 0).count();
-        if zeros == 0 {
-            return Ok(());
-        }
-        input.consume(zeros);
     }
 }
 
@@ -198,7 +111,7 @@ mod tests {
 
     fn read(input: &[u8]) -> (Vec<u8>, Option<String>) {
         let mut text = Vec::new();
-        let read = read_text(&mut Input::new(Slow(input)), &mut |piece| {
+        let read = read_text(Slow(input), CHUNK_SIZE, &mut |piece| {
             text.extend_from_slice(piece);
             ControlFlow::Continue(())
         });
@@ -212,15 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn members_padding_and_text_follow_each_other() {
-        let input = [&gzip(b"a\nb")[..], &gzip(b"c"), &[0; 99], b"d\n"].concat();
-        assert_eq!(read(&input), (b"a\nbc\nd\n".to_vec(), None));
-        assert_eq!(
-            read(&[gzip(b"a\n"), vec![0; 9]].concat()),
-            (b"a\n".to_vec(), None)
-        );
-        assert_eq!(read(b"plain"), (b"plain".to_vec(), None));
-        assert_eq!(read(b""), (Vec::new(), None));
+    fn members_follow_each_other() {
+        let input = [&gzip(b"a\nb")[..], &gzip(b"c")].concat();
+        assert_eq!(read(&input), (b"a\nbc".to_vec(), None));
+        for text in ["plain", "a", ""] {
+            assert_eq!(read(text.as_bytes()), (text.into(), None));
+        }
     }
 
     #[test]
@@ -234,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_and_what_is_no_gzip_is_text() {
+    fn faults_are_told_behind_what_could_be_decompressed() {
         let whole = gzip(b"a\n");
         let mut wrong = whole.clone();
         wrong[whole.len() - 5] ^= 1;
@@ -248,8 +158,11 @@ mod tests {
                 b"a\n",
                 Some("damaged: corrupt gzip stream does not have a matching checksum"),
             ),
-            (after(b"garbage"), b"a\ngarbage", None),
-            (after(b"\x1f\x8b\xff\xfe"), b"a\n\x1f\x8b\xff\xfe", None),
+            (
+                after(b"garbage, of any length"),
+                b"a\n",
+                Some("damaged: invalid gzip header"),
+            ),
         ] {
             let error = error.map(|error| format!("its compressed contents are {error}"));
             assert_eq!(read(&input), (text.to_vec(), error));
@@ -260,8 +173,10 @@ mod tests {
     fn a_frame_of_zstd_is_decompressed() {
         let text = lines(30_000);
         let frame = ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);
-        let input = [&frame[..], &frame, b"d\n"].concat();
-        assert_eq!(read(&input), ([&text[..], &text, b"d\n"].concat(), None));
+        assert_eq!(
+            read(&[&frame[..], &frame].concat()),
+            ([&text[..], &text].concat(), None)
+        );
         let (_, error) = read(&frame[..frame.len() / 2]);
         assert!(
             error

@@ -17,7 +17,7 @@ use knowledgepulse_clean::{Cleaner, Finding, Identities, block_of};
 use knowledgepulse_formats::{
     DEFAULT_LIMIT,
     input::{
-        compression::{Input, read_text},
+        compression::{CHUNK_SIZE, read_text},
         lines_of_file,
     },
     split::{Part, SplitError, Splitter, Take},
@@ -221,7 +221,7 @@ impl Source {
             Some(copy) => {
                 let mut copy = copy;
                 copy.rewind()
-                    .and_then(|()| read_text(&mut Input::new(copy), &mut push))
+                    .and_then(|()| read_text(copy, CHUNK_SIZE, &mut push))
             }
             None => read_chunks(&self.name, &|_| {}, &mut push),
         };
