@@ -1,6 +1,6 @@
 //! The text of an input in UTF-8. Other inputs are recognised by how they begin.
 
-use std::{borrow::Cow, mem};
+use std::mem;
 
 use crate::{
     DEFAULT_LIMIT, archive,
@@ -11,17 +11,14 @@ pub use crate::input::Foreign;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A number of UTF-16 of its two bytes.
-type Unit = fn([u8; 2]) -> u16;
-
-/// How UTF-16 begins: with a byte order mark, which is no text, as PowerShell writes it, or without one.
-const UTF_16: [(&[u8], Unit); 6] = [
-    (b"\xff\xfe", u16::from_le_bytes),
-    (b"{\0", u16::from_le_bytes),
-    (b"[\0", u16::from_le_bytes),
-    (b"\xfe\xff", u16::from_be_bytes),
-    (b"\0{", u16::from_be_bytes),
-    (b"\0[", u16::from_be_bytes),
+/// How UTF-16 begins: with a byte order mark, as PowerShell writes it, or without one.
+const UTF_16: [([&[u8]; 3], LinesOf); 2] = [
+    ([b"\xff\xfe", b"{\0", b"[\0"], |bytes| {
+        Ok(of_utf_16(&bytes, u16::from_le_bytes))
+    }),
+    ([b"\xfe\xff", b"\0{", b"\0["], |bytes| {
+        Ok(of_utf_16(&bytes, u16::from_be_bytes))
+    }),
 ];
 
 /// How inputs begin that are no text that can be read.
@@ -52,8 +49,11 @@ pub const ZIP: Foreign = Foreign::new("a ZIP archive", "unzip -p");
 const TAR: Foreign = Foreign::new("a tar archive", "tar -xO");
 const IN_TAR: (usize, &[u8]) = (257, b"ustar");
 
-/// A database or a history of Aider that is too long to be read from its bytes.
-const TOO_LONG: Foreign = Foreign::new("a database or Markdown of more than 256 MB", "sqlite3 -json");
+/// An input that is too long to be kept until it is whole.
+const TOO_LONG: Foreign = Foreign::new(
+    "a database, Markdown or text in UTF-16 of more than 256 MB",
+    "sqlite3 -json",
+);
 
 /// Archives and databases of more bytes are not read.
 const ARCHIVE_LIMIT: u64 = 4 * DEFAULT_LIMIT;
@@ -67,8 +67,6 @@ pub enum Decoder {
     Beginning(Vec<u8>),
     /// Text in UTF-8.
     Utf8,
-    /// UTF-16, and its bytes that make no character yet.
-    Utf16(Unit, Vec<u8>),
     /// The bytes of an input that becomes text once they are all there; of an archive, if there is no way.
     Whole(Vec<u8>, Option<LinesOf>),
 }
@@ -89,11 +87,10 @@ impl Decoder {
             Self::Beginning(beginning) => {
                 beginning.extend_from_slice(bytes);
                 if beginning.len() >= BEGINNING_LENGTH {
-                    return self.finish();
+                    return self.begin();
                 }
             }
             Self::Utf8 => return Ok(bytes.to_vec()),
-            Self::Utf16(unit, left) => return Ok(decode_utf_16(*unit, left, bytes)),
             Self::Whole(whole, _) => {
                 if (whole.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
                     let is_zip = whole.starts_with(archive::BEGINNING);
@@ -110,35 +107,36 @@ impl Decoder {
     /// # Errors
     /// If the input is no text that can be read.
     pub fn finish(&mut self) -> Result<Vec<u8>, Foreign> {
-        let beginning = match self {
-            Self::Beginning(beginning) => mem::take(beginning),
-            Self::Whole(bytes, Some(text_of)) => return text_of(mem::take(bytes)).map(String::into_bytes),
-            _ => return Ok(Vec::new()),
-        };
-        *self = Self::Utf8;
-        let text_of = input::reader_of(&beginning);
-        if text_of.is_some() || beginning.starts_with(archive::BEGINNING) {
-            *self = Self::Whole(beginning, text_of);
-            return Ok(Vec::new());
+        // All of it may be shorter than a beginning.
+        let text = self.begin()?;
+        match self {
+            Self::Whole(bytes, Some(text_of)) => text_of(mem::take(bytes)).map(String::into_bytes),
+            _ => Ok(text),
         }
+    }
+
+    /// Returns the text of the first bytes, by which the encoding is known.
+    fn begin(&mut self) -> Result<Vec<u8>, Foreign> {
+        let Self::Beginning(beginning) = self else {
+            return Ok(Vec::new());
+        };
+        let beginning = mem::take(beginning);
+        *self = Self::Utf8;
         let (at, mark) = IN_TAR;
         if beginning.get(at..).is_some_and(|header| header.starts_with(mark)) {
             return Err(TAR);
         }
-        if let Some((_, foreign)) = FOREIGN
-            .into_iter()
-            .find(|(start, _)| beginning.starts_with(start))
-        {
+        let begins = |start: &&[u8]| beginning.starts_with(start);
+        let text_of = input::reader_of(&beginning);
+        let foreign = FOREIGN.into_iter().find(|(start, _)| begins(start));
+        if let Some((_, foreign)) = foreign.filter(|_| text_of.is_none()) {
             return Err(foreign);
         }
-        if let Some((start, unit)) = UTF_16.iter().find(|(start, _)| beginning.starts_with(start)) {
-            *self = Self::Utf16(*unit, Vec::new());
-            let is_mark = start.iter().all(|byte| *byte >= 0xfe);
-            return self.push(if is_mark {
-                &beginning[start.len()..]
-            } else {
-                &beginning
-            });
+        let utf_16 = || UTF_16.iter().find(|(starts, _)| starts.iter().any(begins));
+        let text_of = text_of.or_else(|| Some(utf_16()?.1));
+        if text_of.is_some() || begins(&archive::BEGINNING) {
+            *self = Self::Whole(beginning, text_of);
+            return Ok(Vec::new());
         }
         match beginning.strip_prefix(BYTE_ORDER_MARK) {
             Some(text) => Ok(text.to_vec()),
@@ -155,19 +153,11 @@ impl Decoder {
     }
 }
 
-/// Returns the text of the bytes that were left and of the next ones.
-fn decode_utf_16(unit: Unit, left: &mut Vec<u8>, bytes: &[u8]) -> Vec<u8> {
-    let bytes = if left.is_empty() {
-        Cow::Borrowed(bytes)
-    } else {
-        Cow::Owned([left, bytes].concat())
-    };
-    let (pairs, rest) = bytes.as_chunks::<2>();
-    let mut units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
-    // The other half of a character may come next.
-    let half = units.pop_if(|unit| (0xd800..0xdc00).contains(unit));
-    *left = bytes[bytes.len() - rest.len() - if half.is_some() { 2 } else { 0 }..].to_vec();
-    String::from_utf16_lossy(&units).into_bytes()
+/// Returns the text of bytes in UTF-16, without the byte order mark.
+fn of_utf_16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    String::from_utf16_lossy(units.strip_prefix(&[0xfeff]).unwrap_or(&units))
 }
 
 #[cfg(test)]
