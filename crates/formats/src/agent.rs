@@ -9,6 +9,7 @@ use crate::{
     event::Events,
     named::{Named, by_folders},
     places,
+    shapes::is,
 };
 
 /// Returns whether a record is of a format.
@@ -25,10 +26,10 @@ pub struct Format {
     pub(crate) domain: &'static str,
     /// What its records are.
     pub(crate) kind: Kind,
-    /// Returns whether a file is of this agent, by one of its first records.
-    pub(crate) recognises: Recognises,
-    /// The name of a file in which more records are of this agent than in any, and whether one is.
-    of_file: Option<(&'static str, Recognises)>,
+    /// Returns whether a record is of this agent that is not of the shape of its name.
+    also: Recognises,
+    /// The name of a file in which more records are of this agent than in any, and their shape.
+    of_file: Option<(&'static str, &'static str)>,
     /// Says what a record means. It keeps no state: `session` puts the events of a run together. An error is for a record of a known kind
     /// that is wrong.
     pub(crate) decode: Decode,
@@ -56,12 +57,12 @@ pub struct About {
 }
 
 impl Format {
-    pub(crate) const fn new(name: &'static str, kind: Kind, recognises: Recognises, decode: Decode) -> Self {
+    pub(crate) const fn new(name: &'static str, kind: Kind, decode: Decode) -> Self {
         Self {
             name,
             domain: "code",
             kind,
-            recognises,
+            also: |_| false,
             of_file: None,
             decode,
             inner: None,
@@ -72,8 +73,13 @@ impl Format {
     }
 
     /// Returns the format of an agent that keeps sessions.
-    pub(crate) const fn sessions(name: &'static str, recognises: Recognises, decode: Decode) -> Self {
-        Self::new(name, Kind::Sessions, recognises, decode)
+    pub(crate) const fn sessions(name: &'static str, decode: Decode) -> Self {
+        Self::new(name, Kind::Sessions, decode)
+    }
+
+    /// Says which records it recognises beside those of the shape of its name.
+    pub(crate) const fn also(self, also: Recognises) -> Self {
+        Self { also, ..self }
     }
 
     /// Says that its sessions are of no program that writes code.
@@ -86,8 +92,8 @@ impl Format {
         Self { named, ..self }
     }
 
-    pub(crate) const fn of_file(self, name: &'static str, is_one: Recognises) -> Self {
-        let of_file = Some((name, is_one));
+    pub(crate) const fn of_file(self, name: &'static str, shape: &'static str) -> Self {
+        let of_file = Some((name, shape));
         Self { of_file, ..self }
     }
 
@@ -111,10 +117,8 @@ impl Format {
 
     /// Returns whether a file of this path is of this format, by one of its first records.
     pub(crate) fn is_of(&self, record: &Value, path: Option<&Path>) -> bool {
-        let is_of_file = |(name, is_one): (&str, Recognises)| {
-            path.is_some_and(|path| path.ends_with(name)) && is_one(record)
-        };
-        (self.recognises)(record) || self.of_file.is_some_and(is_of_file)
+        let is_of_file = |(name, shape)| path.is_some_and(|path| path.ends_with(name)) && is(record, shape);
+        is(record, self.name) || (self.also)(record) || self.of_file.is_some_and(is_of_file)
     }
 
     /// Returns its row in `tables/agents.tsv`.

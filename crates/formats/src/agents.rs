@@ -49,7 +49,7 @@ use crate::{
 };
 
 /// Traces of this package.
-static TRACE: Format = Format::new("trace", Kind::Traces, is_trace, |_, _| Ok(Decoded::Unknown));
+static TRACE: Format = Format::new("trace", Kind::Traces, |_, _| Ok(Decoded::Unknown)).also(is_trace);
 
 /// Declares the formats, the most used agents first. A file is of the first one that recognises its records.
 macro_rules! agents {

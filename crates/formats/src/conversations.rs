@@ -20,7 +20,7 @@ fn begins_messages(text: &Text) -> bool {
 /// Returns the messages in a field of a record, which may be JSON in a text, as data sets have them.
 fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
     match record.get(name)? {
-        Value::Array(list) if matches!(list.first(), Some(Value::String(_))) => parsed(list),
+        Value::Array(list) if matches!(list.first(), Some(Value::String(_))) => from_texts(list),
         Value::Array(list) => {
             // No other format has these for anything else.
             let is_alone = !matches!(name, "trajectory" | "history");
@@ -126,7 +126,7 @@ fn by_classes(list: &[Value]) -> Option<Messages<'static>> {
 }
 
 /// Returns the messages of a list that has each in a JSON text.
-fn parsed(list: &[Value]) -> Option<Messages<'_>> {
+fn from_texts(list: &[Value]) -> Option<Messages<'_>> {
     let parsed = list
         .iter()
         .map(|text| parse_str(text.as_str()?).ok().map(Cow::Owned));
@@ -200,10 +200,7 @@ fn marked_in(text: &str) -> Option<Messages<'static>> {
 /// Returns the messages of a row that has a query and the calls that answer it, as xLAM's data set has them.
 fn query_of(record: &Object) -> Option<Messages<'_>> {
     let query = record.get("query").filter(|query| query.as_text().is_some())?;
-    let calls = match record.get("answers")? {
-        Value::String(text) => parse_str(text).ok()?,
-        list => list.clone(),
-    };
+    let calls = parsed(record.get("answers"))?;
     let is_call = |call: &Value| has_text(call, "name") && call.get("arguments").is_some();
     let calls = calls.as_array().filter(|calls| calls.iter().all(is_call))?;
     let answer = object([

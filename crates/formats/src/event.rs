@@ -7,7 +7,11 @@ use knowledgepulse_json::{Object, Text, Value};
 use crate::{
     contexts::{self, Words},
     parts::{Call, Part, parts_of},
-    values::{Fields, id_of, is_blank, joined, joined_parts, text_at, without_nulls},
+    values::{
+        Fields, id_of, in_path, is_blank, is_given, joined, joined_parts, milliseconds_of, string_of,
+        text_at, without_nulls,
+    },
+    words::tags,
 };
 
 /// Something that happened in a run: all that one message or entry says.
@@ -253,10 +257,10 @@ impl Events {
         });
     }
 
-    /// Begins a run of this name at this time, where a record is a run or its header.
-    pub fn begin_run(&mut self, id: Option<&Value>, time: Option<&Value>) {
-        self.begin_record(None, time);
-        self.session(id);
+    /// Begins a run, of which a record has the facts of a kind.
+    pub fn begin_run(&mut self, kind: &str, record: &impl Fields) {
+        self.begin(Origin::default());
+        self.facts(kind, record);
     }
 
     /// Says the name of the run, from which the id of its trace is made.
@@ -312,10 +316,18 @@ impl Events {
         }
     }
 
-    /// Says these facts, as far as they have values; the last ones of their names count.
-    pub fn facts(&mut self, fields: &Object, names: &[&'static str]) {
-        for name in names {
-            self.fact(name, fields.get(name));
+    /// Says the facts of a record that the table has in the rows of a kind: the id, the time and the parent of the run, and others by their
+    /// names.
+    pub fn facts(&mut self, kind: &str, record: &impl Fields) {
+        for [name, paths] in tags(kind) {
+            let mut values = paths.split(' ').map(|path| in_path(record, path));
+            let value = values.find(|value| is_given(*value)).flatten();
+            match *name {
+                "id" => self.session(value),
+                "time" => self.at(milliseconds_of(value).as_ref()),
+                "parent" => self.sub_agent(string_of(value).is_some(), value),
+                name => self.fact(name, value),
+            }
         }
     }
 

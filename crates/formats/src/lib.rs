@@ -38,6 +38,7 @@ mod session;
 #[cfg(test)]
 #[path = "tests/sessions.rs"]
 mod sessions;
+mod shapes;
 mod sharegpt;
 mod spans;
 #[cfg(test)]

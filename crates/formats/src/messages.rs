@@ -5,7 +5,6 @@
 use knowledgepulse_json::{Object, Value, object};
 
 use crate::{
-    Wrong,
     event::{Events, TextKind},
     langchain,
     parts::{Part, beside, failure_of, is_call, is_item, parts_in, parts_of},
@@ -67,13 +66,12 @@ pub fn message_by(role: &str, content: Value) -> Value {
     object([("role", role.into()), ("content", content)])
 }
 
-/// Adds a message, whichever kind it is of.
-///
-/// # Errors
-/// If it is no message.
-pub fn add_message(say: &mut Events, value: &Value) -> Result<(), Wrong> {
+/// Adds a message, whichever kind it is of. What is no object is counted, and a text is an observation.
+pub fn add_message(say: &mut Events, value: &Value) {
     let Some(message) = value.as_object() else {
-        return Err(Wrong::from("a message must be an object"));
+        say.leave_out("message that is no object");
+        let text = value.as_text().cloned().into_iter();
+        return text.for_each(|text| say.say(TextKind::Event, text));
     };
     if let Some(item) = item_in(message) {
         return add_message(say, item);
@@ -95,11 +93,10 @@ pub fn add_message(say: &mut Events, value: &Value) -> Result<(), Wrong> {
             _ => add_by_shape(say, message, parts_in(value)),
         }
     }
-    Ok(())
 }
 
 /// Adds the next message of a conversation, whichever kind it is of. The turn of a user that follows a call that the model has written as
-/// text is the result of that call. What is no message is counted.
+/// text is the result of that call.
 pub fn add_next(say: &mut Events, before: Option<&Value>, value: &Value) {
     let has_calls = |before: &Value| {
         let is_turn = str_of(before.get("from")).is_some_and(|from| from.contains("call"));
@@ -113,12 +110,7 @@ pub fn add_next(say: &mut Events, before: Option<&Value>, value: &Value) {
     };
     match by_user().filter(|_| awaits_result) {
         Some(content) => add_said(say, "tool", Some(content)),
-        None if add_message(say, value).is_err() => {
-            say.leave_out("message that is no object");
-            let text = value.as_text().cloned().into_iter();
-            text.for_each(|text| say.say(TextKind::Event, text));
-        }
-        None => {}
+        None => add_message(say, value),
     }
 }
 

@@ -13,6 +13,7 @@ pub use crate::{
     },
     named::{Named, around, by_folders},
     parts::{Call, Part, parts_in, parts_of},
+    shapes::is,
     tools::{TOOLS, tools_of},
     values::*,
     words::{is_one, tags, words},

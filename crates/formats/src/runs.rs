@@ -422,7 +422,7 @@ impl Runs {
         let is_named = self.settings.format.is_some();
         let decoded = match decoded {
             // A value of any kind may be decoded as a run without words.
-            Decoded::Whole if is_session && !is_named && !(self.agent().recognises)(value) => {
+            Decoded::Whole if is_session && !is_named && !self.agent().is_of(value, None) => {
                 say = Events::default();
                 Decoded::Unknown
             }

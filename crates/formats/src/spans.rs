@@ -5,13 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 mod merged;
 pub mod said;
-use crate::{
-    prelude::*,
-    trace::TraceBuilder,
-    verdicts::{is_verdict, truth_word},
-};
+use crate::{prelude::*, trace::TraceBuilder, verdicts::is_verdict};
 use merged::{Conversation, Item, Items, List, items_of_all};
-use said::{Said, argument_in, first_in, messages_in, parsed, said_in, text_within};
+use said::{Said, argument_in, first_in, messages_in, said_in, text_within};
 
 /// The event of an evaluation.
 const EVALUATION: &str = "gen_ai.evaluation.result";
@@ -91,8 +87,7 @@ fn verdict_of(span: &Span) -> Option<Value> {
         let is_one =
             name == EVALUATION && str_of(event.get("gen_ai.evaluation.name")).is_some_and(is_verdict);
         let names = ["gen_ai.evaluation.score.value", "gen_ai.evaluation.score.label"];
-        let score = first_of(event, &names).filter(|_| is_one)?;
-        Some(truth_word(score).map_or_else(|| score.clone(), Value::from))
+        first_of(event, &names).filter(|_| is_one).cloned()
     };
     span.events.iter().find_map(score)
 }

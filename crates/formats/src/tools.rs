@@ -1,8 +1,8 @@
 //! Definitions of tools that a log records, as OpenAI's chats have them.
 
-use knowledgepulse_json::{Object, Value, object, parse_str};
+use knowledgepulse_json::{Object, Value, object};
 
-use crate::values::{first_named, list_at, list_of, text_at};
+use crate::values::{first_named, list_at, list_of, parsed, text_at};
 
 /// The field of `metadata.imported` with the definitions of tools, where the log has them.
 pub const TOOLS: &str = "tools";
@@ -10,12 +10,14 @@ pub const TOOLS: &str = "tools";
 /// Returns the definitions in a list of a chat, of spans or of Codex, which may be a text in JSON. Tools of the provider, which have no
 /// name, are left out. `None` if there is none.
 pub fn tools_of(list: Option<&Value>) -> Option<Value> {
-    let parsed = list?.as_text().and_then(|text| parse_str(text).ok());
-    let list = list_of(parsed.as_ref().or(list)).iter();
-    let tools = list.flat_map(|tool| match list_at(tool, "functionDeclarations") {
-        [] => std::slice::from_ref(tool),
-        declared => declared,
-    });
+    let list = parsed(list);
+    let tools =
+        list_of(list.as_deref())
+            .iter()
+            .flat_map(|tool| match list_at(tool, "functionDeclarations") {
+                [] => std::slice::from_ref(tool),
+                declared => declared,
+            });
     let tools: Vec<Value> = tools.filter_map(tool_of).collect();
     (!tools.is_empty()).then(|| tools.into())
 }
@@ -42,6 +44,8 @@ fn tool_of(tool: &Value) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use knowledgepulse_json::parse_str;
+
     use super::*;
 
     #[test]

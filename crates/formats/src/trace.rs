@@ -396,7 +396,7 @@ impl TraceBuilder {
     /// Takes a verifier's reward: above 0 is a success, as Harbor counts them, and the confidence is the reward, kept within
     /// 0 and 1, because it says how far the result is right.
     fn reward(&mut self, reward: &Value) {
-        let truth = reward.as_bool().map(|is_true| f64::from(u8::from(is_true)));
+        let truth = truth_of(Some(reward)).map(|is_true| f64::from(u8::from(is_true)));
         let value = truth.or_else(|| numeric_of(Some(reward)));
         self.readable("reward", Some(reward), value.is_some());
         if let Some(value) = value {

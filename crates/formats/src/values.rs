@@ -63,6 +63,13 @@ pub fn has_all(record: &impl Fields, names: &[&str]) -> bool {
     names.iter().all(|name| record.field(name).is_some())
 }
 
+/// Returns the value at the end of a path of names, with `/` between them.
+pub fn in_path<'a>(record: &'a impl Fields, path: &str) -> Option<&'a Value> {
+    let mut names = path.split('/');
+    let first = record.field(names.next()?)?;
+    names.try_fold(first, |value, name| value.get(name))
+}
+
 /// Returns the string with something in it that a field of a record has.
 pub fn text_at(record: &impl Fields, name: &str) -> Option<Text> {
     string_of(record.field(name)).cloned()
@@ -184,7 +191,7 @@ pub fn numeric_of(value: Option<&Value>) -> Option<f64> {
     trim(text).parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Returns a yes or no, which may be written as a number or as text.
+/// Returns a yes or no, which may be written as a number or as text; scores are labels too.
 pub fn truth_of(value: Option<&Value>) -> Option<bool> {
     if let Some(Value::Bool(is_true)) = value {
         return Some(*is_true);
@@ -193,8 +200,8 @@ pub fn truth_of(value: Option<&Value>) -> Option<bool> {
         return Some(number == 1.0);
     }
     match trim(value?.as_str()?).to_lowercase().as_str() {
-        "true" | "yes" => Some(true),
-        "false" | "no" => Some(false),
+        "true" | "yes" | "correct" | "pass" | "passed" | "success" => Some(true),
+        "false" | "no" | "incorrect" | "fail" | "failed" | "failure" => Some(false),
         _ => None,
     }
 }
@@ -251,6 +258,12 @@ pub fn json_of(value: &Value) -> Cow<'_, Text> {
         Value::String(text) => Cow::Borrowed(text),
         value => Cow::Owned(value.to_json().into()),
     }
+}
+
+/// Returns JSON in a string, or the value that is no JSON.
+pub fn parsed(value: Option<&Value>) -> Option<Cow<'_, Value>> {
+    let json = value?.as_str().and_then(|text| parse_str(text).ok());
+    json.map(Cow::Owned).or_else(|| value.map(Cow::Borrowed))
 }
 
 /// Returns the arguments of a call as an object. Text that is not JSON is kept as it is: a model may have written it

@@ -4,7 +4,7 @@ use knowledgepulse_json::{Object, Value};
 
 use crate::{
     event::Fact,
-    values::{numeric_of, str_of, truth_of},
+    values::{in_path, numeric_of, str_of, truth_of},
     words::{is_one, tags, words},
 };
 
@@ -17,9 +17,7 @@ pub fn is_verdict(name: &str) -> bool {
 pub fn verdicts_of(record: &Object) -> Vec<Fact> {
     let is_of_run = words("field-of-run").any(|name| record.contains(name));
     let fact = |[path, says]: &[&str; 2]| {
-        let mut names = path.split('/');
-        let first = record.get(names.next()?)?;
-        let value = names.try_fold(first, |value, name| value.get(name))?;
+        let value = in_path(record, path)?;
         match *says {
             "verdict" => Some(Fact::Verdict(value.clone())),
             "reward" => Some(Fact::Reward(value.clone())),
@@ -35,19 +33,8 @@ fn result_of(value: &Value) -> Option<Fact> {
     }
     let name = str_of(Some(value)).filter(|name| !name.contains(char::is_whitespace));
     let is_exception = name.is_some_and(|name| name.ends_with("Error") || name.ends_with("Exception"));
-    let truth = truth_word(value)
-        .or(truth_of(Some(value)))
-        .or(is_exception.then_some(false));
+    let truth = truth_of(Some(value)).or(is_exception.then_some(false));
     truth.map(|truth| Fact::Verdict(truth.into()))
-}
-
-/// Returns what labels mean that are no numbers.
-pub fn truth_word(score: &Value) -> Option<bool> {
-    match score.as_str()?.to_lowercase().as_str() {
-        "true" | "yes" | "correct" | "pass" | "passed" | "success" => Some(true),
-        "false" | "no" | "incorrect" | "fail" | "failed" | "failure" => Some(false),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The words that texts and messages are read by: tags that models and programs write, and types of parts. They are the rows of
-//! `tables/words.tsv`.
+//! `tables/words.tsv`, and of `tables/platforms.tsv`.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -8,7 +8,11 @@ type Tag = [&'static str; 2];
 
 static TABLE: LazyLock<HashMap<&str, Vec<Tag>>> = LazyLock::new(|| {
     let mut table: HashMap<&str, Vec<Tag>> = HashMap::new();
-    for row in include_str!("../tables/words.tsv").lines() {
+    let tables = [
+        include_str!("../tables/words.tsv"),
+        include_str!("../tables/platforms.tsv"),
+    ];
+    for row in tables.iter().flat_map(|table| table.lines()) {
         let mut cells = row.split('\t');
         let mut next = || cells.next().unwrap_or_default();
         table.entry(next()).or_default().push([next(), next()]);
@@ -32,7 +36,7 @@ pub fn is_one(word: &str, kind: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::{collections::HashSet, fs, path::Path};
 
     use regex::Regex;
@@ -40,7 +44,7 @@ mod tests {
     use super::*;
 
     /// Returns the sources in a folder, with those of the folders in it.
-    fn sources(folder: &Path) -> String {
+    pub fn sources(folder: &Path) -> String {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         entries
             .map(|path| {
@@ -57,7 +61,7 @@ mod tests {
     fn each_kind_that_the_sources_name_is_in_the_table_and_each_of_the_table_is_named() {
         let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
         let calls = [
-            r#"(?:words|tags)\("([^"]+)"\)"#,
+            r#"(?:words|tags|begin_run|facts)\("([^"]+)"[,)]"#,
             r#"(?:is_one|first_named|begins_with)\([^"()]*(?:\([^"]*\))?[^"()]*"([^"]+)"\)"#,
         ];
         let calls = calls.map(|call| Regex::new(call).unwrap());

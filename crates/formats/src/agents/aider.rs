@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("aider", |launch| has_all(launch, &["aider", "text"]), decode);
+pub static FORMAT: Format = Format::sessions("aider", decode);
 
 /// How the program says that it has changed a file.
 const EDITED: &str = "Applied edit to ";

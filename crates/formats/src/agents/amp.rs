@@ -2,17 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("amp", recognises, decode);
-
-fn recognises(thread: &Value) -> bool {
-    let is_named = str_of(thread.get("id")).is_some_and(|id| id.starts_with("T-"));
-    is_named && has_list(thread, "messages")
-}
+pub static FORMAT: Format = Format::sessions("amp", decode);
 
 fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    say.begin_run(thread.get("id"), thread.get("created"));
-    say.fact("summary", thread.get("title"));
-    say.sub_agent(has_text(thread, "mainThreadID"), thread.get("mainThreadID"));
+    say.begin_run("amp-facts", thread);
     for message in list_at(thread, "messages") {
         say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
         say.first_fact("model", fields_of(message, "usage").get("model"));

@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("antigravity", recognises, decode);
+pub static FORMAT: Format = Format::sessions("antigravity", decode);
 
 /// How the lines begin with which a result opens.
 const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
@@ -10,17 +10,8 @@ const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
 /// What says in a result that its command failed.
 const FAILED: &str = "failed with exit code";
 
-fn recognises(step: &Value) -> bool {
-    let source = str_of(step.get("source"));
-    let is_source = matches!(
-        source,
-        Some("USER_EXPLICIT" | "USER_IMPLICIT" | "MODEL" | "SYSTEM")
-    );
-    is_source && (step.get("step_index").is_some() || step.get("created_at").is_some())
-}
-
 fn decode(step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(step) {
+    if !is(step, "antigravity") {
         return Ok(Decoded::Unknown);
     }
     say.begin_record(None, step.get("created_at"));

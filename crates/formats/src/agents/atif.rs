@@ -3,7 +3,7 @@
 
 use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format = Format::new("atif", Kind::Rows, recognises, decode)
+pub static FORMAT: Format = Format::new("atif", Kind::Rows, decode)
     .inner("subagent_trajectories", true, None)
     .beside(beside);
 
@@ -15,12 +15,6 @@ const MAIN_FILE: &str = "trajectory.json";
 
 /// How the names of files begin that go on with [`MAIN_FILE`]; a number follows.
 const CONTINUATION: &str = "trajectory.cont-";
-
-fn recognises(record: &Value) -> bool {
-    let version = str_of(record.get("schema_version"));
-    let minor = version.and_then(|version| version.strip_prefix("ATIF-v1."));
-    minor.is_some_and(|minor| minor.parse::<u32>().is_ok())
-}
 
 /// Says the success and the confidence of the trial that a trajectory is of, by the file `result.json`. That of a job, which is
 /// further up, has neither of these fields.
@@ -48,7 +42,7 @@ fn beside(path: &Path, say: &mut Events) {
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let trajectory = object_of(Some(record));
     let Some(Value::Array(steps)) = trajectory.get("steps") else {
-        return Err(Wrong::from(if recognises(record) {
+        return Err(Wrong::from(if is(record, "atif") {
             "steps must be an array"
         } else {
             r#"it has no schema_version of ATIF, such as "ATIF-v1.6""#
@@ -58,14 +52,9 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let id = trajectory.get(name).and_then(Value::as_text).cloned();
         say.add_all(id.map(|id| What::Fact(Fact::Name(id))));
     }
-    let agent = fields_of(trajectory, "agent");
-    say.add_all(text_at(agent, "name").map(|name| What::Fact(Fact::Framework(name))));
-    say.fact("version", trajectory.get("schema_version"));
-    say.facts(trajectory, &["session_id", "trajectory_id"]);
-    say.fact("agent_version", agent.get("version"));
-    say.fact("model", agent.get("model_name"));
-    let others = ["notes", "final_metrics", "continued_trajectory_ref", "extra"];
-    say.facts(trajectory, &others);
+    let agent = text_at(fields_of(trajectory, "agent"), "name");
+    say.add_all(agent.map(|name| What::Fact(Fact::Framework(name))));
+    say.facts("atif-facts", trajectory);
     for (at, step) in steps.iter().enumerate() {
         let Value::Object(step) = step else {
             return Err(Wrong::from(format!("steps[{at}] must be an object")));
@@ -135,16 +124,13 @@ fn add_result(say: &mut Events, result: &Value, id: Option<&Value>) {
 }
 
 fn say_outcome(say: &mut Events, result: &Object) {
-    let exception = fields_of(result, "exception_info").get("exception_type");
-    say.fact("trial", result.get("trial_name"));
-    say.fact("task", result.get("task_name"));
-    say.fact("exception", exception);
+    say.facts("atif-trial-facts", result);
     let rewards = fields_of(fields_of(result, "verifier_result"), "rewards");
     // By the name that Harbor gives to the only one.
     let only = rewards.values().next().filter(|_| rewards.len() == 1);
     if let Some(reward) = or(rewards.get("reward"), only) {
         say.add(What::Fact(Fact::Reward(reward.clone())));
-    } else if exception.is_some() {
+    } else if in_path(result, "exception_info/exception_type").is_some() {
         say.add(What::Success(false));
     }
 }

@@ -2,12 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions(
-    "autogen",
-    |record| is_message(record) || messages_of(record).is_some(),
-    decode,
-)
-.of_any_domain();
+pub static FORMAT: Format = Format::sessions("autogen", decode)
+    .also(|record| is_message(record) || messages_of(record).is_some())
+    .of_any_domain();
 
 /// How the types of messages end.
 const ENDS: [&str; 2] = ["Message", "Event"];
@@ -58,8 +55,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let Some(messages) = messages_of(record) else {
         return Ok(Decoded::Unknown);
     };
-    say.begin_run(record.get("id"), None);
-    say.fact("stop_reason", record.get("stop_reason"));
+    say.begin_run("autogen-facts", record);
     messages.iter().for_each(|message| add_message_of(say, message));
     Ok(Decoded::Whole)
 }

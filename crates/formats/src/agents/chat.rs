@@ -13,56 +13,41 @@ use crate::{
 };
 
 /// Conversations of chat APIs.
-pub static OPENAI_CHAT: Format = Format::new(
-    "openai-chat",
-    Kind::Rows,
-    |value| match value {
-        Value::Object(record) => is_message(value) || messages_of(record).is_some(),
-        value => is_first(Some(value), is_message),
-    },
-    decode,
-);
+pub static OPENAI_CHAT: Format = Format::new("openai-chat", Kind::Rows, decode).also(|value| match value {
+    Value::Object(record) => is_message(value) || messages_of(record).is_some(),
+    value => is_first(Some(value), is_message),
+});
 
 /// Messages of LangChain and states of LangGraph.
-pub static LANGCHAIN: Format = Format::new(
-    "langchain",
-    Kind::Rows,
-    |value| {
-        let value = without_event(value);
-        let of_state = fields_of(value, "values").get("messages");
-        if is_state(value) || !updates_of(value).is_empty() {
-            return true;
-        }
-        let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
-        langchain::is_message(value) || lists.any(|list| is_first(list, langchain::is_message))
-    },
-    decode,
-);
+pub static LANGCHAIN: Format = Format::new("langchain", Kind::Rows, decode).also(|value| {
+    let value = without_event(value);
+    let of_state = fields_of(value, "values").get("messages");
+    if is_state(value) || !updates_of(value).is_empty() {
+        return true;
+    }
+    let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
+    langchain::is_message(value) || lists.any(|list| is_first(list, langchain::is_message))
+});
 
 /// Conversations of data sets for fine-tuning.
-pub static SHAREGPT: Format = Format::new(
-    "sharegpt",
-    Kind::Rows,
-    |value| {
-        let turns = list_at(value, "conversations");
-        let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
-        sharegpt::is_turn(value)
-            || is_first(Some(value), sharegpt::is_turn)
-            || has_list(value, "conversations") && turns.first().is_none_or(is_known)
-    },
-    decode,
-);
+pub static SHAREGPT: Format = Format::new("sharegpt", Kind::Rows, decode).also(|value| {
+    let turns = list_at(value, "conversations");
+    let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
+    sharegpt::is_turn(value)
+        || is_first(Some(value), sharegpt::is_turn)
+        || has_list(value, "conversations") && turns.first().is_none_or(is_known)
+});
 
 fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let value = without_event(value);
     let record = object_of(Some(value));
     say.begin(Origin::default());
     if let updates @ [_, ..] = &updates_of(value)[..] {
-        updates.iter().try_for_each(|message| add_message(say, message))?;
+        updates.iter().for_each(|message| add_message(say, message));
         return Ok(Decoded::GoesOn);
     }
     if is_message(value) && !is_reply(record) {
-        add_message(say, value)?;
+        add_message(say, value);
         return Ok(Decoded::GoesOn);
     }
     let messages = match value {

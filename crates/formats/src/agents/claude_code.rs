@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("claude-code", recognises, decode);
+pub static FORMAT: Format = Format::sessions("claude-code", decode);
 
 /// Records of the program, by the field that says so.
 const OF_PROGRAM: [(&str, &str); 3] = [
@@ -19,22 +19,9 @@ fn session_of(event: &Value) -> Option<&Text> {
     string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
 }
 
-fn recognises(event: &Value) -> bool {
-    let has = |name: &&str| event.get(name).is_some();
-    let Some(kind) = str_of(event.get("type")).filter(|_| !has(&"role") && !has(&"systemPayload")) else {
-        return false;
-    };
-    // Many programs write a type and a session. Exports may have lost the session.
-    let is_named = has_text(event, "uuid") || session_of(event).is_some();
-    let is_message = matches!(kind, "user" | "assistant") && fields_of(event, "message").contains("content");
-    let mut events = tags("claude-event").iter();
-    is_named && is_message
-        || events.any(|[name, fields]| *name == kind && fields.split(' ').any(|name| has(&name)))
-}
-
 fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let session = session_of(event);
-    if !recognises(event) && (session.is_none() || str_of(event.get("type")).is_none()) {
+    if !is(event, "claude-code") && (session.is_none() || str_of(event.get("type")).is_none()) {
         return Ok(Decoded::Unknown);
     }
     let message = fields_of(event, "message");
@@ -120,8 +107,7 @@ fn add_outcome(say: &mut Events, event: &Value) {
         say.add(What::Success(false));
     }
     say.leave_out("event result");
-    let facts = ["num_turns", "total_cost_usd", "duration_ms", "subtype"];
-    say.facts(object_of(Some(event)), &facts);
+    say.facts("claude-code-facts", event);
 }
 
 fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {

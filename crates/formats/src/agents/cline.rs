@@ -6,10 +6,9 @@ use crate::{
     tagged::{Tag, split},
 };
 
-pub static FORMAT: Format =
-    Format::sessions("cline", recognises, decode).of_file(FILE, |record| record.get("role").is_some());
-
-const FILE: &str = "api_conversation_history.json";
+pub static FORMAT: Format = Format::sessions("cline", decode)
+    .also(is_task)
+    .of_file("api_conversation_history.json", "cline-message");
 
 /// How the first message begins.
 const TASK: [&str; 2] = ["<task>", "<user_message>"];
@@ -29,22 +28,18 @@ const LAST: [&str; 2] = ["content", "diff"];
 /// Tags around the user's words in a result.
 const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
 
-fn is_session(record: &Value) -> bool {
-    has_all(record, &["messages", "agent", "sessionId", "updated_at"])
-}
-
-fn recognises(record: &Value) -> bool {
+/// Returns whether a message is the first one, which begins a task.
+fn is_task(record: &Value) -> bool {
     let parts = elements_of(record.get("content")).iter();
-    let texts = parts.filter_map(|part| str_of(part.get("text")));
+    let mut texts = parts.filter_map(|part| str_of(part.get("text")));
     let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
-    let is_task =
-        || texts.clone().next().is_some_and(begins) && texts.clone().any(|text| text.contains(DETAILS));
-    is_session(record) || (record.get("role").is_some() && is_task())
+    let first = texts.clone().next().filter(|_| record.get("role").is_some());
+    first.is_some_and(begins) && texts.any(|text| text.contains(DETAILS))
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is_session(record) {
-        add_session(say, record)?;
+    if is(record, "cline-session") {
+        add_session(say, record);
         return Ok(Decoded::Whole);
     }
     say.begin_record(None, record.get("ts"));
@@ -53,14 +48,14 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         _ if ["isSummary", "isTruncationMarker"].iter().any(is_set) => {
             say.leave_out("message of the program");
         }
-        Some(role) => add_turn(say, role, record.get("content"))?,
-        None => add_message(say, record)?,
+        Some(role) => add_turn(say, role, record.get("content")),
+        None => add_message(say, record),
     }
     Ok(Decoded::GoesOn)
 }
 
-fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {
-    say.begin_run(session.get("sessionId"), None);
+fn add_session(say: &mut Events, session: &Value) {
+    say.begin_run("cline-facts", session);
     say.sub_agent(
         str_of(session.get("agent")) != Some("lead"),
         session.get("parentSessionId"),
@@ -87,10 +82,9 @@ fn add_session(say: &mut Events, session: &Value) -> Result<(), Wrong> {
             parts.iter().flat_map(shown).collect(),
         );
     }
-    Ok(())
 }
 
-fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(), Wrong> {
+fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) {
     // The text of a result, while its parts come.
     let mut result: Option<String> = None;
     let mut others = Vec::new();
@@ -117,7 +111,6 @@ fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) -> Result<(),
     if !others.is_empty() {
         add_parts(say, object_of(None), role, others);
     }
-    Ok(())
 }
 
 fn is_result(text: &str) -> bool {

@@ -3,11 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("codex", recognises, decode);
-
-/// The fields of a header that are kept.
-#[rustfmt::skip]
-const FACTS: [&str; 6] = ["cwd", "originator", "cli_version", "git", "model_provider", "forked_from_id"];
+pub static FORMAT: Format = Format::sessions("codex", decode);
 
 /// Results of calls that the user has refused or stopped.
 const REFUSED: [&str; 2] = ["rejected by user", "aborted by user"];
@@ -25,55 +21,24 @@ const NEW_TASK: &str = "Message Type: NEW_TASK";
 /// An encrypted text is at least so long.
 const ENCRYPTED_LENGTH: usize = 64;
 
-/// Returns the type and the payload of a line.
-fn line_of(line: &Object) -> Option<(&str, &Object)> {
-    let kind = str_of(line.get("type"));
-    if let Some(kind) = kind.filter(|kind| is_one(kind, "codex-line")) {
-        return Some((kind, line.get("payload")?.as_object()?));
-    }
-    // The first line of a rollout without the envelope.
-    let is_named = has_text(line, "id") && has_text(line, "timestamp");
-    let is_header = is_named && line.contains("instructions") && !line.contains("type");
-    is_header.then_some(("session_meta", line))
-}
-
-/// Returns the type of an event of `codex exec --json`.
-fn printed(line: &Object) -> Option<&str> {
-    let kind = str_of(line.get("type"))?;
-    let is_event = match kind {
-        "thread.started" => has_text(line, "thread_id"),
-        "turn.started" | "turn.completed" | "turn.failed" => true,
-        "item.started" | "item.updated" | "item.completed" => has_object(line, "item"),
-        _ => false,
-    };
-    is_event.then_some(kind)
-}
-
 /// Returns what a record of this type is counted as.
 fn named(what: &str, record: &impl Fields) -> Text {
     let kind = text_at(record, "type").unwrap_or_default();
     joined([what.into(), kind], " ")
 }
 
-fn is_state(line: &Object) -> bool {
-    str_of(line.get("record_type")) == Some("state")
-}
-
-fn recognises(record: &Value) -> bool {
-    let line = object_of(Some(record));
-    line_of(line).is_some() || printed(line).is_some() || is_state(line)
-}
-
 fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let line = object_of(Some(value));
-    if let Some(kind) = printed(line) {
-        return Ok(add_printed(say, line, kind));
+    if is(value, "codex-printed") {
+        return Ok(add_printed(say, line));
     }
-    let (kind, payload) = match line_of(line) {
-        Some(whole) => whole,
-        None if is_state(line) => return Ok(Decoded::GoesOn),
-        None if is_message(value) => ("response_item", line),
-        None => {
+    let (kind, payload) = match str_of(line.get("type")) {
+        Some(kind) if is(value, "codex-line") => (kind, fields_of(line, "payload")),
+        // The first line of a rollout without the envelope.
+        _ if is(value, "codex-header") => ("session_meta", line),
+        _ if is(value, "codex-state") => return Ok(Decoded::GoesOn),
+        _ if is_message(value) => ("response_item", line),
+        _ => {
             say.leave_out(named("event", line));
             return Ok(Decoded::Unknown);
         }
@@ -89,7 +54,7 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             return Ok(Decoded::Begins);
         }
         "turn_context" => say.first_fact("model", payload.get("model")),
-        "response_item" => add_item(say, payload)?,
+        "response_item" => add_item(say, payload),
         "event_msg" => add_event(say, payload),
         "compacted" => say.leave_out("summary of a compaction"),
         _ => say.leave_out(format!("line {kind}")),
@@ -124,10 +89,10 @@ fn add_meta(say: &mut Events, meta: &Object) {
         let until = number_of(base.get("end_ordinal_exclusive")).unwrap_or(f64::INFINITY);
         say.add(What::Continues { of, until });
     }
-    say.facts(meta, &FACTS);
+    say.facts("codex-facts", meta);
 }
 
-fn add_item(say: &mut Events, item: &Object) -> Result<(), Wrong> {
+fn add_item(say: &mut Events, item: &Object) {
     match str_of(item.get("type")) {
         Some("function_call_output" | "custom_tool_call_output") => add_result(say, item),
         Some("agent_message") => add_agent_message(say, item),
@@ -142,7 +107,6 @@ fn add_item(say: &mut Events, item: &Object) -> Result<(), Wrong> {
             say.leave_out(named("item", &item));
         }
     }
-    Ok(())
 }
 
 /// Adds what another agent has sent: the task of a sub-agent, which no other line has, or an answer.
@@ -207,7 +171,8 @@ fn failure_of(item: &Object) -> Option<bool> {
 }
 
 /// Adds an event that `codex exec --json` prints. Items are printed when they begin, change and are over.
-fn add_printed(say: &mut Events, event: &Object, kind: &str) -> Decoded {
+fn add_printed(say: &mut Events, event: &Object) -> Decoded {
+    let kind = str_of(event.get("type")).unwrap_or_default();
     let item = fields_of(event, "item");
     say.begin(Origin {
         message: text_at(item, "id"),

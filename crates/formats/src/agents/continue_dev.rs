@@ -2,26 +2,17 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("continue", recognises, decode);
-
-fn recognises(session: &Value) -> bool {
-    let history = list_at(session, "history");
-    let is_item = |item: &Value| fields_of(item, "message").contains("role");
-    session.get("sessionId").is_some() && !history.is_empty() && history.iter().all(is_item)
-}
+pub static FORMAT: Format = Format::sessions("continue", decode);
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    say.begin_run(session.get("sessionId"), None);
-    say.fact("summary", session.get("title"));
-    say.fact("cwd", session.get("workspaceDirectory"));
-    say.fact("model", session.get("chatModelTitle"));
+    say.begin_run("continue-facts", session);
     for item in list_at(session, "history") {
-        add_item(say, item)?;
+        add_item(say, item);
     }
     Ok(Decoded::Whole)
 }
 
-fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {
+fn add_item(say: &mut Events, item: &Value) {
     let message = fields_of(item, "message");
     let content = message.get("content");
     say.begin(Origin::default());
@@ -35,7 +26,6 @@ fn add_item(say: &mut Events, item: &Value) -> Result<(), Wrong> {
     for state in list_at(item, "toolCallStates") {
         add_state(say, state);
     }
-    Ok(())
 }
 
 /// What became of a call. Its output may be in a message too.

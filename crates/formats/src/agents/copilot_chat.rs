@@ -4,27 +4,18 @@ use std::{collections::HashSet, mem};
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "copilot-chat",
-    Kind::Sessions,
-    |record| is_session(record) || mutation_of(record).is_some(),
-    decode,
-)
-.patch(patch);
+pub static FORMAT: Format = Format::sessions("copilot-chat", decode)
+    .also(|record| mutation_of(record).is_some())
+    .patch(patch);
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";
-
-fn is_session(session: &Value) -> bool {
-    let names = ["responderUsername", "creationDate", "initialLocation"];
-    has_list(session, "requests") && names.iter().any(|name| session.get(name).is_some())
-}
 
 /// Returns the kind of a mutation: the first value, a new value, elements of a list, or the end of a value.
 fn mutation_of(record: &Value) -> Option<f64> {
     let kind = number_of(record.get("kind"))?;
     let is_one = if kind == 0.0 {
-        record.get("v").is_some_and(is_session)
+        record.get("v").is_some_and(|value| is(value, "copilot-chat"))
     } else {
         has_list(record, "k")
     };
@@ -56,11 +47,10 @@ fn patch(whole: &mut Value, record: &Value) -> bool {
 }
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !is_session(session) {
+    if !is(session, "copilot-chat") {
         return Ok(Decoded::Unknown);
     }
-    say.begin_run(session.get("sessionId"), session.get("creationDate"));
-    say.fact("summary", session.get("customTitle"));
+    say.begin_run("copilot-chat-facts", session);
     for request in list_at(session, "requests") {
         add_request(say, request);
     }

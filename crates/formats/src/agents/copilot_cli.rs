@@ -2,16 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("copilot-cli", |record| kind_of(record).is_some(), decode);
-
-fn kind_of(record: &Value) -> Option<&str> {
-    let kind = str_of(record.get("type"))
-        .filter(|kind| words("copilot-event").any(|name| kind.starts_with(name)))?;
-    (record.get("timestamp").is_some() && has_object(record, "data")).then_some(kind)
-}
+pub static FORMAT: Format = Format::sessions("copilot-cli", decode);
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    let Some(kind) = kind_of(record) else {
+    let Some(kind) = str_of(record.get("type")).filter(|_| is(record, "copilot-cli")) else {
         return Ok(Decoded::Unknown);
     };
     let data = fields_of(record, "data");
@@ -29,12 +23,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let source = str_of(data.get("source")).unwrap_or_default();
     match kind {
         "session.start" => {
-            let context = fields_of(data, "context");
-            say.session(data.get("sessionId"));
-            say.fact("version", data.get("copilotVersion"));
-            say.fact("cwd", context.get("cwd"));
-            say.fact("gitBranch", context.get("branch"));
-            say.at(data.get("startTime"));
+            say.facts("copilot-cli-facts", data);
             return Ok(Decoded::Begins);
         }
         "user.message" if source.starts_with("skill-") => say.leave_out("message of a skill"),

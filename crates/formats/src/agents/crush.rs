@@ -2,23 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("crush", recognises, decode);
-
-fn recognises(session: &Value) -> bool {
-    let messages = list_at(session, "messages").iter();
-    let mut parts = messages.flat_map(|message| list_at(message, "parts")).peekable();
-    let is_part = |part: &Value| {
-        let is_kind = str_of(part.get("type")).is_some_and(|kind| is_one(kind, "crush-part"));
-        is_kind && has_object(part, "data")
-    };
-    parts.peek().is_some() && parts.all(is_part)
-}
+pub static FORMAT: Format = Format::sessions("crush", decode);
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    let time = milliseconds_of(session.get("created_at"));
-    say.begin_run(session.get("id"), time.as_ref());
-    say.fact("summary", session.get("title"));
-    say.sub_agent(has_text(session, PARENT), session.get(PARENT));
+    say.begin_run("crush-facts", session);
     for message in list_at(session, "messages") {
         add_message(say, message);
     }

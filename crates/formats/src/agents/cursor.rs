@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("cursor", recognises, decode).named(named);
+pub static FORMAT: Format = Format::sessions("cursor", decode).named(named);
 
 /// The transcripts do not name their session: their files do.
 fn named(path: &Path) -> Named {
@@ -15,36 +15,16 @@ fn named(path: &Path) -> Named {
     }
 }
 
-fn is_line(record: &Value) -> bool {
-    let is_role = matches!(str_of(record.get("role")), Some("user" | "assistant"));
-    is_role && fields_of(record, "message").contains("content")
-}
-
-/// Returns whether a record is one that only Cursor's CLI prints. Claude Code prints a `system` record with a `uuid` and tools.
-fn is_printed(record: &Value) -> bool {
-    let is_begin = || has_all(record, &["apiKeySource", "permissionMode"]) && record.get("uuid").is_none();
-    has_text(record, "session_id")
-        && match str_of(record.get("type")) {
-            Some("system") => is_begin() && record.get("tools").is_none(),
-            Some("tool_call") => has_text(record, "call_id") && has_object(record, "tool_call"),
-            _ => false,
-        }
-}
-
-fn recognises(record: &Value) -> bool {
-    let is_composer = has_all(record, &["composerId", "bubbles"]);
-    is_composer || is_printed(record) || (is_line(record) && record.get("type").is_none())
-}
-
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if record.get("composerId").is_some() {
         add_composer(say, record);
         return Ok(Decoded::Whole);
     }
     if has_text(record, "session_id") && has_text(record, "type") {
-        return add_printed(say, record);
+        add_printed(say, record);
+        return Ok(Decoded::GoesOn);
     }
-    if !is_line(record) {
+    if !is(record, "cursor-line") {
         return Ok(Decoded::Unknown);
     }
     say.begin_record(record.get("id"), None);
@@ -55,7 +35,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 }
 
 /// Adds a record that the CLI prints.
-fn add_printed(say: &mut Events, record: &Value) -> Result<Decoded, Wrong> {
+fn add_printed(say: &mut Events, record: &Value) {
     say.begin_in_run(text_at(record, "session_id"), record.get("timestamp_ms"));
     let message = fields_of(record, "message");
     match str_of(record.get("type")).unwrap_or_default() {
@@ -78,20 +58,17 @@ fn add_printed(say: &mut Events, record: &Value) -> Result<Decoded, Wrong> {
             }
         }
         kind => {
-            say.facts(object_of(Some(record)), &["cwd", "model"]);
+            say.facts("printed-facts", record);
             if is_true(record, "is_error") {
                 say.add(What::Success(false));
             }
             say.leave_out(format!("event {kind}"));
         }
     }
-    Ok(Decoded::GoesOn)
 }
 
 fn add_composer(say: &mut Events, composer: &Value) {
-    say.begin_run(composer.get("composerId"), composer.get("createdAt"));
-    say.fact("summary", composer.get("name"));
-    say.fact("model", composer.get("model"));
+    say.begin_run("cursor-facts", composer);
     for bubble in list_at(composer, "bubbles") {
         let time = first_of(bubble, &["createdAt", "timestamp"]);
         say.begin_record(bubble.get("bubbleId"), time);
@@ -116,10 +93,9 @@ fn add_tool(say: &mut Events, tool: &Object) {
     let id = first_of(tool, &["toolCallId"]);
     let args = first_of(tool, &["rawArgs", "params"]);
     say.call(Call::new(id, tool.get("name"), args));
-    let parsed = str_of(tool.get("error")).and_then(|error| parse_str(error).ok());
-    let error = parsed
-        .as_ref()
-        .and_then(|error| error.get("modelVisibleErrorMessage"));
+    let error = parsed(tool.get("error"));
+    let error = error.as_deref();
+    let error = error.and_then(|error| error.get("modelVisibleErrorMessage"));
     let result = error.or_else(|| first_of(tool, &["error", "result"]));
     let failed = match str_of(tool.get("status")) {
         Some("loading" | "pending") => return,

@@ -3,49 +3,20 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("droid", recognises, decode);
-
-/// Returns whether a record is one that `droid exec` prints. Claude Code and Cursor print a `system` record too.
-fn is_printed(record: &Value) -> bool {
-    let has = |names: &[&str]| has_all(record, names);
-    let has_session = has_text(record, "session_id") || has_text(record, "sessionId");
-    has_session
-        && match str_of(record.get("type")) {
-            Some("system") => {
-                has(&["cwd", "model"])
-                    && ["uuid", "mcp_servers", "permissionMode"]
-                        .iter()
-                        .all(|name| !has(&[name]))
-            }
-            Some("message") => has(&["role", "text"]),
-            Some("tool_call") => has(&["toolName", "parameters"]),
-            Some("tool_result") => has(&["value"]),
-            Some("completion") => has(&["finalText"]),
-            _ => false,
-        }
-}
-
-fn recognises(record: &Value) -> bool {
-    match str_of(record.get("type")) {
-        Some("message") if has_object(record, "message") => fields_of(record, "message").contains("role"),
-        Some("session_start" | "session_end" | "todo_state" | "compaction_state") => true,
-        _ => is_printed(record),
-    }
-}
+pub static FORMAT: Format = Format::sessions("droid", decode);
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let kind = str_of(record.get("type")).unwrap_or_default();
     match kind {
         "session_start" => {
-            say.begin_run(record.get("id"), None);
-            let parent = first_of(record, &["callingSessionId", "parent"]);
-            say.sub_agent(parent.is_some(), parent);
-            say.fact("cwd", record.get("cwd"));
-            say.fact("summary", record.get("title"));
+            say.begin_run("droid-facts", record);
             return Ok(Decoded::Begins);
         }
         "message" if has_object(record, "message") => {}
-        _ if is_printed(record) => return add_printed(say, record, kind),
+        _ if is(record, "droid-printed") => {
+            add_printed(say, record, kind);
+            return Ok(Decoded::GoesOn);
+        }
         _ => return Ok(Decoded::Unknown),
     }
     say.begin(Origin {
@@ -60,7 +31,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 }
 
 /// Adds a record that `droid exec` prints. The last message is in the `completion` again.
-fn add_printed(say: &mut Events, record: &Value, kind: &str) -> Result<Decoded, Wrong> {
+fn add_printed(say: &mut Events, record: &Value, kind: &str) {
     let session = first_of(record, &["session_id", "sessionId"]);
     say.begin_in_run(id_of(session), record.get("timestamp"));
     let id = first_of(record, &["toolCallId", "id"]);
@@ -72,9 +43,8 @@ fn add_printed(say: &mut Events, record: &Value, kind: &str) -> Result<Decoded, 
             say.answer(id_of(id), record.get("value"), failed);
         }
         _ => {
-            say.facts(object_of(Some(record)), &["cwd", "model"]);
+            say.facts("printed-facts", record);
             say.leave_out(format!("event {kind}"));
         }
     }
-    Ok(Decoded::GoesOn)
 }

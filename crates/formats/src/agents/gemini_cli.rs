@@ -3,7 +3,9 @@
 
 use crate::{contexts::begins_with, prelude::*};
 
-pub static FORMAT: Format = Format::sessions("gemini-cli", recognises, decode).named(named);
+pub static FORMAT: Format = Format::sessions("gemini-cli", decode)
+    .also(is_set_up)
+    .named(named);
 
 /// The model's answers to the set-up of a checkpoint.
 const SET_UP: &str = "Got it. Thanks for the context!";
@@ -22,15 +24,6 @@ fn named(path: &Path) -> Named {
     }
 }
 
-fn is_header(record: &Value) -> bool {
-    has_text(record, "sessionId") && has_text(record, "projectHash")
-}
-
-/// Returns whether a value is a content of the API: a message of a checkpoint.
-fn is_content(value: &Value) -> bool {
-    value.get("role").is_some() && has_list(value, "parts")
-}
-
 /// Returns the text of the first part of a content.
 fn first_text(content: Option<&Value>) -> Option<&Text> {
     elements_of(content).first().and_then(text_of_part)
@@ -38,21 +31,15 @@ fn first_text(content: Option<&Value>) -> Option<&Text> {
 
 /// Returns whether a value is the first message of a checkpoint.
 fn is_set_up(value: &Value) -> bool {
-    is_content(value) && first_text(value.get("parts")).is_some_and(|text| begins_with(text, "program"))
+    is(value, "gemini-content")
+        && first_text(value.get("parts")).is_some_and(|text| begins_with(text, "program"))
 }
 
 /// Returns the contents of a checkpoint.
 fn checkpoint_of(record: &Value) -> Option<&[Value]> {
     let history = list_at(record, "history");
-    history.first().is_some_and(is_content).then_some(history)
-}
-
-fn recognises(record: &Value) -> bool {
-    let is_reply = str_of(record.get("type")) == Some("gemini") && record.get("content").is_some();
-    let is_begin = || {
-        str_of(record.get("type")) == Some("init") && has_all(record, &["session_id", "model", "timestamp"])
-    };
-    is_header(record) || checkpoint_of(record).is_some() || is_set_up(record) || is_reply || is_begin()
+    let first = history.first()?;
+    is(first, "gemini-content").then_some(history)
 }
 
 /// Adds a record that `gemini --output-format stream-json` prints; `None` for another record.
@@ -91,11 +78,11 @@ fn add_printed(say: &mut Events, record: &Value) -> Option<Decoded> {
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if let Some(history) = checkpoint_of(record) {
-        history.iter().try_for_each(|content| add_entry(say, content))?;
+        history.iter().for_each(|content| add_entry(say, content));
         return Ok(Decoded::Whole);
     }
-    if is_header(record) {
-        add_session(say, record)?;
+    if is(record, "gemini-header") {
+        add_session(say, record);
         return Ok(Decoded::Begins);
     }
     if let Some(decoded) = add_printed(say, record) {
@@ -104,12 +91,13 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let kind = str_of(record.get("type"));
     let is_kind = matches!(kind, Some("user" | "gemini" | "info" | "warning" | "error"));
     if has_object(record, "$set") {
-        add_session(say, fields_of(record, "$set"))?;
+        add_session(say, fields_of(record, "$set"));
     } else if record.get("$rewindTo").is_some() {
         let from = text_at(record, "$rewindTo").unwrap_or_default();
         say.add(What::Undo(Undo::From(from)));
-    } else if is_content(record) || has_all(record, &["$set"]) || is_kind && has_text(record, "id") {
-        add_entry(say, record)?;
+    } else if is(record, "gemini-content") || has_all(record, &["$set"]) || is_kind && has_text(record, "id")
+    {
+        add_entry(say, record);
     } else {
         return Ok(Decoded::Unknown);
     }
@@ -121,9 +109,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 }
 
 /// Adds the fields of a session, which may hold all of its messages.
-fn add_session(say: &mut Events, fields: &impl Fields) -> Result<(), Wrong> {
-    say.begin_run(fields.field("sessionId"), fields.field("startTime"));
-    say.fact("summary", fields.field("summary"));
+fn add_session(say: &mut Events, fields: &impl Fields) {
+    say.begin_run("gemini-facts", fields);
     say.sub_agent(
         str_of(fields.field("kind")) == Some("subagent"),
         fields.field("parentSessionId"),
@@ -131,12 +118,12 @@ fn add_session(say: &mut Events, fields: &impl Fields) -> Result<(), Wrong> {
     if has_list(fields, "messages") {
         say.add(What::Undo(Undo::All));
     }
-    let mut messages = list_at(fields, "messages").iter();
-    messages.try_for_each(|message| add_entry(say, message))
+    let messages = list_at(fields, "messages").iter();
+    messages.for_each(|message| add_entry(say, message));
 }
 
 /// Adds a message of a session, or a content of a checkpoint.
-fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
+fn add_entry(say: &mut Events, message: &Value) {
     say.begin_record(message.get("id"), message.get("timestamp"));
     say.first_fact("model", message.get("model"));
     let content = or(message.get("content"), message.get("parts"));
@@ -166,10 +153,8 @@ fn add_entry(say: &mut Events, message: &Value) -> Result<(), Wrong> {
                 add_said(say, "model", content);
             }
         }
-        Some(kind) => say.leave_out(format!("message {kind}")),
-        None => return Err(Wrong::from("a message must have a type")),
+        kind => say.leave_out(format!("message {}", kind.unwrap_or("of no type"))),
     }
-    Ok(())
 }
 
 /// Returns whether a prompt is a command that the program carries out itself.

@@ -3,36 +3,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions(
-    "google-adk",
-    |record| is_session(record) || is_event(record) || is_set(record),
-    decode,
-)
-.inner("eval_cases", false, None)
-.of_any_domain();
-
-/// What an event of the kit is told by.
-fn is_event(record: &Value) -> bool {
-    has_text(record, "author")
-        && first_of(record, &["invocationId", "invocation_id"]).is_some()
-        && has_object(record, "actions")
-}
-
-fn is_session(record: &Value) -> bool {
-    let has_name = first_of(record, &["appName", "app_name"]).is_some();
-    let first = list_at(record, "events").first();
-    has_name && has_list(record, "events") && first.is_none_or(is_event)
-}
-
-/// Returns whether a record is a case of an evaluation.
-fn is_case(record: &Value) -> bool {
-    let first = list_at(record, "conversation").first();
-    first.is_some_and(|first| first_of(first, &["userContent", "user_content"]).is_some())
-}
-
-fn is_set(record: &Value) -> bool {
-    is_case(record) || list_at(record, "eval_cases").first().is_some_and(is_case)
-}
+pub static FORMAT: Format = Format::sessions("google-adk", decode)
+    .inner("eval_cases", false, None)
+    .of_any_domain();
 
 /// Adds a turn of a case: the user's words, what the agent said on the way, its calls with their results, and its answer.
 fn add_turn(say: &mut Events, turn: &Value) {
@@ -64,24 +37,23 @@ fn add_turn(say: &mut Events, turn: &Value) {
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is_set(record) {
-        if is_case(record) {
-            say.begin_run(first_of(record, &["evalId", "eval_id"]), None);
+    if is(record, "google-adk-set") || is(record, "google-adk-case") {
+        if is(record, "google-adk-case") {
+            say.begin_run("google-adk-case-facts", record);
             list_at(record, "conversation")
                 .iter()
                 .for_each(|turn| add_turn(say, turn));
         }
         return Ok(Decoded::Whole);
     }
-    if is_session(record) {
-        say.begin_run(record.get("id"), None);
-        say.fact("app_name", first_of(record, &["appName", "app_name"]));
+    if is(record, "google-adk-session") {
+        say.begin_run("google-adk-facts", record);
         list_at(record, "events")
             .iter()
             .for_each(|event| add_event(say, event));
         return Ok(Decoded::Whole);
     }
-    if !is_event(record) {
+    if !is(record, "google-adk-event") {
         return Ok(Decoded::Unknown);
     }
     add_event(say, record);

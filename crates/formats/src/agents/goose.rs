@@ -2,31 +2,17 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("goose", recognises, decode);
-
-fn is_header(record: &Value) -> bool {
-    let is_described = record.get("description").or(record.get("conversation")).is_some();
-    record.get("working_dir").is_some() && is_described
-}
-
-fn recognises(record: &Value) -> bool {
-    let kind = |part: &Value| {
-        let kind = str_of(part.get("type"));
-        matches!(kind, Some("toolRequest" | "toolResponse" | "frontendToolRequest"))
-    };
-    let is_message = record.get("role").is_some() && list_at(record, "content").iter().any(kind);
-    is_header(record) || is_message
-}
+pub static FORMAT: Format = Format::sessions("goose", decode);
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !is_header(record) {
-        return if record.get("role").is_some() {
-            add_message(say, record)
-        } else {
-            Ok(Decoded::Unknown)
-        };
+    if !is(record, "goose-header") {
+        if record.get("role").is_none() {
+            return Ok(Decoded::Unknown);
+        }
+        add_message(say, record);
+        return Ok(Decoded::GoesOn);
     }
-    say.begin_run(record.get("id"), record.get("created_at"));
+    say.begin_run("goose-facts", record);
     let is_sub_agent = str_of(record.get("session_type")) == Some("sub_agent");
     say.sub_agent(is_sub_agent, record.get(PARENT));
     say.fact("cwd", record.get("working_dir"));
@@ -35,16 +21,15 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         return Ok(Decoded::Begins);
     };
     for message in list_of(messages.get("messages").or(Some(messages))) {
-        add_message(say, message)?;
+        add_message(say, message);
     }
     Ok(Decoded::Whole)
 }
 
-fn add_message(say: &mut Events, message: &Value) -> Result<Decoded, Wrong> {
+fn add_message(say: &mut Events, message: &Value) {
     say.begin_record(message.get("id"), None);
     if fields_of(message, "metadata").get("userVisible") == Some(&Value::Bool(false)) {
-        say.leave_out("message of the program");
-        return Ok(Decoded::GoesOn);
+        return say.leave_out("message of the program");
     }
     let mut parts = Vec::new();
     for part in list_at(message, "content") {
@@ -54,7 +39,6 @@ fn add_message(say: &mut Events, message: &Value) -> Result<Decoded, Wrong> {
         }
     }
     add_parts(say, object_of(None), role_of(message), parts);
-    Ok(Decoded::GoesOn)
 }
 
 /// Returns the parts that one stands for, or the kind of one that is the program's.

@@ -3,36 +3,13 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("grok", recognises, decode).of_file(FILE, is_line);
-
-const FILE: &str = "chat_history.jsonl";
+pub static FORMAT: Format = Format::sessions("grok", decode).of_file("chat_history.jsonl", "grok-line");
 
 /// Returns the update that a record is.
 fn update_of(record: &Value) -> Option<&Object> {
     let inner = fields_of(fields_of(record, "params"), "update");
     let mut updates = [inner, fields_of(record, "update")].into_iter();
     updates.find(|update| update.contains("sessionUpdate"))
-}
-
-fn is_line(record: &Value) -> bool {
-    let has = |name| record.get(name).is_some();
-    let is_bare = || object_of(Some(record)).len() == 2 && has_list(record, "content");
-    !has("role")
-        && !has("message")
-        && match str_of(record.get("type")) {
-            Some("user") => has("content") && (has("prompt_index") || has("synthetic_reason") || is_bare()),
-            Some("assistant") => has("content") && (has("tool_calls") || has("model_id")),
-            Some("tool_result") => has("tool_call_id"),
-            Some("system") => object_of(Some(record)).len() == 2 && has("content"),
-            Some("backend_tool_call") => true,
-            _ => false,
-        }
-}
-
-fn recognises(record: &Value) -> bool {
-    // Other programs have prompts of the system of that form.
-    let is_own = str_of(record.get("type")) != Some("system");
-    (is_line(record) && is_own) || update_of(record).is_some()
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -42,7 +19,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         return Ok(Decoded::GoesOn);
     }
     let kind = str_of(record.get("type"));
-    if !is_line(record) && kind != Some("reasoning") {
+    if !is(record, "grok-line") && kind != Some("reasoning") {
         return Ok(Decoded::Unknown);
     }
     say.begin(Origin::default());
@@ -64,7 +41,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             let args = first_of(call, &["action", "input", "code"]);
             say.call(Call::new(call.get("id"), name.as_ref(), args));
         }
-        Some("reasoning") => add_message(say, record)?,
+        Some("reasoning") => add_message(say, record),
         _ => say.leave_out("system message"),
     }
     Ok(Decoded::GoesOn)

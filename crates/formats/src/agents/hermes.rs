@@ -2,14 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("hermes", recognises, decode);
+pub static FORMAT: Format = Format::sessions("hermes", decode);
 
 /// What a content of several parts begins with in the database.
 const PARTS: &str = "\0json:";
-
-fn is_header(record: &Value) -> bool {
-    str_of(record.get("role")) == Some("session_meta")
-}
 
 /// Returns the session of a record that has its messages.
 fn session_of(record: &Value) -> Option<&Value> {
@@ -18,34 +14,31 @@ fn session_of(record: &Value) -> Option<&Value> {
     (is_one && record.get("messages").is_some()).then_some(session)
 }
 
-fn recognises(record: &Value) -> bool {
-    let is_row = has_all(record, &["role", "session_id", "timestamp", "active"]);
-    is_row || is_header(record) || session_of(record).is_some()
-}
-
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    let header = is_header(record).then(|| record.get("session").unwrap_or(record));
+    let header = is(record, "hermes-header").then(|| record.get("session").unwrap_or(record));
     let Some(session) = session_of(record).or(header) else {
-        return if record.get("role").is_some() {
-            add_row(say, record, &mut true)
-        } else {
-            Ok(Decoded::Unknown)
-        };
+        if record.get("role").is_none() {
+            return Ok(Decoded::Unknown);
+        }
+        add_row(say, record, &mut true);
+        return Ok(Decoded::GoesOn);
     };
-    let time = milliseconds_of(session.get("started_at"));
-    say.begin_run(first_of(session, &["id", "session_id"]), time.as_ref());
+    say.begin_run("hermes-facts", session);
     // Exports of sessions that go on with compacted ones have a parent too; those of sub-agents say so in their configuration.
     let config = session.get("model_config").map(Value::to_json);
     let is_delegate = config.is_none_or(|config| config.contains("_delegate_from"));
     say.sub_agent(is_delegate && has_text(session, PARENT), session.get(PARENT));
     say.fact("summary", session.get("title"));
     say.fact("model", session.get("model"));
-    if is_header(record) {
+    if is(record, "hermes-header") {
         return Ok(Decoded::Begins);
     }
     let mut has_ids = true;
-    for row in list_at(record, "messages").iter().filter(|row| !is_header(row)) {
-        add_row(say, row, &mut has_ids)?;
+    for row in list_at(record, "messages")
+        .iter()
+        .filter(|row| !is(row, "hermes-header"))
+    {
+        add_row(say, row, &mut has_ids);
     }
     Ok(Decoded::Whole)
 }
@@ -58,7 +51,7 @@ fn copy_of(row: &Value) -> Value {
 }
 
 /// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before.
-fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) -> Result<Decoded, Wrong> {
+fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) {
     let time = milliseconds_of(row.get("timestamp"));
     let is = |name| truth_of(row.get(name)).or(number_of(row.get(name)).map(|number| number != 0.0));
     match is("compacted") {
@@ -67,8 +60,7 @@ fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) -> Result<Decoded,
         None => say.begin_record(row.get("id"), time.as_ref()),
     }
     if is("active") == Some(false) && is("compacted") != Some(true) {
-        say.leave_out("message that was taken back");
-        return Ok(Decoded::GoesOn);
+        return say.leave_out("message that was taken back");
     }
     let mut message = Object::new();
     for name in ["role", "content", "tool_call_id", "tool_calls"] {
@@ -90,6 +82,5 @@ fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) -> Result<Decoded,
     if let Some(text) = reasoning {
         message.insert("reasoning", text);
     }
-    add_message(say, &message.into())?;
-    Ok(Decoded::GoesOn)
+    add_message(say, &message.into());
 }

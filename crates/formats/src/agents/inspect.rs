@@ -1,45 +1,23 @@
 //! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
 
-use crate::{archive::LOG, prelude::*, tagged, verdicts::truth_word};
+use crate::{archive::LOG, prelude::*, tagged};
 
-pub static FORMAT: Format = Format::new(
-    "inspect",
-    Kind::Rows,
-    |record| is_log(record) || is_sample(record),
-    decode,
-)
-.inner("samples", false, Some((LOG, "eval")));
-
-/// The fields of a log that are kept.
-const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];
-
-/// The fields of a sample that are kept.
-const OF_SAMPLE: [&str; 5] = ["epoch", "uuid", "limit", "total_time", "model_usage"];
+pub static FORMAT: Format =
+    Format::new("inspect", Kind::Rows, decode).inner("samples", false, Some((LOG, "eval")));
 
 /// Where long texts of a message are that is not written at length.
 const ATTACHMENT: &str = "attachment://";
 
-/// Returns whether a record is a sample of a log.
-fn is_sample(record: &Value) -> bool {
-    has_all(record, &["epoch", "input", "target", "messages"])
-}
-
-/// Returns the log itself, with its samples or without.
-fn is_log(record: &Value) -> bool {
-    let eval = fields_of(record, "eval");
-    has_text(eval, "task") && has_all(eval, &["model", "dataset"])
-}
-
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if record.get(LOG).is_some() || is_sample(record) {
-        add_sample(say, object_of(Some(record)))?;
-    } else if !is_log(record) {
+    if record.get(LOG).is_some() || is(record, "inspect-sample") {
+        add_sample(say, object_of(Some(record)));
+    } else if !is(record, "inspect-log") {
         return Err(Wrong::from("it is no log, and no sample of one"));
     }
     Ok(Decoded::Whole)
 }
 
-fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
+fn add_sample(say: &mut Events, sample: &Object) {
     let eval = fields_of(sample, LOG);
     say.begin_record(None, or(sample.get("started_at"), eval.get("created")));
     let ids = match text_at(sample, "uuid") {
@@ -49,9 +27,7 @@ fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
     let names = ids.into_iter().filter_map(id_of);
     say.add_all(names.map(|id| What::Fact(Fact::Name(id))));
     say.add(What::Fact(Fact::Framework("inspect".into())));
-    say.facts(eval, &OF_EVAL);
-    say.fact("sample_id", sample.get("id"));
-    say.facts(sample, &OF_SAMPLE);
+    say.facts("inspect-facts", sample);
     add_score(say, sample);
     let attachments = fields_of(sample, "attachments");
     let input = sample.get("input");
@@ -65,7 +41,6 @@ fn add_sample(say: &mut Events, sample: &Object) -> Result<(), Wrong> {
     for message in messages {
         add_turn(say, object_of(Some(message)), attachments);
     }
-    Ok(())
 }
 
 /// Takes the outcome from the first score: of several scorers, Inspect reports the first before the others.
@@ -94,9 +69,7 @@ fn float_of(value: Option<&Value>) -> Value {
         "C" => 1.0.into(),
         "P" => 0.5.into(),
         "I" | "N" => 0.0.into(),
-        _ => value
-            .map(|value| truth_word(value).map_or_else(|| value.clone(), Value::from))
-            .unwrap_or_default(),
+        _ => value.cloned().unwrap_or_default(),
     }
 }
 

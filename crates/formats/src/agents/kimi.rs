@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("kimi", recognises, decode).named(named);
+pub static FORMAT: Format = Format::sessions("kimi", decode).named(named);
 
 /// The session is the folder around `agents/main/`, and the parent of what other agents there say.
 fn named(path: &Path) -> Named {
@@ -23,32 +23,16 @@ fn origin_of(prompt: &impl Fields) -> Option<&str> {
     kind.filter(|kind| is_one(kind, "kimi-program"))
 }
 
-fn is_old(record: &Value) -> bool {
-    has_all(fields_of(record, "message"), &["payload", "type"]) && record.get("timestamp").is_some()
-}
-
-fn recognises(record: &Value) -> bool {
-    let has = |name| record.get(name).is_some();
-    is_old(record)
-        || match str_of(record.get("type")) {
-            Some("metadata") => has("protocol_version"),
-            Some("turn.prompt" | "turn.steer") => has("input"),
-            Some("context.append_loop_event") => has("event"),
-            Some("context.append_message" | "context.undo" | "config.update" | "usage.record") => has("time"),
-            _ => false,
-        }
-}
-
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(record) {
-        return Ok(Decoded::Unknown);
-    }
     let message = fields_of(record, "message");
-    if is_old(record) {
+    if is(record, "kimi-old") {
         let time = milliseconds_of(record.get("timestamp"));
         say.begin_record(None, time.as_ref());
         add_old(say, message);
         return Ok(Decoded::GoesOn);
+    }
+    if !is(record, "kimi-new") {
+        return Ok(Decoded::Unknown);
     }
     say.begin_record(None, record.get("time"));
     match str_of(record.get("type")).unwrap_or_default() {

@@ -2,11 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions(
-    "kiro",
-    |record| role_of(record).is_some() || has_all(record, &["conversation_id", "history"]),
-    decode,
-);
+pub static FORMAT: Format = Format::sessions("kiro", decode).also(|record| role_of(record).is_some());
 
 /// Returns the role of a line.
 fn role_of(record: &Value) -> Option<&'static str> {
@@ -29,9 +25,9 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if record.get("history").is_none() {
         return Ok(Decoded::Unknown);
     }
-    say.begin_run(record.get("conversation_id"), None);
+    say.begin_run("kiro-facts", record);
     for turn in list_at(record, "history") {
-        add_turn(say, turn)?;
+        add_turn(say, turn);
     }
     Ok(Decoded::Whole)
 }
@@ -55,7 +51,7 @@ fn result_in(result: &impl Fields, id: Option<&Value>) -> Part {
     Part::result(id, Some(&blocks.into()), failed)
 }
 
-fn add_turn(say: &mut Events, turn: &Value) -> Result<(), Wrong> {
+fn add_turn(say: &mut Events, turn: &Value) {
     let user = fields_of(turn, "user");
     say.begin_record(None, user.get("timestamp"));
     let state = fields_of(fields_of(user, "env_context"), "env_state");
@@ -71,5 +67,4 @@ fn add_turn(say: &mut Events, turn: &Value) -> Result<(), Wrong> {
         say.begin_record(reply.get("message_id"), ended);
         add_as(say, object_of(Some(reply)), "assistant", reply.get("content"));
     }
-    Ok(())
 }

@@ -2,19 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("letta", recognises, decode);
-
-fn recognises(row: &Value) -> bool {
-    let kind = str_of(row.get("kind"));
-    let is_row = matches!(
-        kind,
-        Some("user" | "assistant" | "reasoning" | "tool_call" | "error")
-    );
-    is_row && row.get("captured_at").is_some()
-}
+pub static FORMAT: Format = Format::sessions("letta", decode);
 
 fn decode(row: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(row) {
+    if !is(row, "letta") {
         return Ok(Decoded::Unknown);
     }
     say.begin(Origin {

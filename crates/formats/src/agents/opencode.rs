@@ -2,22 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("opencode", recognises, decode);
-
-fn recognises(session: &Value) -> bool {
-    let messages = list_at(session, "messages");
-    let is_message = |message: &Value| has_all(message, &["info", "parts"]) || has_text(message, "type");
-    let is_named = fields_of(session, "info").contains("id");
-    is_printed(session) || is_named && !messages.is_empty() && messages.iter().all(is_message)
-}
-
-/// Returns whether a record is one that `opencode run --format json` prints.
-fn is_printed(record: &Value) -> bool {
-    has_text(record, "sessionID") && has_text(record, "type") && record.get("timestamp").is_some()
-}
+pub static FORMAT: Format = Format::sessions("opencode", decode);
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is_printed(session) {
+    if is(session, "opencode-printed") {
         say.begin_in_run(text_at(session, "sessionID"), session.get("timestamp"));
         session
             .get("part")
@@ -25,16 +13,11 @@ fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             .for_each(|part| add_part(say, part));
         return Ok(Decoded::GoesOn);
     }
-    let info = fields_of(session, "info");
-    say.begin_run(info.get("id"), fields_of(info, "time").get("created"));
-    for (name, field) in [("version", "version"), ("cwd", "directory"), ("summary", "title")] {
-        say.fact(name, info.get(field));
-    }
-    say.sub_agent(has_text(info, "parentID"), info.get("parentID"));
+    say.begin_run("opencode-facts", session);
     for message in list_at(session, "messages") {
         add_message(say, message);
     }
-    let revert = fields_of(info, "revert");
+    let revert = fields_of(fields_of(session, "info"), "revert");
     say.begin(Origin::default());
     if let Some(from) = string_of(first_of(revert, &["partID", "messageID"])) {
         say.add(What::Undo(Undo::FromIfThere(from.clone())));

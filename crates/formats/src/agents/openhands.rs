@@ -3,31 +3,13 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions(
-    "openhands",
-    |record| is_event(record) || events_of(record).is_some(),
-    decode,
-);
+pub static FORMAT: Format = Format::sessions("openhands", decode).also(|record| events_of(record).is_some());
 
 /// What evaluations know of the patch, which is no outcome.
 const PATCHES: [&str; 4] = ["git_patch", "model_patch", "test_output", "apply_patch_output"];
 
 /// An exit code of a command that still runs.
 const RUNNING: f64 = -1.0;
-
-/// Returns the kind of an event of version 1.
-fn kind_of(event: &Value) -> Option<&str> {
-    let is_one = has_text(event, "timestamp");
-    let kind = str_of(event.get("kind")).filter(|_| is_one)?;
-    let is_named = || kind.ends_with("Event") || kind.ends_with("Observation");
-    (has_text(event, "source") || (has_text(event, "id") && is_named())).then_some(kind)
-}
-
-fn is_event(event: &Value) -> bool {
-    let is = |name, details| has_text(event, name) && has_object(event, details);
-    let is_first = event.get("source").is_some() && (is("action", "args") || is("observation", "extras"));
-    is_first || kind_of(event).is_some()
-}
 
 /// Returns the events of a record that holds a whole run. One of an evaluation may have failed before it had any.
 fn events_of(record: &Value) -> Option<impl Iterator<Item = &Value>> {
@@ -38,16 +20,15 @@ fn events_of(record: &Value) -> Option<impl Iterator<Item = &Value>> {
     };
     // In older versions, each event was beside its effect.
     let mut events = list.iter().flat_map(|each| elements_of(Some(each))).peekable();
-    let is_output = record.get("history").is_some()
-        && has_text(record, "instance_id")
-        && has_object(record, "test_result");
-    (is_output || events.peek().is_some_and(|first| is_event(first))).then_some(events)
+    let is_run =
+        is(record, "openhands-output") || events.peek().is_some_and(|first| is(first, "openhands-event"));
+    is_run.then_some(events)
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is_event(record) {
+    if is(record, "openhands-event") {
         let is_first = number_of(record.get("id")) == Some(0.0);
-        let begins = is_first || kind_of(record) == Some("SystemPromptEvent");
+        let begins = is_first || str_of(record.get("kind")) == Some("SystemPromptEvent");
         add_event(say, record, begins);
         return Ok(if begins { Decoded::Begins } else { Decoded::GoesOn });
     }
@@ -100,7 +81,8 @@ fn add_event(say: &mut Events, event: &Value, is_first: bool) {
     if let Some(id) = text_at(event, "id").filter(|_| is_first) {
         say.add(What::Fact(Fact::Id(id)));
     }
-    if let Some(kind) = kind_of(event) {
+    let kind = str_of(event.get("kind")).filter(|_| is(event, "openhands-sdk"));
+    if let Some(kind) = kind {
         add_of_sdk(say, event, kind);
     } else if let Some(action) = str_of(event.get("action")) {
         add_action(say, event, action);

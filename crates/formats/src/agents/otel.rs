@@ -6,7 +6,8 @@ use knowledgepulse_json::trim;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new("otel", Kind::Spans, |record| !lists_of(record).is_empty(), decode);
+pub static FORMAT: Format =
+    Format::new("otel", Kind::Spans, decode).also(|record| !lists_of(record).is_empty());
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let lists = lists_of(record);

@@ -4,35 +4,18 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format =
-    Format::sessions("pi", |entry| is_header(entry) || type_of(entry).is_some(), decode);
-
-fn is_header(entry: &Value) -> bool {
-    let is_told = has_text(entry, "timestamp") || has_text(entry, "harness");
-    str_of(entry.get("type")) == Some("session") && has_text(entry, "id") && is_told
-}
-
-/// Returns the type of an entry. Only entries of Pi's later versions form a tree.
-fn type_of(entry: &Value) -> Option<&str> {
-    let kind = str_of(entry.get("type")).filter(|kind| is_one(kind, "pi-entry"))?;
-    let is_message = kind == "message" && has_text(fields_of(entry, "message"), "role");
-    (is_message || entry.get("parentId").is_some()).then_some(kind)
-}
+pub static FORMAT: Format = Format::sessions("pi", decode);
 
 fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is_header(entry) {
-        say.begin_run(entry.get("id"), entry.get("timestamp"));
-        say.facts(
-            object_of(Some(entry)),
-            &["version", "cwd", "parentSession", "name"],
-        );
+    if is(entry, "pi-header") {
+        say.begin_run("pi-facts", entry);
         if let Some(harness) = text_at(entry, "harness") {
             say.add(What::Fact(Fact::Framework(harness)));
             say.add(What::Fact(Fact::Domain("default")));
         }
         return Ok(Decoded::Begins);
     }
-    let Some(kind) = type_of(entry) else {
+    let Some(kind) = str_of(entry.get("type")).filter(|_| is(entry, "pi")) else {
         return Ok(Decoded::Unknown);
     };
     let message = fields_of(entry, "message");
@@ -44,7 +27,7 @@ fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         ..Origin::default()
     });
     match kind {
-        "message" => add_message_of(say, message)?,
+        "message" => add_message_of(say, message),
         "custom_message" => say.say_content(TextKind::Event, entry.get("content")),
         "compaction" | "branch_summary" => say.leave_out("summary of a compaction"),
         kind => say.leave_out(format!("entry {kind}")),
@@ -52,7 +35,7 @@ fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     Ok(Decoded::GoesOn)
 }
 
-fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
+fn add_message_of(say: &mut Events, message: &Object) {
     let content = message.get("content");
     match str_of(message.get("role")) {
         Some("user") => {
@@ -76,8 +59,6 @@ fn add_message_of(say: &mut Events, message: &Object) -> Result<(), Wrong> {
         Some("bashExecution") => say.say_shell(message),
         Some("custom" | "hookMessage") => say.say_content(TextKind::Event, content),
         Some("branchSummary" | "compactionSummary") => say.leave_out("summary of a compaction"),
-        Some(role) => say.leave_out(format!("message {role}")),
-        None => return Err(Wrong::from("a message must have a role")),
+        role => say.leave_out(format!("message {}", role.unwrap_or("of no role"))),
     }
-    Ok(())
 }

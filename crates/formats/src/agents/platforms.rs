@@ -2,30 +2,17 @@
 //! Weave, spans of Braintrust, rows of Logfire. `tables/platforms.tsv` says for each where things are; `spans` reads the attributes of
 //! OpenInference that they become.
 
-use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+use std::borrow::Cow;
 
 use crate::{
     date, langchain,
     prelude::*,
-    spans::said::{messages_within, parsed, text_within},
-    verdicts::{is_verdict, truth_word},
+    spans::said::{messages_within, text_within},
+    verdicts::is_verdict,
 };
 
 /// Where a score may have its value.
 const VALUES: &[&str] = &["score", "value", "stringValue", "string_value", "label"];
-
-/// Paths to a value.
-type Paths = &'static [&'static str];
-
-/// The table: by a platform and what it has, the paths where that is.
-static TABLE: LazyLock<HashMap<(&str, &str), Vec<&str>>> = LazyLock::new(|| {
-    let lines = include_str!("../../tables/platforms.tsv").lines();
-    let rows = lines.filter_map(|line| match line.split('\t').collect::<Vec<_>>()[..] {
-        [platform, what, paths] => Some(((platform, what), paths.split(' ').collect())),
-        _ => None,
-    });
-    rows.collect()
-});
 
 /// A platform, by its name in the table.
 pub struct Platform(&'static str);
@@ -36,9 +23,9 @@ macro_rules! platforms {
         $(pub static $format: Format = Format::new(
             $name,
             Kind::Spans,
-            |record| Platform($name).recognises(record),
             |record, say| Platform($name).decode(record, say),
-        );)*
+        )
+        .also(|record| Platform($name).recognises(record));)*
     };
 }
 
@@ -77,18 +64,16 @@ impl Platform {
         told.fold(Ok(()), Result::and).map(|()| Decoded::GoesOn)
     }
 
-    /// Returns what the table has of this platform, or of all; empty if it has nothing.
-    fn paths(&self, what: &'static str) -> Paths {
-        let of = |platform| TABLE.get(&(platform, what));
-        of(self.0)
-            .or_else(|| of("usual"))
-            .map(Vec::as_slice)
-            .unwrap_or_default()
+    /// Returns the paths, apart by spaces, that the table has of this platform, or of all; empty if it has none.
+    fn paths(&self, what: &str) -> &'static str {
+        let mut rows = tags(self.0).iter().chain(tags("usual"));
+        rows.find(|[name, _]| *name == what)
+            .map_or("", |[_, paths]| paths)
     }
 
     /// Returns the first of these.
-    fn word(&self, what: &'static str) -> Option<&'static str> {
-        self.paths(what).first().copied()
+    fn word(&self, what: &str) -> Option<&'static str> {
+        self.paths(what).split_whitespace().next()
     }
 
     /// Returns the values, be they lists or not, where a record may have spans.
@@ -103,13 +88,7 @@ impl Platform {
 
     /// Returns whether a record is a span, or is around spans of its own.
     fn is_span(&self, value: &Value) -> bool {
-        let [marks, types] = ["marks", "types"].map(|what| self.paths(what));
-        let has = |mark: &&str| mark.split('|').any(|path| in_path(value, path).is_some());
-        let is_known = || {
-            let kind = at(value, self.paths("kind"));
-            types.is_empty() || str_of(kind.as_deref()).is_some_and(|kind| types.contains(&kind))
-        };
-        (marks.iter().all(has) && is_known()) || self.around(value).is_some()
+        is(value, self.0) || self.around(value).is_some()
     }
 
     /// Tells a span and those within it. Both have the trace and the parent of those around them, if they name none.
@@ -123,7 +102,12 @@ impl Platform {
         let around = self.around(value);
         let record = around.as_ref().unwrap_or(value);
         let [own, id, own_parent] = ["trace", "id", "parent"].map(|what| at(record, self.paths(what)));
-        let no_trace = || Wrong::from(format!("a span has no {}", self.paths("trace").join(" and no ")));
+        let no_trace = || {
+            Wrong::from(format!(
+                "a span has no {}",
+                self.paths("trace").replace(' ', " and no ")
+            ))
+        };
         let trace = trace.cloned().or(id_of(own.as_deref())).ok_or_else(no_trace)?;
         let own_parent = elements_of(own_parent.as_deref()).first();
         let parent = own_parent.filter(|own| string_of(Some(own)).is_some()).or(parent);
@@ -242,21 +226,15 @@ impl Platform {
             return;
         }
         if let Some((_, score)) = scores.iter().find(|(name, _)| is_verdict(name)) {
-            let reward = truth_word(score).map_or_else(|| score.clone(), Value::from);
-            say.add(What::Fact(Fact::Reward(reward)));
+            say.add(What::Fact(Fact::Reward(score.clone())));
         }
         say.fact("scores", Some(&scores.into()));
     }
 }
 
-/// Returns the value at one path.
-fn in_path<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
-    path.split('/').try_fold(value, |value, name| value.get(name))
-}
-
 /// Returns the values, be they `null`, at all paths.
-fn all_at(value: &Value, paths: Paths) -> impl Iterator<Item = &Value> {
-    paths.iter().filter_map(|path| in_path(value, path))
+fn all_at<'v>(value: &'v Value, paths: &'static str) -> impl Iterator<Item = &'v Value> {
+    paths.split(' ').filter_map(|path| in_path(value, path))
 }
 
 /// Returns the objects in lists.
@@ -266,7 +244,7 @@ fn objects_in<'v>(lists: impl Iterator<Item = &'v Value>) -> impl Iterator<Item 
 }
 
 /// Returns the value at the first path that leads to one. JSON in a text is parsed.
-fn at(span: &Value, paths: Paths) -> Option<Cow<'_, Value>> {
+fn at<'v>(span: &'v Value, paths: &'static str) -> Option<Cow<'v, Value>> {
     let value = all_at(span, paths).find(|value| !value.is_null())?;
     let json = value.as_str().filter(|text| text.starts_with(['{', '[', '"']));
     let parsed = json.and_then(|json| parse_str(json).ok());
@@ -382,17 +360,6 @@ fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
 mod tests {
     use super::*;
     use knowledgepulse_json::parse_str;
-
-    #[test]
-    fn the_table_has_a_platform_what_it_has_and_where_in_each_line() {
-        let lines = include_str!("../../tables/platforms.tsv").lines();
-        let lines = lines.filter(|line| !line.starts_with('#')).count();
-        assert_eq!(TABLE.len(), lines);
-        for (platform, _) in TABLE.keys() {
-            let is_known = *platform == "usual" || crate::FormatName::from_name(platform).is_some();
-            assert!(is_known, "{platform}");
-        }
-    }
 
     #[test]
     fn nanoseconds_of_reads_times_of_every_unit_with_their_fractions() {

@@ -5,22 +5,12 @@ use std::borrow::Cow;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions(
-    "pydantic-ai",
-    |record| is_message(record) || messages_of(record).is_some(),
-    decode,
-)
-.of_any_domain();
+pub static FORMAT: Format = Format::sessions("pydantic-ai", decode)
+    .also(|record| messages_of(record).is_some())
+    .of_any_domain();
 
 /// Where records of programs keep a run's messages.
 const LISTS: [&str; 4] = ["all_messages", "message_history", "messages", "new_messages"];
-
-fn is_message(record: &Value) -> bool {
-    let has_kind = |part: &Value| has_text(part, "part_kind");
-    matches!(str_of(record.get("kind")), Some("request" | "response"))
-        && has_list(record, "parts")
-        && list_at(record, "parts").iter().all(has_kind)
-}
 
 /// Returns the messages of a run, which may be JSON in a text.
 fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {
@@ -35,16 +25,16 @@ fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {
     LISTS
         .iter()
         .filter_map(list)
-        .find(|list| list.first().is_some_and(is_message))
+        .find(|list| list.first().is_some_and(|first| is(first, "pydantic-ai")))
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if let Some(messages) = messages_of(record) {
-        say.begin_run(first_of(record, &["id", "conversation_id", "run_id"]), None);
+        say.begin_run("pydantic-ai-facts", record);
         messages.iter().for_each(|message| add_request(say, message));
         return Ok(Decoded::Whole);
     }
-    if !is_message(record) {
+    if !is(record, "pydantic-ai") {
         return Ok(Decoded::Unknown);
     }
     add_request(say, record);

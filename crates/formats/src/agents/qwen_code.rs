@@ -4,16 +4,10 @@
 use super::gemini_cli::add_turn;
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("qwen-code", recognises, decode);
+pub static FORMAT: Format = Format::sessions("qwen-code", decode);
 
 /// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.
 const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
-
-fn recognises(record: &Value) -> bool {
-    let has = |name| has_text(record, name);
-    let is_told = fields_of(record, "message").contains("parts");
-    has("sessionId") && has("type") && (is_told || (has("uuid") && has_all(record, &["systemPayload"])))
-}
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let Some(session) = text_at(record, "sessionId") else {

@@ -2,12 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions(
-    "smolagents",
-    |record| is_step(record) || !steps_of(record).is_empty(),
-    decode,
-)
-.of_any_domain();
+pub static FORMAT: Format = Format::sessions("smolagents", decode)
+    .also(|record| !steps_of(record).is_empty())
+    .of_any_domain();
 
 /// Where results and rows have the steps.
 const MEMORIES: [&str; 4] = ["steps", "agent_memory", "memory", "intermediate_steps"];
@@ -18,27 +15,16 @@ const ANSWER: &str = "final_answer";
 /// How the code of a code agent begins in its text.
 const CODE: [&str; 3] = ["<code>", "```py", "```"];
 
-fn is_action(record: &Value) -> bool {
-    has_all(record, &["step_number", "model_output", "observations"])
-}
-
-fn is_step(record: &Value) -> bool {
-    is_action(record)
-        || has_all(record, &["task", "task_images"])
-        || has_all(record, &["plan", "model_output_message"])
-        || (record.get("system_prompt").is_some() && object_of(Some(record)).len() == 1)
-}
-
 /// Returns the steps of a result, or of a row that has them beside its task.
 fn steps_of(record: &Value) -> &[Value] {
     let inner = MEMORIES.iter().filter_map(|name| record.get(name));
     let lists = inner.flat_map(|inner| [list_of(Some(inner)), list_at(inner, "steps")]);
-    let mut lists = lists.filter(|list| list.first().is_some_and(is_step));
+    let mut lists = lists.filter(|list| list.first().is_some_and(|step| is(step, "smolagents")));
     lists.next().unwrap_or_default()
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is_step(record) {
+    if is(record, "smolagents") {
         add_step(say, record);
         return Ok(Decoded::GoesOn);
     }
@@ -46,8 +32,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if steps.is_empty() {
         return Ok(Decoded::Unknown);
     }
-    say.begin_run(record.get("id"), None);
-    say.fact("state", record.get("state"));
+    say.begin_run("smolagents-facts", record);
     if str_of(record.get("state")) == Some("max_steps_error") {
         say.add(What::Success(false));
     }
@@ -66,7 +51,7 @@ fn add_step(say: &mut Events, step: &Value) {
     if let Some(plan) = step.get("plan") {
         return say.say_content(TextKind::Reasoning, Some(plan));
     }
-    if !is_action(step) {
+    if !is(step, "smolagents-action") {
         return say.system();
     }
     let message = fields_of(step, "model_output_message");

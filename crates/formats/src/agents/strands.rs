@@ -2,17 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("strands", recognises, decode)
-    .named(named)
-    .of_any_domain();
+pub static FORMAT: Format = Format::sessions("strands", decode).named(named).of_any_domain();
 
 /// How the folder of a session begins.
 const SESSION: &str = "session_";
-
-fn recognises(record: &Value) -> bool {
-    let message = fields_of(record, "message");
-    number_of(record.get("message_id")).is_some() && has_list(message, "content") && has_text(message, "role")
-}
 
 fn named(path: &Path) -> Named {
     let session = around(path, "agents").and_then(|(before, _)| before);
@@ -23,7 +16,7 @@ fn named(path: &Path) -> Named {
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !recognises(record) {
+    if !is(record, "strands") {
         return Ok(Decoded::Unknown);
     }
     say.begin_record(record.get("message_id"), record.get("created_at"));

@@ -3,42 +3,15 @@
 
 use crate::{conversations::is_of_stream, langchain, prelude::*};
 
-pub static FORMAT: Format = Format::sessions("streams", recognises, decode).of_any_domain();
+pub static FORMAT: Format = Format::sessions("streams", decode)
+    .also(|record| {
+        let mut chunks = [record].into_iter().chain(list_of(Some(record)).first());
+        is_mode(record) || chunks.any(is_chunk)
+    })
+    .of_any_domain();
 
 /// The modes of LangGraph's streams, whose names stand before their values.
 const MODES: [&str; 6] = ["messages", "updates", "values", "debug", "tasks", "checkpoints"];
-
-/// How the events of LangGraph begin that have messages.
-const EVENTS: [&str; 2] = ["on_", "messages"];
-
-/// How the types begin of the pieces of the AI SDK, of Anthropic, of Responses and of AG-UI.
-#[rustfmt::skip]
-const TYPES: [&str; 7] = [
-    "text-", "reasoning-", "tool-", "content_block_", "response.", "TEXT_MESSAGE_", "TOOL_CALL_",
-];
-
-fn recognises(record: &Value) -> bool {
-    let has = |names: &[&str]| first_of(record, names).is_some();
-    let kind = str_of(record.get("type")).unwrap_or_default();
-    let event = str_of(record.get("event")).unwrap_or_default();
-    let of_type = has(&[
-        "delta",
-        "toolCallId",
-        "messageId",
-        "content_block",
-        "item",
-        "response",
-    ]);
-    is_mode(record)
-        || is_chunk(record)
-        || list_of(Some(record)).first().is_some_and(is_chunk)
-        || is_completion(record)
-        || (EVENTS.iter().any(|begin| event.starts_with(begin)) && record.get("data").is_some())
-        || (MODES.contains(&kind) && has_all(record, &["ns", "data"]))
-        || (has_object(record, "payload") && matches!(kind, "task" | "task_result"))
-        || (has_list(record, "triggers") && has_all(record, &["id", "name", "input"]))
-        || (TYPES.iter().any(|begin| kind.starts_with(begin)) && of_type)
-}
 
 fn is_mode(record: &Value) -> bool {
     record.as_str().is_some_and(|name| MODES.contains(&name))
@@ -111,8 +84,7 @@ fn add_all(say: &mut Events, value: Option<&Value>, is_whole: bool) {
         } else if fields.is_some() || is_message(message) {
             let own = fields.unwrap_or(object_of(Some(message)));
             begin(say, own.get("id"));
-            // It is a message.
-            drop(add_message(say, message));
+            add_message(say, message);
         }
     }
 }
@@ -164,76 +136,47 @@ fn add_arguments(say: &mut Events, text: Option<&Value>) {
     }
 }
 
-/// Adds an event of the AI SDK, of Anthropic's API, of Responses or of AG-UI.
+/// Adds an event of the AI SDK, of Anthropic's API, of Responses or of AG-UI. The table says what each type is.
 fn add_of_type(say: &mut Events, record: &Value) -> Decoded {
-    let (id, call) = (record.get("id"), record.get("toolCallId"));
+    let call = id_of(record.get("toolCallId"));
+    let kind = str_of(record.get("type")).unwrap_or_default();
+    let mut types = tags("stream-event").iter();
+    let what = types.find_map(|[name, what]| (*name == kind).then_some(*what));
     let delta = record.get("delta");
-    let text = || {
-        first_of(record, &["delta", "text"])
-            .and_then(Value::as_text)
-            .cloned()
+    let add_text = |say: &mut Events, kind| {
+        let text = first_of(record, &["delta", "text"]).and_then(Value::as_text);
+        let id = first_of(record, &["id", "messageId"]);
+        add_piece(say, id, kind, text.cloned().unwrap_or_default());
     };
-    match str_of(record.get("type")).unwrap_or_default() {
-        "text-delta" => add_piece(say, id, TextKind::Message, text().unwrap_or_default()),
-        "reasoning-delta" => add_piece(say, id, TextKind::Reasoning, text().unwrap_or_default()),
-        "tool-input-available" | "tool-input-error" | "tool-call" => {
-            begin(say, None);
-            say.call(Call::of(record));
-        }
-        "tool-output-available" | "tool-result" => {
-            begin(say, None);
-            let output = record
-                .get("output")
-                .map(|output| Value::from(json_of(output).into_owned()));
-            say.answer(id_of(call), output.as_ref(), None);
-        }
-        "tool-output-error" | "tool-error" => {
-            begin(say, None);
-            say.answer(id_of(call), first_of(record, &["errorText", "error"]), Some(true));
-        }
-        "content_block_start" => {
-            begin(say, None);
-            let block = record
-                .get("content_block")
-                .filter(|block| str_of(block.get("type")) != Some("text"));
-            say.say_parts(TextKind::Message, block.into_iter().flat_map(parts_in));
-        }
-        "content_block_delta" => {
+    match what {
+        Some("message") => add_text(say, TextKind::Message),
+        Some("reasoning") => add_text(say, TextKind::Reasoning),
+        Some("arguments") => add_arguments(say, delta),
+        Some("delta") => {
             let piece = |name| delta.and_then(|delta| text_at(delta, name)).unwrap_or_default();
             add_piece(say, None, TextKind::Message, piece("text"));
             add_piece(say, None, TextKind::Reasoning, piece("thinking"));
             add_arguments(say, delta.and_then(|delta| delta.get("partial_json")));
         }
-        "TEXT_MESSAGE_CONTENT" => {
-            add_piece(
-                say,
-                record.get("messageId"),
-                TextKind::Message,
-                text().unwrap_or_default(),
-            );
-        }
-        "THINKING_TEXT_MESSAGE_CONTENT" | "REASONING_MESSAGE_CONTENT" => {
-            add_piece(say, None, TextKind::Reasoning, text().unwrap_or_default());
-        }
-        "TOOL_CALL_START" => {
+        Some(what @ ("call" | "result" | "error" | "item" | "block")) => {
             begin(say, None);
-            say.call(Call::new(call, record.get("toolCallName"), None));
+            let inner = first_of(record, &["item", "content_block"]).unwrap_or(record);
+            let output = first_of(record, &["output", "content"]);
+            let output = output.map(|output| Value::from(json_of(output).into_owned()));
+            match what {
+                "call" => say.call(Call::of(record)),
+                "result" => say.answer(call, output.as_ref(), None),
+                "error" => say.answer(call, first_of(record, &["errorText", "error"]), Some(true)),
+                "item" => add_message(say, inner),
+                // The text of a block comes in pieces.
+                _ if str_of(inner.get("type")) == Some("text") => {}
+                _ => say.say_parts(TextKind::Message, parts_in(inner)),
+            }
         }
-        "TOOL_CALL_ARGS" => add_arguments(say, delta),
-        "TOOL_CALL_RESULT" => {
-            begin(say, None);
-            say.answer(id_of(call), record.get("content"), None);
-        }
-        "response.output_item.done" => {
-            begin(say, None);
-            drop(add_message(say, record.get("item").unwrap_or(record)));
-        }
-        kind if kind.starts_with("response.") => {}
-        "start" | "start-step" | "finish-step" | "finish" | "text-start" | "text-end" | "reasoning-start"
-        | "reasoning-end" | "tool-input-start" | "tool-input-delta" | "tool-input-end" | "message_start"
-        | "message_delta" | "message_stop" | "content_block_stop" | "ping" => {}
-        kind if kind.ends_with("_START") || kind.ends_with("_END") || kind.starts_with("RUN_") => {}
-        _ => return Decoded::Unknown,
+        Some(_) => {}
+        None if kind.starts_with("response.") || kind.starts_with("RUN_") => {}
+        None if kind.ends_with("_START") || kind.ends_with("_END") => {}
+        None => return Decoded::Unknown,
     }
     Decoded::GoesOn
 }

@@ -6,12 +6,7 @@ use ::regex::Regex;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::new(
-    "swe-agent",
-    Kind::Rows,
-    |record| shape_of(record).is_some(),
-    decode,
-);
+pub static FORMAT: Format = Format::new("swe-agent", Kind::Rows, decode);
 
 /// How mini-SWE-agent has a command in a message. It runs none where there are several.
 static COMMAND: LazyLock<Regex> =
@@ -30,40 +25,14 @@ static STOPPED: LazyLock<Regex> = LazyLock::new(|| {
 /// What is around the command of a turn.
 const FENCE: &str = "```";
 
-/// The shape of a run.
-#[derive(Clone, Copy, PartialEq)]
-enum Shape {
-    /// Messages of mini-SWE-agent.
-    Mini,
-    /// A history that is all that is known of a run, as of demonstrations: its messages name their agent or kind.
-    History,
-    /// A row of the data set of Nebius: turns with a `text`.
-    Nebius,
-    /// Turns of an action and an observation.
-    Turns,
-}
-
-fn shape_of(record: &Value) -> Option<Shape> {
-    let format = record.get("trajectory_format").and_then(Value::as_text);
-    if format.is_some_and(|format| format.as_bytes().starts_with(b"mini-swe-agent")) {
-        return Some(Shape::Mini);
-    }
-    let (turns, history) = (list_at(record, "trajectory"), list_at(record, "history"));
-    let (turn, message) = (object_of(turns.first()), object_of(history.first()));
-    let is_told = |name: &&str| message.contains(name);
-    let has_role = matches!(message.get("role"), Some(Value::String(_)));
-    if record.get("trajectory").is_none() && has_role {
-        let is_own = ["agent", "message_type", "is_demo"].iter().any(is_told);
-        return is_own.then_some(Shape::History);
-    }
-    let is_text = turn.contains("text") || turn.contains("system_prompt");
-    if is_text && has_text(turn, "role") && !turn.contains("content") {
-        return Some(Shape::Nebius);
-    }
-    let is_empty = || has_list(record, "history") && has_object(record, "info");
-    let is_run = has_all(turn, &["action", "observation"]) || (turns.is_empty() && is_empty());
-    (is_run && has_list(record, "trajectory")).then_some(Shape::Turns)
-}
+/// Messages of mini-SWE-agent.
+const MINI: &str = "swe-agent-mini";
+/// A row of the data set of Nebius: turns with a `text`.
+const NEBIUS: &str = "swe-agent-nebius";
+/// Turns of an action and an observation.
+const TURNS: &str = "swe-agent-turns";
+/// The shapes of a run; the last one is a history that is all that is known of it, as of demonstrations.
+const SHAPES: [&str; 4] = [MINI, NEBIUS, TURNS, "swe-agent-history"];
 
 fn has_word(fields: &impl Fields, name: &str, word: &str) -> bool {
     str_of(fields.field(name)) == Some(word)
@@ -74,14 +43,11 @@ fn is_demonstration(message: &Value) -> bool {
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    let no_shape = || Wrong::from("it has no trajectory of actions and observations");
-    let shape = shape_of(record).ok_or_else(no_shape)?;
-    let fields = object_of(Some(record));
+    let shape = SHAPES.into_iter().find(|shape| is(record, shape));
+    let shape = shape.ok_or_else(|| Wrong::from("it has no trajectory of actions and observations"))?;
     let info = fields_of(record, "info");
     say.begin(Origin::default());
-    say.facts(fields, &["environment", "instance_id"]);
-    say.fact("version", record.get("trajectory_format"));
-    say.fact("exit_status", info.get("exit_status"));
+    say.facts("swe-agent-facts", record);
     let rest = fields_where(info, |name, _| name != "exit_status" && name != "submission");
     if !rest.is_empty() {
         say.fact("info", Some(&rest.into()));
@@ -95,20 +61,20 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if statuses.filter_map(string_of).any(is_unfinished) {
         say.add(What::Success(false));
     }
-    let is_mini = shape == Shape::Mini;
+    let is_mini = shape == MINI;
     let framework = if is_mini { "mini-swe-agent" } else { "swe-agent" };
     say.add(What::Fact(Fact::Framework(framework.into())));
     say.add(What::Fact(Fact::Domain("code")));
     let turns = list_at(record, "trajectory");
     let history = list_at(record, "history");
     match shape {
-        Shape::Mini => add_messages(say, list_at(record, "messages"))?,
-        Shape::Nebius => {
+        MINI => add_messages(say, list_at(record, "messages")),
+        NEBIUS => {
             say.fact("model_name", record.get("model_name"));
             say.add_all(truth_of(record.get("target")).map(What::Success));
             turns.iter().for_each(|turn| add_turn(say, turn));
         }
-        Shape::Turns if !turns.is_empty() => {
+        TURNS if !turns.is_empty() => {
             // The beginning of the history up to the task.
             let is_task = |message: &Value| has_word(message, "role", "user") && !is_demonstration(message);
             let end = history
@@ -125,7 +91,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             }
             turns.iter().for_each(|turn| add_turn(say, turn));
         }
-        Shape::History | Shape::Turns => add_history(say, &history.iter().collect::<Vec<_>>(), false),
+        _ => add_history(say, &history.iter().collect::<Vec<_>>(), false),
     }
     Ok(Decoded::Whole)
 }
@@ -230,7 +196,7 @@ fn command_of(say: &mut Events, message: &Object, actions: Option<&Value>) -> Te
     }
 }
 
-fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
+fn add_messages(say: &mut Events, messages: &[Value]) {
     for value in messages {
         let mut message = object_of(Some(value)).clone();
         let extra = message.remove("extra");
@@ -248,16 +214,15 @@ fn add_messages(say: &mut Events, messages: &[Value]) -> Result<(), Wrong> {
             let command = command_of(say, &message, extra.get("actions"));
             if has_word(&message, "object", "response") {
                 // A reply of the Responses API.
-                let mut items = list_at(&message, "output").iter();
-                items.try_for_each(|item| add_message(say, item))?;
+                let items = list_at(&message, "output").iter();
+                items.for_each(|item| add_message(say, item));
             } else {
                 if let Some(failed) = failed {
                     message.insert("is_error", failed);
                 }
-                add_message(say, &message.into())?;
+                add_message(say, &message.into());
             }
             add_command(say, &command);
         }
     }
-    Ok(())
 }

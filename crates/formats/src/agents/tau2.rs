@@ -2,38 +2,24 @@
 
 use crate::{prelude::*, verdicts::verdicts_of};
 
-pub static FORMAT: Format =
-    Format::new("tau2", Kind::Rows, recognises, decode).inner("simulations", false, None);
+pub static FORMAT: Format = Format::new("tau2", Kind::Rows, decode).inner("simulations", false, None);
 
 /// How a simulated user ends a conversation.
 const ENDS: [&str; 3] = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];
-
-fn is_simulation(record: &Value) -> bool {
-    has_all(
-        record,
-        &["task_id", "messages", "reward_info", "termination_reason"],
-    )
-}
-
-fn recognises(record: &Value) -> bool {
-    is_simulation(record) || list_at(record, "simulations").first().is_some_and(is_simulation)
-}
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if has_list(record, "simulations") {
         return Ok(Decoded::Whole);
     }
-    say.begin_run(record.get("id"), first_of(record, &["start_time", "timestamp"]));
-    let fields = object_of(Some(record));
-    say.facts(fields, &["task_id", "trial", "termination_reason"]);
-    say.add_all(verdicts_of(fields).into_iter().map(What::Fact));
+    say.begin_run("tau2-facts", record);
+    say.add_all(verdicts_of(object_of(Some(record))).into_iter().map(What::Fact));
     for message in list_at(record, "messages") {
-        add_turn(say, message)?;
+        add_turn(say, message);
     }
     Ok(Decoded::Whole)
 }
 
-fn add_turn(say: &mut Events, message: &Value) -> Result<(), Wrong> {
+fn add_turn(say: &mut Events, message: &Value) {
     say.begin_record(None, message.get("timestamp"));
     match str_of(message.get("role")) {
         Some("tool") => {
@@ -43,7 +29,7 @@ fn add_turn(say: &mut Events, message: &Value) -> Result<(), Wrong> {
         // Results of several calls.
         None | Some("multi_tool") => list_at(message, "tool_messages")
             .iter()
-            .try_for_each(|inner| add_turn(say, inner))?,
+            .for_each(|inner| add_turn(say, inner)),
         Some("user") => {
             let text = ENDS
                 .iter()
@@ -57,7 +43,6 @@ fn add_turn(say: &mut Events, message: &Value) -> Result<(), Wrong> {
                 say.call(Call::of(call));
             }
         }
-        Some(_) => add_message(say, message)?,
+        Some(_) => add_message(say, message),
     }
-    Ok(())
 }

@@ -2,25 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("zed", recognises, decode);
-
-fn is_message(message: &Value) -> bool {
-    let names = ["User", "Agent", "segments"];
-    message.as_str().is_some() || names.iter().any(|name| message.get(name).is_some())
-}
-
-fn recognises(thread: &Value) -> bool {
-    let messages = list_at(thread, "messages");
-    thread.get("version").is_some()
-        && messages.iter().any(|message| message.as_object().is_some())
-        && messages.iter().all(is_message)
-}
+pub static FORMAT: Format = Format::sessions("zed", decode);
 
 fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    say.begin_run(thread.get("id"), thread.get("updated_at"));
-    say.fact("summary", first_of(thread, &["title", "summary"]));
-    say.fact("model", fields_of(thread, "model").get("model"));
-    say.sub_agent(has_text(thread, "parent_id"), thread.get("parent_id"));
+    say.begin_run("zed-facts", thread);
     for message in list_at(thread, "messages") {
         let (user, agent) = (fields_of(message, "User"), fields_of(message, "Agent"));
         say.begin_record(user.get("id"), None);

@@ -68,9 +68,9 @@ pub fn items_of_all(messages: &[Value]) -> Items {
 
 fn items_of(message: &Value) -> Items {
     let mut events = Events::default();
-    if !is_message(message) || add_message(&mut events, message).is_err() {
-        events = Events::default();
-        events.leave_out(MALFORMED);
+    match is_message(message) {
+        true => add_message(&mut events, message),
+        false => events.leave_out(MALFORMED),
     }
     let whats = events.into_list().into_iter().flat_map(|event| event.what);
     whats.map(|what| Rc::new(Item::new(what, message))).collect()

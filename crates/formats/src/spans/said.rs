@@ -52,12 +52,6 @@ pub fn said_in(span: &Span) -> Said {
     }
 }
 
-/// Returns JSON in a string, or the value that is no JSON.
-pub fn parsed(value: Option<&Value>) -> Option<Cow<'_, Value>> {
-    let json = value?.as_str().and_then(|text| parse_str(text).ok());
-    json.map(Cow::Owned).or_else(|| value.map(Cow::Borrowed))
-}
-
 /// Returns the first of these attributes, apart by spaces, that is there, be it `null`.
 pub fn first_in<'a>(attributes: &'a Object, names: &str) -> Option<&'a Value> {
     names.split(' ').find_map(|name| attributes.get(name))
