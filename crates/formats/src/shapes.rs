@@ -181,7 +181,7 @@ mod tests {
             let is_named = sources.contains(&format!("\"{shape}\"")) || ROWS.contains(&format!("@{shape}"));
             assert!(is_format || is_named, "{shape}");
         }
-        let named = crate::values::regex(r#"is\([^"()]*"([^"]+)"\)"#);
+        let named = crate::values::regex(r#"\bis\(&?[a-z_.]+, "([^"]+)"\)"#);
         for found in named.captures_iter(&sources) {
             assert!(SHAPES.contains_key(&found[1]), "{}", &found[1]);
         }
