@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
-use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_json::{Text, parse_str};
 use regex::Regex;
 
 use crate::{
+    shapes::is,
     values::regex,
     words::{is_one, words},
 };
@@ -196,11 +197,7 @@ fn is_notice(text: &str) -> bool {
     if !text.starts_with('{') || !text.ends_with('}') || text.len() > LONGEST_NOTICE {
         return false;
     }
-    let is_one = |value: Value| {
-        let has = |name| value.get(name).and_then(Value::as_str).is_some();
-        has("type") && (has("from") || has("timestamp"))
-    };
-    parse_str(text).is_ok_and(is_one)
+    parse_str(text).is_ok_and(|value| is(&value, "notice"))
 }
 
 /// Returns the name of the tag with which a text begins, if its contents are the program's.

@@ -334,9 +334,7 @@ pub fn updates_of(record: &Value) -> Vec<&Value> {
     let messages: Vec<_> = messages.collect();
     let are_messages = messages.iter().all(|message| langchain::is_message(message));
     // What begins with the user's words and goes on is a whole conversation.
-    let first = messages
-        .first()
-        .and_then(|first| langchain::unwrapped(first.as_object()?));
+    let first = messages.first().and_then(|first| langchain::unwrapped(first));
     let is_whole = messages.len() > 1 && first.is_some_and(|(role, _)| matches!(role, "user" | "system"));
     if are_messages && !is_whole && nodes.iter().all(is_node) {
         messages
@@ -345,15 +343,10 @@ pub fn updates_of(record: &Value) -> Vec<&Value> {
     }
 }
 
-/// Returns whether a record says of which node of a graph the message before it is, as LangGraph's stream of messages does.
-pub fn is_of_stream(record: &Value) -> bool {
-    has_all(record, &["langgraph_node", "langgraph_step"])
-}
-
 /// Returns what an event of one of LangGraph's streams has: a state in its `payload` or its `data`, else the record itself.
 pub fn without_event(record: &Value) -> &Value {
     let is_told = |inner: &&Value| {
-        is_state(inner)
+        is(inner, "langgraph-state")
             || list_at(*inner, "messages")
                 .first()
                 .is_some_and(langchain::is_message)
@@ -367,11 +360,6 @@ pub fn without_event(record: &Value) -> &Value {
         .unwrap_or(record)
 }
 
-/// Returns whether a record is the state of a thread of LangGraph.
-pub fn is_state(record: &Value) -> bool {
-    has_object(record, "values") && has_list(record, "next") && thread_of(record).is_some()
-}
-
 /// Returns the thread that a state of LangGraph is of.
 fn thread_of(record: &Value) -> Option<&Value> {
     let of_run = record.at(&["config", "configurable", "thread_id"]);
@@ -381,7 +369,7 @@ fn thread_of(record: &Value) -> Option<&Value> {
 /// Returns the messages of a row that are in no text.
 fn plain_list(row: &Value) -> &[Value] {
     let row = without_event(row);
-    let inner = if is_state(row) {
+    let inner = if is(row, "langgraph-state") {
         fields_of(row, "values")
     } else {
         object_of(Some(row))
@@ -401,7 +389,9 @@ pub fn is_begun_by(row: &Value, beginning: &Value) -> bool {
     };
     let is_begun =
         |all: &[Value], first: &[Value]| first.len() <= all.len() && all.iter().zip(first).all(is_same);
-    let is_of_thread = is_state(row) && is_state(beginning) && thread_of(row) == thread_of(beginning);
+    let is_of_thread = is(row, "langgraph-state")
+        && is(beginning, "langgraph-state")
+        && thread_of(row) == thread_of(beginning);
     let (all, first) = (plain_list(row), plain_list(beginning));
     let is_telling = first.len() > 1 || first.first().is_some_and(|first| is_given(first.get("id")));
     (is_of_thread || (is_telling && first.len() < all.len())) && is_begun(all, first)
@@ -418,7 +408,7 @@ fn without_marks(message: &Object) -> impl Iterator<Item = (&Text, &Value)> {
 /// Returns what the snapshots of a run have in common, which others may have too: the name of the run, and the first message.
 pub fn marks_of(row: &Value) -> [Option<u64>; 2] {
     let row = without_event(row);
-    let thread = thread_of(row).filter(|_| is_state(row));
+    let thread = thread_of(row).filter(|_| is(row, "langgraph-state"));
     let thread = thread.or_else(|| words("run-id").find_map(|name| row.get(name)));
     let first = plain_list(row).first().map(|first| match first {
         Value::Object(first) => {
@@ -469,11 +459,4 @@ fn message_of(reply: &Object) -> Option<&Value> {
         first("candidates").get("content"),
     ];
     choice.or_else(|| others.into_iter().flatten().find(|message| is_message(message)))
-}
-
-/// Returns whether a value is a whole reply of Anthropic: a message with more fields.
-pub fn is_reply(value: &Object) -> bool {
-    str_of(value.get("type")) == Some("message")
-        && matches!(value.get("usage"), Some(Value::Object(_)))
-        && matches!(value.get("model"), Some(Value::String(_)))
 }

@@ -5,19 +5,18 @@ use knowledgepulse_json::{Object, Value};
 
 use crate::{
     parts::{Call, Part, beside},
+    shapes::is,
     tagged,
     values::*,
 };
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
-    value
-        .as_object()
-        .is_some_and(|message| unwrapped(message).is_some())
+    unwrapped(value).is_some()
 }
 
 /// Returns the role of a message and its fields, in whichever way it was written.
-pub fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
+pub fn unwrapped(message: &Value) -> Option<(&'static str, &Object)> {
     let kind = str_of(message.get("type"))?;
     let (kind, fields) = match kind {
         "constructor" => {
@@ -27,8 +26,8 @@ pub fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
         kind => match message.get("data") {
             Some(Value::Object(data)) => (kind, data),
             // Messages of others have a type too.
-            _ if !is_marked(message, kind) => return None,
-            _ => (kind, message),
+            _ if !is(message, "langchain-message") => return None,
+            _ => (kind, object_of(Some(message))),
         },
     };
     if !fields.contains("content") {
@@ -50,19 +49,8 @@ pub fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
     Some((role, fields))
 }
 
-/// Returns whether a message has what only those of LangChain of this type have.
-fn is_marked(message: &Object, kind: &str) -> bool {
-    let marks: &[&str] = match kind {
-        "ai" => &["additional_kwargs", "response_metadata", "invalid_tool_calls"],
-        "tool" => &["additional_kwargs", "response_metadata", "tool_call_id"],
-        "human" if message.len() == 2 => &["content"],
-        _ => &["additional_kwargs", "response_metadata"],
-    };
-    marks.iter().any(|name| message.contains(name))
-}
-
 /// Returns the role of a message, its fields, and the parts of its content; `None` for anything else than a message of LangChain.
-pub fn read(message: &Object) -> Option<(&'static str, &Object, Vec<Part>)> {
+pub fn read(message: &Value) -> Option<(&'static str, &Object, Vec<Part>)> {
     let (role, fields) = unwrapped(message)?;
     let more = fields_of(fields, "additional_kwargs");
     let [mut before, mut after] = beside(more);

@@ -7,7 +7,8 @@ use knowledgepulse_json::{Object, Value, object};
 use crate::{
     event::{Events, TextKind},
     langchain,
-    parts::{Part, beside, failure_of, is_call, is_item, parts_in, parts_of},
+    parts::{Part, beside, failure_of, is_item, parts_in, parts_of},
+    shapes::is,
     sharegpt, tagged,
     trace::UNKNOWN_CALL,
     values::{Fields, first_of, id_of, is_given, list_of, object_of, role_of, str_of},
@@ -24,22 +25,7 @@ const RESULT_IDS: &[&str] = &["tool_call_id", "toolCallId"];
 
 /// Returns whether a value is a message or an item that [`add_message`] takes.
 pub fn is_message(value: &Value) -> bool {
-    let Some(fields) = value.as_object() else {
-        return false;
-    };
-    if let Some(item) = item_in(fields) {
-        return is_message(item);
-    }
-    if let Some(Value::String(_)) = fields.get("role") {
-        let is_one = |name: &&str| fields.contains(name);
-        return CONTENTS
-            .iter()
-            .chain(&["tool_calls", "parts", "function_call"])
-            .any(is_one);
-    }
-    str_of(fields.get("type")).is_some_and(|kind| is_whole_item(fields, kind))
-        || langchain::is_message(value)
-        || sharegpt::is_turn(value)
+    is(value, "message") || langchain::is_message(value) || sharegpt::is_turn(value)
 }
 
 /// Returns the item that one of the OpenAI Agents SDK has, or the message of a choice.
@@ -48,17 +34,6 @@ fn item_in(fields: &Object) -> Option<&Value> {
     let is_choice = fields.contains("finish_reason") && !fields.contains("role");
     let item = fields.get("raw_item").filter(|_| is_item);
     item.or_else(|| fields.get("message").filter(|_| is_choice))
-}
-
-/// Returns whether an item has what its type says. Agents have records of these types too, of other fields.
-fn is_whole_item(fields: &Object, kind: &str) -> bool {
-    let names: &[&str] = match kind {
-        "message" => &["content"],
-        "reasoning" => &["summary", "content", "encrypted_content"],
-        kind if is_call(kind) => &["name", "function"],
-        _ => return is_item(kind),
-    };
-    names.iter().any(|name| fields.contains(name))
 }
 
 /// Returns a message of a role.
@@ -78,7 +53,7 @@ pub fn add_message(say: &mut Events, value: &Value) {
     }
     if let Some(role) = str_of(message.get("role")) {
         add_of_role(say, message, role);
-    } else if let Some((role, fields, parts)) = langchain::read(message) {
+    } else if let Some((role, fields, parts)) = langchain::read(value) {
         say.at(fields.get("createdAt"));
         add_parts(say, fields, role, parts);
     } else if let Some((role, parts)) = sharegpt::read(message) {

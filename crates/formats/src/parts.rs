@@ -9,7 +9,7 @@ use crate::{
     values::{
         Fields, NAME_LENGTH, fields_of, fields_where, first_named, first_of, has_list, has_text, id_of,
         input_of, is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of,
-        str_of, string_of, text_at, text_in, text_of_part, truth_of,
+        str_of, string_of, text_in, text_of_part, truth_of,
     },
     words::{is_one, words},
 };
@@ -331,17 +331,14 @@ fn of_type(part: &Object, value: &Value, kind: &Text, parts: &mut Vec<Part>) {
     if is_one(kind, "part-of-page") || kind.starts_with("data-") {
         return parts.push(Part::Page(kind.clone()));
     }
-    let tool = kind.strip_prefix("tool-").filter(|_| kind != "tool-invocation");
-    let name = if kind == "dynamic-tool" {
-        text_at(part, "toolName")
-    } else {
-        tool.map(Text::from)
-    };
-    if let (Some(name), Some(state)) = (name, str_of(part.get("state"))) {
-        return of_tool(part, state, Some(name), parts);
+    let tool = kind
+        .strip_prefix("tool-")
+        .or((kind == "dynamic-tool").then_some(""));
+    if let Some(name) = tool.filter(|name| *name != "invocation" && has_text(part, "state")) {
+        return of_tool(part, name, parts);
     }
     match kind.as_str() {
-        "tool-invocation" => of_invocation(fields_of(part, "toolInvocation"), parts),
+        "tool-invocation" => of_tool(fields_of(part, "toolInvocation"), "", parts),
         "tool-call" => parts.push(Part::Call(Call::of(part))),
         "tool-result" => parts.push(of_tool_result(part)),
         "non_standard" => part
@@ -452,7 +449,7 @@ pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
     // The tools of messages of a UI are in the parts, too.
     if list_of(message.field("parts")).is_empty() {
         let tools = list_of(message.field("toolInvocations")).iter();
-        tools.for_each(|tool| of_invocation(object_of(Some(tool)), &mut after));
+        tools.for_each(|tool| of_tool(object_of(Some(tool)), "", &mut after));
     }
     for call in words("calls-field").flat_map(|name| list_of(message.field(name))) {
         // Data sets have them as JSON in texts.
@@ -465,20 +462,15 @@ pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
     [reasoning.into_iter().collect(), after]
 }
 
-/// Appends a tool as messages of a UI had it first.
-fn of_invocation(invocation: &Object, parts: &mut Vec<Part>) {
-    let state = str_of(invocation.get("state")).unwrap_or_default();
-    of_tool(invocation, state, text_at(invocation, "toolName"), parts);
-}
-
-/// Appends a tool in a message of a UI, of any version: its call, and the result where it is there.
-fn of_tool(part: &Object, state: &str, name: Option<Text>, parts: &mut Vec<Part>) {
-    let id = part.get("toolCallId");
+/// Appends a tool in a message of a UI, of any version, whose type may have its name: its call, and the result where it is there.
+fn of_tool(part: &Object, name: &str, parts: &mut Vec<Part>) {
+    let (id, call) = (part.get("toolCallId"), Call::of(part));
+    let name = Some(name).filter(|name| !name.is_empty()).map(Text::from);
     parts.push(Part::Call(Call {
-        name,
-        ..Call::of(part)
+        name: name.or(call.name),
+        ..call
     }));
-    parts.push(match state {
+    parts.push(match str_of(part.get("state")).unwrap_or_default() {
         "output-available" => result_part(id, part.get("output"), None),
         "result" => result_part(id, part.get("result"), None),
         "output-error" => result_part(id, part.get("errorText"), Some(true)),

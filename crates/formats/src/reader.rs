@@ -12,12 +12,13 @@ pub use crate::{
 use crate::{
     DEFAULT_LIMIT, FormatName, Place,
     agent::Kind,
-    conversations::{is_begun_by, is_of_stream, marks_of, updates_of},
+    conversations::{is_begun_by, marks_of, updates_of},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
     records::{Record, Records, may_be_trace},
     runs::{Row, Runs},
+    shapes::is,
     values::object_of,
 };
 
@@ -163,7 +164,7 @@ impl TraceReader {
             }
             FileKind::Of(format) => *format,
             // Messages that follow each other are one conversation.
-            FileKind::Rows if is_of_stream(&row.value) => {
+            FileKind::Rows if is(&row.value, "langgraph-stream") => {
                 return self.readers.iter_mut().for_each(Runs::join);
             }
             FileKind::Rows if is_message(&row.value) || !updates_of(&row.value).is_empty() => {

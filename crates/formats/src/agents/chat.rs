@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    conversations::{borrowed, is_reply, is_state, messages_of, updates_of, without_event},
+    conversations::{borrowed, messages_of, updates_of, without_event},
     langchain,
     prelude::*,
     sharegpt,
@@ -22,7 +22,7 @@ pub static OPENAI_CHAT: Format = Format::new("openai-chat", Kind::Rows, decode).
 pub static LANGCHAIN: Format = Format::new("langchain", Kind::Rows, decode).also(|value| {
     let value = without_event(value);
     let of_state = fields_of(value, "values").get("messages");
-    if is_state(value) || !updates_of(value).is_empty() {
+    if is(value, "langgraph-state") || !updates_of(value).is_empty() {
         return true;
     }
     let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
@@ -46,17 +46,17 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         updates.iter().for_each(|message| add_message(say, message));
         return Ok(Decoded::GoesOn);
     }
-    if is_message(value) && !is_reply(record) {
+    if is_message(value) && !is(value, "anthropic-reply") {
         add_message(say, value);
         return Ok(Decoded::GoesOn);
     }
     let messages = match value {
         Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),
-        value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
+        value if is(value, "anthropic-reply") => Some(vec![Cow::Borrowed(value)]),
         _ => messages_of(record),
     };
     let messages = messages.ok_or_else(|| {
-        Wrong::from(if is_state(value) {
+        Wrong::from(if is(value, "langgraph-state") {
             "a LangGraph checkpoint without messages"
         } else {
             "it has no messages, and no items"

@@ -4,26 +4,14 @@ use std::{collections::HashSet, mem};
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("copilot-chat", decode)
-    .also(|record| mutation_of(record).is_some())
-    .patch(patch);
+pub static FORMAT: Format = Format::sessions("copilot-chat", decode).patch(patch);
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";
 
-/// Returns the kind of a mutation: the first value, a new value, elements of a list, or the end of a value.
-fn mutation_of(record: &Value) -> Option<f64> {
-    let kind = number_of(record.get("kind"))?;
-    let is_one = if kind == 0.0 {
-        record.get("v").is_some_and(|value| is(value, "copilot-chat"))
-    } else {
-        has_list(record, "k")
-    };
-    is_one.then_some(kind)
-}
-
+/// Carries out a mutation: the first value, a new value, elements of a list, or the end of a value.
 fn patch(whole: &mut Value, record: &Value) -> bool {
-    let Some(kind) = mutation_of(record) else {
+    let Some(kind) = number_of(record.get("kind")).filter(|_| is(record, "copilot-mutation")) else {
         return false;
     };
     let value = record.get("v");
@@ -47,7 +35,7 @@ fn patch(whole: &mut Value, record: &Value) -> bool {
 }
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !is(session, "copilot-chat") {
+    if !is(session, "copilot-session") {
         return Ok(Decoded::Unknown);
     }
     say.begin_run("copilot-chat-facts", session);

@@ -2,20 +2,12 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("kiro", decode).also(|record| role_of(record).is_some());
-
-/// Returns the role of a line.
-fn role_of(record: &Value) -> Option<&'static str> {
-    let role = match str_of(record.get("kind"))? {
-        "Prompt" | "ToolResults" => "user",
-        "AssistantMessage" => "assistant",
-        _ => return None,
-    };
-    fields_of(record, "data").contains("content").then_some(role)
-}
+pub static FORMAT: Format = Format::sessions("kiro", decode);
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if let Some(role) = role_of(record) {
+    if is(record, "kiro-line") {
+        let is_reply = str_of(record.get("kind")) == Some("AssistantMessage");
+        let role = if is_reply { "assistant" } else { "user" };
         let data = fields_of(record, "data");
         say.begin_record(data.get("message_id"), None);
         let parts = list_at(data, "content").iter().map(part_of).collect();

@@ -253,10 +253,7 @@ fn at<'v>(span: &'v Value, paths: &'static str) -> Option<Cow<'v, Value>> {
 
 /// Returns the span of a trace of Langfuse, which is around its observations; `None` for another record.
 fn trace_of_langfuse(record: &Value) -> Option<Value> {
-    let names = ["htmlPath", "sessionId", "session_id", "userId", "user_id"];
-    let is_named = names.iter().any(|name| record.get(name).is_some());
-    let is_trace = is_named && has_all(record, &["id", "timestamp", "input", "output"]);
-    if record.get("observations").is_none() && !is_trace {
+    if !is(record, "langfuse-trace") {
         return None;
     }
     // A page may have the trace in a field of its own.
@@ -312,7 +309,7 @@ fn add_output_of_tool(span: &mut Span, output: Option<&Value>) {
         return;
     };
     let output = output.get("output").unwrap_or(output);
-    let Some((_, message)) = output.as_object().and_then(langchain::unwrapped) else {
+    let Some((_, message)) = langchain::unwrapped(output) else {
         return add(&mut span.attributes, "output.value", Some(&text_within(output)));
     };
     add(&mut span.attributes, "tool_call.id", message.get("tool_call_id"));

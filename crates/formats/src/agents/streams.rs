@@ -1,7 +1,7 @@
 //! Replies of models in pieces, as APIs and frameworks stream them: Chat Completions, Responses, Messages of Anthropic, the AI SDK of Vercel,
 //! and the streams and events of LangGraph. The same message may come in pieces, as it grows, and whole: it counts once, by its id.
 
-use crate::{conversations::is_of_stream, langchain, prelude::*};
+use crate::{langchain, prelude::*};
 
 pub static FORMAT: Format = Format::sessions("streams", decode)
     .also(|record| {
@@ -28,7 +28,7 @@ fn is_chunk(value: &Value) -> bool {
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is_mode(record) || is_of_stream(record) {
+    if is_mode(record) || is(record, "langgraph-stream") {
         return Ok(Decoded::Joins);
     }
     let data = fields_of(record, "data");
@@ -75,7 +75,7 @@ fn add_all(say: &mut Events, value: Option<&Value>, is_whole: bool) {
         .flat_map(|node| elements_of(node.get("messages")));
     for message in elements_of(Some(value)).iter().chain(of_state).chain(of_nodes) {
         let pair = list_of(Some(message));
-        let fields = langchain::unwrapped(object_of(Some(message))).map(|(_, fields)| fields);
+        let fields = langchain::unwrapped(message).map(|(_, fields)| fields);
         if let ([Value::String(role), content], None) = (pair, fields) {
             begin(say, None);
             add_said(say, role, Some(content));
