@@ -465,7 +465,7 @@ impl Runs {
                 self.session = name_in(&events);
             }
         }
-        if decoded == Decoded::Whole && !is_sub_agent && !events.is_empty() {
+        if (begins || decoded == Decoded::Whole) && !is_sub_agent && !events.is_empty() {
             events.extend(self.beside.iter().cloned());
         }
         // Of each event its share.

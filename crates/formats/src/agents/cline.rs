@@ -2,13 +2,15 @@
 //! Cline's `ID.messages.json` of today, one object.
 
 use crate::{
+    input::read_small,
     prelude::*,
     tagged::{Tag, split},
 };
 
 pub static FORMAT: Format = Format::sessions("cline", decode)
     .also(is_task)
-    .of_file("api_conversation_history.json", "cline-message");
+    .of_file("api_conversation_history.json", "cline-message")
+    .beside(beside);
 
 /// How the first message begins.
 const TASK: [&str; 2] = ["<task>", "<user_message>"];
@@ -27,6 +29,17 @@ const LAST: [&str; 2] = ["content", "diff"];
 
 /// Tags around the user's words in a result.
 const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
+
+/// Says the folder that an agent worked in, by `SESSION/SESSION.json`.
+fn beside(path: &Path, say: &mut Events) {
+    let session = path
+        .parent()
+        .and_then(|folder| Some(folder.join(folder.file_name()?).with_extension("json")));
+    let about = session
+        .and_then(|session| read_small(&session))
+        .unwrap_or_default();
+    say.fact("cwd", about.get("cwd"));
+}
 
 /// Returns whether a message is the first one, which begins a task.
 fn is_task(record: &Value) -> bool {
@@ -58,7 +71,10 @@ fn add_session(say: &mut Events, session: &Value) {
     say.begin_run("cline-facts", session);
     say.sub_agent(
         str_of(session.get("agent")) != Some("lead"),
-        session.get("parentSessionId"),
+        or(
+            session.get("parentSessionId"),
+            fields_of(session, "origin").get("parentThreadId"),
+        ),
     );
     for message in list_at(session, "messages") {
         say.begin_record(message.get("id"), message.get("ts"));

@@ -1,11 +1,12 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
 
-use crate::{contexts::begins_with, prelude::*};
+use crate::{contexts::begins_with, input::text_of_small, prelude::*};
 
 pub static FORMAT: Format = Format::sessions("gemini-cli", decode)
     .also(is_set_up)
-    .named(named);
+    .named(named)
+    .beside(beside);
 
 /// The model's answers to the set-up of a checkpoint.
 const SET_UP: &str = "Got it. Thanks for the context!";
@@ -22,6 +23,13 @@ fn named(path: &Path) -> Named {
         session: None,
         parent: folder.filter(|folder| !is_file(folder)).map(Into::into),
     }
+}
+
+/// Says the folder that the agent worked in, by `.project_root` beside `chats/`.
+fn beside(path: &Path, say: &mut Events) {
+    let chats = path.ancestors().find(|folder| folder.ends_with("chats"));
+    let root = chats.and_then(|chats| text_of_small(&chats.with_file_name(".project_root")));
+    say.fact("cwd", root.map(|root| root.trim().into()).as_ref());
 }
 
 /// Returns the text of the first part of a content.

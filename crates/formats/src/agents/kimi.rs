@@ -1,9 +1,9 @@
 //! Kimi Code (`~/.kimi-code/sessions/*/*/agents/*/wire.jsonl`), and Kimi CLI before it (`wire.jsonl` of MoonshotAI/kimi-cli), whose events
 //! are in `message`.
 
-use crate::prelude::*;
+use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format = Format::sessions("kimi", decode).named(named);
+pub static FORMAT: Format = Format::sessions("kimi", decode).named(named).beside(beside);
 
 /// The session is the folder around `agents/main/`, and the parent of what other agents there say.
 fn named(path: &Path) -> Named {
@@ -16,11 +16,21 @@ fn named(path: &Path) -> Named {
     named
 }
 
-/// Returns whose a prompt is that is the program's.
+/// Says the folder that the agents of `SESSION/agents/NAME/` worked in, by `SESSION/state.json`.
+fn beside(path: &Path, say: &mut Events) {
+    let state = path
+        .ancestors()
+        .nth(3)
+        .and_then(|session| read_small(&session.join("state.json")));
+    say.fact("cwd", state.unwrap_or_default().get("cwd"));
+}
+
+/// Returns whose a prompt is that is the program's. The task of a sub-agent is none.
 fn origin_of(prompt: &impl Fields) -> Option<&str> {
     let origin = prompt.field("origin")?;
     let kind = str_of(origin.get("kind").or(Some(origin)));
-    kind.filter(|kind| is_one(kind, "kimi-program"))
+    let is_task = str_of(origin.get("name")) == Some("subagent");
+    kind.filter(|kind| is_one(kind, "kimi-program") && !is_task)
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -41,6 +51,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             say.fact("cwd", record.get("cwd"));
             say.first_fact("model", record.get("modelAlias"));
         }
+        "llm.request" => say.first_fact("model", record.get("model")),
         "context.undo" => {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of turns.
             let turns = number_of(record.get("count")).unwrap_or(1.0) as usize;

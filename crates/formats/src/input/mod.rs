@@ -19,7 +19,7 @@ use std::{
 
 #[cfg(not(target_family = "wasm"))]
 use knowledgepulse_json::object;
-use knowledgepulse_json::{Object, Value, parse};
+use knowledgepulse_json::{Object, Text, Value, parse_str};
 
 /// An input that is no text that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -153,11 +153,16 @@ pub(crate) fn is_of_no_agent(_error: &io::Error) -> bool {
 /// The result of a trial is some kilobytes long.
 const LONGEST_SMALL: u64 = 16 * 1024 * 1024;
 
-/// Returns the object in a small file; `None` if there is none.
-pub(crate) fn read_small(file: &Path) -> Option<Object> {
+/// Returns the text of a small file; `None` if there is none.
+pub(crate) fn text_of_small(file: &Path) -> Option<Text> {
     let stat = fs::metadata(file).ok()?;
     let bytes = (stat.is_file() && stat.len() <= LONGEST_SMALL).then(|| fs::read(file).ok())??;
-    match parse(&bytes) {
+    Some(String::from_utf8(bytes).ok()?.into())
+}
+
+/// Returns the object in a small file; `None` if there is none.
+pub(crate) fn read_small(file: &Path) -> Option<Object> {
+    match parse_str(&text_of_small(file)?) {
         Ok(Value::Object(object)) => Some(object),
         _ => None,
     }

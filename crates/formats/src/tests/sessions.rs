@@ -88,6 +88,12 @@ fn differences(trace: &Value, expected: &Value) -> Vec<String> {
             "observations" => observations == number,
             "errors" => errors == number,
             "observations_plus_errors" => observations + errors == number,
+            "metadata" => {
+                let about = trace.get("metadata").unwrap();
+                let fact = |name: &Text| about.get("imported").unwrap().get(name).or(about.get(name));
+                let mut facts = value.as_object().unwrap().iter();
+                facts.all(|(name, value)| fact(name) == Some(value))
+            }
             "success" => trace.get("metadata").and_then(|about| about.get("success")) == Some(value),
             "contains" => {
                 for (words, times) in value.as_object().unwrap() {
