@@ -89,6 +89,8 @@ pub enum What {
     Undo(Undo),
     /// The program has put a summary in the place of the events before this one, which stay.
     Compacted,
+    /// Such a summary, which the agent's message before it may be the end of.
+    Summary(Text),
     /// Whether the call of this id failed, which its result does not say.
     Failed(Text, bool),
     /// How long the call of this id took, in milliseconds.

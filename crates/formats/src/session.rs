@@ -56,7 +56,8 @@ impl Session {
     pub(crate) fn finish(self) -> TraceBuilder {
         let Self { mut builder, events } = self;
         let events = joined(&mut builder, events);
-        let (events, repeated, taken_back) = replayed(without_echoes(with_whole_texts(events)));
+        let (events, repeated, taken_back) =
+            replayed(without_summaries(without_echoes(with_whole_texts(events))));
         let (events, left) = branch_of_the_last(events);
         tell(&mut builder, without_repeated_parts(events));
         for (name, times) in [
@@ -142,6 +143,25 @@ fn without_echoes(mut events: Vec<Event>) -> Vec<Event> {
         let after = events[at + 1..].iter().take(ECHO_WITHIN).take_while(is_silent);
         if own.is_some() && before.chain(after).any(|event| text_of(event) == own) {
             events[at].what = vec![What::LeftOut("repeated prompt".into())];
+        }
+    }
+    events
+}
+
+/// Counts summaries, each with the agent's message before it if that is the summary.
+fn without_summaries(mut events: Vec<Event>) -> Vec<Event> {
+    for at in 0..events.len() {
+        let [What::Summary(summary)] = events[at].what.as_mut_slice() else {
+            continue;
+        };
+        let summary = mem::take(summary);
+        events[at].what = vec![What::LeftOut("summary of a compaction".into())];
+        if let Some(said) = events[..at].iter_mut().rev().find(|event| is_said(event))
+            && let [What::Said(TextKind::Message, text)] = said.what.as_slice()
+            && !is_blank(text)
+            && summary.ends_with(text.as_str())
+        {
+            said.what = Vec::new();
         }
     }
     events
@@ -506,6 +526,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 What::Fact(fact) => builder.add_fact(fact),
                 What::Undo(_)
                 | What::Compacted
+                | What::Summary(_)
                 | What::Span(_)
                 | What::Failed(..)
                 | What::Piece(..)

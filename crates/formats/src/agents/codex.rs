@@ -56,7 +56,10 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         "turn_context" => say.first_fact("model", payload.get("model")),
         "response_item" => add_item(say, payload),
         "event_msg" => add_event(say, payload),
-        "compacted" => say.leave_out("summary of a compaction"),
+        "compacted" => {
+            let summary = text_at(payload, "message").unwrap_or_default();
+            say.add(What::Summary(summary));
+        }
         _ => say.leave_out(format!("line {kind}")),
     }
     Ok(Decoded::GoesOn)
