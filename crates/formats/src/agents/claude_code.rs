@@ -69,10 +69,10 @@ fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     Ok(Decoded::GoesOn)
 }
 
-/// Returns whose words an event has, and the id of a sub-agent.
+/// Returns whose words an event has, and the id of a sub-agent. Requests to the API are a sub-agent's where they have an id.
 fn agent_of(event: &Value) -> (Agent, Option<Text>) {
     let id = text_at(event, "agentId");
-    if is_true(event, "isSidechain") {
+    if truth_of(event.get("isSidechain")).unwrap_or(id.is_some()) {
         return (id.clone().map_or(Agent::Unnamed, Agent::Named), id);
     }
     match text_at(event, "parent_tool_use_id") {
