@@ -2,7 +2,7 @@
 //!
 //! A place is a root, and a pattern below it, where `*` stands for a part of a name. What it fits is read with all below it. A root is `~`, a
 //! variable as shells write it (nothing where it is not set and has no default), `~/.local/share`, `DATA` (where programs keep their data),
-//! `SETTINGS`, or `EDITOR` (the folder `User` of an editor like VS Code, in the settings or on the machine that it is connected with).
+//! `SETTINGS`, `CRUSH` (the folders of its projects, which it lists), or `EDITOR` (the folder `User` of an editor like VS Code, in the settings or on the machine that it is connected with).
 
 use std::{
     collections::HashSet,
@@ -12,7 +12,11 @@ use std::{
 
 use glob::Pattern;
 
-use crate::words::words;
+use crate::{
+    input::read_small,
+    values::{list_of, str_of},
+    words::words,
+};
 
 /// The one that `XDG_DATA_HOME` moves.
 const SHARE: &str = "~/.local/share";
@@ -47,6 +51,7 @@ fn folders_of(root: &str) -> Vec<PathBuf> {
     let (mac, windows) = (cfg!(target_os = "macos"), cfg!(windows));
     let support = || home.join("Library/Application Support");
     let share = || named("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
+    let local = || named("LOCALAPPDATA").unwrap_or_else(|| home.join("AppData/Local"));
     let settings = || match (mac, windows) {
         (true, _) => support(),
         (_, true) => named("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming")),
@@ -54,9 +59,14 @@ fn folders_of(root: &str) -> Vec<PathBuf> {
     };
     match root {
         "DATA" if mac => vec![support()],
-        "DATA" if windows => vec![named("LOCALAPPDATA").unwrap_or_else(|| home.join("AppData/Local"))],
+        "DATA" if windows => vec![local()],
         "DATA" | SHARE => vec![share()],
         "SETTINGS" => vec![settings()],
+        "CRUSH" => {
+            let data = || if windows { local() } else { share() };
+            let data = path_in("CRUSH_GLOBAL_DATA").unwrap_or_else(|| data().join("crush"));
+            data_folders(&data.join("projects.json"))
+        }
         "EDITOR" => {
             let local = words("editor").map(|editor| settings().join(editor));
             let servers = words("editor-server").map(|server| home.join(server).join("data"));
@@ -74,6 +84,14 @@ fn folders_of(root: &str) -> Vec<PathBuf> {
             path.map(|path| with_home(&path, &home)).into_iter().collect()
         }
     }
+}
+
+/// Returns the folders of the projects that Crush lists in a file.
+fn data_folders(list: &Path) -> Vec<PathBuf> {
+    let list = read_small(list).unwrap_or_default();
+    let folders = list_of(list.get("projects")).iter();
+    let folders = folders.filter_map(|project| str_of(project.get("data_dir")));
+    folders.map(PathBuf::from).collect()
 }
 
 /// Returns a path whose first part may be `~`, as some programs take it from their variables.
@@ -174,6 +192,16 @@ mod tests {
         ] {
             assert_eq!(folders_of(root), folders, "{root}");
         }
+    }
+
+    #[test]
+    fn data_folders_takes_those_that_crush_lists() {
+        let home = tempfile::tempdir().unwrap();
+        let list = home.path().join("projects.json");
+        assert_eq!(data_folders(&list), [""; 0].map(PathBuf::from));
+        let text = r#"{"projects": [{"path": "/a", "data_dir": "/a/.crush"}, {"path": "/b"}]}"#;
+        fs::write(&list, text).unwrap();
+        assert_eq!(data_folders(&list), [Path::new("/a/.crush")]);
     }
 
     #[test]

@@ -1,8 +1,15 @@
-//! Crush: the sessions of `PROJECT/.crush/crush.db`, whose messages have parts of a type and data.
+//! Crush: the sessions of `.crush/crush.db` in a project, whose messages have parts of a type and data.
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("crush", decode);
+pub static FORMAT: Format = Format::sessions("crush", decode).beside(beside);
+
+/// Says the folder that the agent worked in: `.crush` is in it.
+fn beside(path: &Path, say: &mut Events) {
+    let folder = path.parent().filter(|folder| folder.ends_with(".crush"));
+    let project = folder.and_then(Path::parent).and_then(Path::to_str);
+    say.fact("cwd", project.map(Value::from).as_ref());
+}
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.begin_run("crush-facts", session);
