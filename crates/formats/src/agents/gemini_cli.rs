@@ -11,6 +11,9 @@ pub static FORMAT: Format = Format::sessions("gemini-cli", decode)
 /// The model's answers to the set-up of a checkpoint.
 const SET_UP: &str = "Got it. Thanks for the context!";
 
+/// The model's answer to the summary of a compression.
+const COMPRESSED: &str = "Got it. Thanks for the additional context!";
+
 /// The tool whose results have an exit code, and the text before the code.
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
@@ -98,8 +101,15 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     }
     let kind = str_of(record.get("type"));
     let is_kind = matches!(kind, Some("user" | "gemini" | "info" | "warning" | "error"));
-    if has_object(record, "$set") {
-        add_session(say, fields_of(record, "$set"));
+    let set = fields_of(record, "$set");
+    let is_summary = |message: &Value| {
+        first_text(message.get("content")).is_some_and(|text| text.as_str().starts_with(COMPRESSED))
+    };
+    if list_at(set, "messages").iter().any(is_summary) {
+        // All else in it stands in records before this one.
+        say.leave_out("summary of a compaction");
+    } else if has_object(record, "$set") {
+        add_session(say, set);
     } else if record.get("$rewindTo").is_some() {
         let from = text_at(record, "$rewindTo").unwrap_or_default();
         say.add(What::Undo(Undo::From(from)));

@@ -68,6 +68,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             let prompt = say.text_of(message.get("content"));
             say.add(What::Echo(prompt));
         }
+        // It follows the undo.
+        "context.undone" => say.leave_out("message of the program"),
         kind => say.leave_out(format!("event {kind}")),
     }
     Ok(Decoded::GoesOn)

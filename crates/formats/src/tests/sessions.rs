@@ -92,7 +92,7 @@ fn differences(trace: &Value, expected: &Value) -> Vec<String> {
                 let about = trace.get("metadata").unwrap();
                 let fact = |name: &Text| about.get("imported").unwrap().get(name).or(about.get(name));
                 let mut facts = value.as_object().unwrap().iter();
-                facts.all(|(name, value)| fact(name) == Some(value))
+                facts.all(|(name, value)| fact(name).unwrap_or(&Value::Null) == value)
             }
             "success" => trace.get("metadata").and_then(|about| about.get("success")) == Some(value),
             "contains" => {
