@@ -37,20 +37,22 @@ SELECT json_object('info', json_object('id', id, 'title', title, 'directory', di
     ORDER BY m.time_created, m.id) FROM message m WHERE m.session_id = s.id))
 FROM session s, (SELECT NULL AS revert, NULL AS parent_id) WHERE s.id = ?1;
 
--- Goose. Older databases lack two columns.
+-- Goose. Older databases lack some columns.
 -- @ goose messages content_json sessions messages
 SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, id;
 SELECT json_object('id', s.id, 'working_dir', working_dir, 'description', description, 'created_at', created_at,
-    'session_type', (SELECT session_type FROM sessions WHERE id = s.id),
+    'session_type', (SELECT session_type FROM sessions WHERE id = s.id), 'name', (SELECT name FROM sessions WHERE id = s.id),
+    'model_config', (SELECT model_config_json FROM sessions WHERE id = s.id),
     'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id), 'conversation', (SELECT json_group_array(json_object('role', role, 'created', created_timestamp,
         'content', json(content_json), 'metadata', json(metadata_json)) ORDER BY created_timestamp, m.id)
     FROM messages m WHERE m.session_id = s.id))
-FROM sessions s, (SELECT NULL AS session_type, NULL AS parent_session_id) WHERE s.id = ?1;
+FROM sessions s, (SELECT NULL AS session_type, NULL AS parent_session_id, NULL AS name, NULL AS model_config_json) WHERE s.id = ?1;
 
 -- Hermes. Older databases lack some columns. A session that goes on with a compacted one, or branches from one, has a parent too.
 -- @ hermes messages tool_name sessions messages
 SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY started_at, id;
 SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at,
+    'cwd', (SELECT cwd FROM sessions WHERE id = s.id),
     'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id AND NOT EXISTS (
         SELECT 1 FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)
         AND end_reason IN ('compression', 'branched') AND ended_at <= s.started_at))),
@@ -60,7 +62,7 @@ SELECT json_object('session', json_object('id', id, 'source', source, 'model', m
         'active', (SELECT active FROM messages WHERE id = m.id),
         'compacted', (SELECT compacted FROM messages WHERE id = m.id)) ORDER BY m.id)
     FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active, NULL AS compacted) WHERE m.session_id = s.id))
-FROM sessions s, (SELECT NULL AS parent_session_id, NULL AS end_reason, NULL AS ended_at) WHERE s.id = ?1;
+FROM sessions s, (SELECT NULL AS parent_session_id, NULL AS end_reason, NULL AS ended_at, NULL AS cwd) WHERE s.id = ?1;
 
 -- Crush. Several messages share a second, and their rows are in order.
 -- @ crush messages parts sessions messages

@@ -2,12 +2,21 @@
 
 use std::{collections::HashSet, mem};
 
-use crate::prelude::*;
+use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format = Format::sessions("copilot-chat", decode).patch(patch);
+pub static FORMAT: Format = Format::sessions("copilot-chat", decode)
+    .patch(patch)
+    .beside(beside);
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";
+
+/// Says the folder that is open, by `workspace.json` around `chatSessions/`.
+fn beside(path: &Path, say: &mut Events) {
+    let storage = path.ancestors().nth(2);
+    let about = storage.and_then(|storage| read_small(&storage.join("workspace.json")));
+    say.fact("cwd", about.unwrap_or_default().get("folder"));
+}
 
 /// Carries out a mutation: the first value, a new value, elements of a list, or the end of a value.
 fn patch(whole: &mut Value, record: &Value) -> bool {

@@ -17,6 +17,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.sub_agent(is_sub_agent, record.get(PARENT));
     say.fact("cwd", record.get("working_dir"));
     say.fact("summary", first_of(record, &["name", "description"]));
+    say.fact("model", input_of(record.get("model_config")).get("model_name"));
     let Some(messages) = record.get("conversation") else {
         return Ok(Decoded::Begins);
     };

@@ -30,6 +30,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     say.sub_agent(is_delegate && has_text(session, PARENT), session.get(PARENT));
     say.fact("summary", session.get("title"));
     say.fact("model", session.get("model"));
+    say.fact("cwd", session.get("cwd"));
     if is(record, "hermes-header") {
         return Ok(Decoded::Begins);
     }
