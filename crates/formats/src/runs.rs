@@ -183,6 +183,8 @@ pub struct Runs {
     named: Named,
     /// The name of the run that was begun last.
     session: Option<Text>,
+    /// The folder that it worked in.
+    folder: Option<Value>,
     /// What files beside the input say of its run.
     beside: Vec<Event>,
     open: OpenTraces<Session>,
@@ -310,7 +312,15 @@ impl Runs {
         self.has_said |= is_said(&event);
         self.last = key.clone();
         let (agent, last) = (self.format.format(), self.session.as_ref());
-        let begin = || begin(agent, place, &event.origin, &key, last, &self.named);
+        let begin = || {
+            let mut session = begin(agent, place, &event.origin, &key, last, &self.named);
+            // A sub-agent in the file of its parent has no header with a folder.
+            if event.origin.agent != Agent::Main && event.origin.run.is_none() {
+                let folder = self.folder.iter().cloned();
+                folder.for_each(|folder| session.fact(Fact::Last("cwd", folder)));
+            }
+            session
+        };
         let session = self.open.add(&key, size, begin)?;
         session.add(mem::take(&mut self.unknown), 0);
         session.add([event], size);
@@ -344,6 +354,15 @@ fn name_in(events: &[Event]) -> Option<Text> {
     let mut whats = events.iter().flat_map(|event| &event.what);
     whats.find_map(|what| match what {
         What::Fact(Fact::Id(id)) => Some(id.clone()),
+        _ => None,
+    })
+}
+
+/// Returns the folder that the run worked in which events begin.
+fn folder_in(events: &[Event]) -> Option<Value> {
+    let mut whats = events.iter().flat_map(|event| &event.what);
+    whats.find_map(|what| match what {
+        What::Fact(Fact::Last("cwd", folder)) => Some(folder.clone()),
         _ => None,
     })
 }
@@ -463,6 +482,7 @@ impl Runs {
             self.end_all(runs);
             if !is_sub_agent {
                 self.session = name_in(&events);
+                self.folder = folder_in(&events);
             }
         }
         if (begins || decoded == Decoded::Whole) && !is_sub_agent && !events.is_empty() {

@@ -52,7 +52,8 @@ FROM sessions s, (SELECT NULL AS session_type, NULL AS parent_session_id, NULL A
 -- @ hermes messages tool_name sessions messages
 SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY started_at, id;
 SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at,
-    'cwd', (SELECT cwd FROM sessions WHERE id = s.id),
+    'cwd', (SELECT coalesce(cwd, (SELECT cwd FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)))
+        FROM sessions WHERE id = s.id),
     'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id AND NOT EXISTS (
         SELECT 1 FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)
         AND end_reason IN ('compression', 'branched') AND ended_at <= s.started_at))),

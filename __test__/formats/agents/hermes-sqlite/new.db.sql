@@ -8,3 +8,5 @@ INSERT INTO messages (id, session_id, role, content, tool_call_id, tool_calls, t
 INSERT INTO messages (id, session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp, reasoning, reasoning_content, active) VALUES (15, 'h1', 'user', 'Close it', NULL, NULL, NULL, 1790600004.0, NULL, NULL, 0);
 INSERT INTO messages (id, session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp, reasoning, reasoning_content, active) VALUES (16, 'h1', 'assistant', 'Closed.', NULL, NULL, NULL, 1790600005.0, NULL, NULL, 0);
 INSERT INTO messages (id, session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp, reasoning, reasoning_content, active) VALUES (17, 'h1', 'assistant', 'A terminal is on the screen.', NULL, NULL, NULL, 1790600006.0, ' ', NULL, 1);
+INSERT INTO sessions (id, source, model, model_config, parent_session_id, started_at) VALUES ('h2', 'subagent', 'hermes-5', '{"_delegate_from": "h1"}', 'h1', 1790600002.0);
+INSERT INTO messages (id, session_id, role, content, timestamp, active) VALUES (91, 'h2', 'user', 'Count the windows', 1790600002.5, 1), (92, 'h2', 'assistant', 'There are two.', 1790600003.0, 1);
