@@ -72,6 +72,33 @@ pub(super) fn values(text: &Text) -> Ranges {
     merged(ranges)
 }
 
+/// Finds the numbers in columns of telephones.
+pub(super) fn phones(letters: &[u8]) -> Ranges {
+    static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r#"(?i)(?:^|[|,;\t\n"]|  ) *"?(?:(?:tele)?phone|telefono?|t\xFEl\xFEphone|telefoon|mobile?|handy|fax|cell|gsm|celular)[a-z_ -]{0,10}"? *(?:[|,;\t\r\n]|  |$)"#,
+        )
+    });
+    let has_digits = |cell: &Range<usize>| {
+        let digits = letters[cell.clone()]
+            .iter()
+            .filter(|letter| letter.is_ascii_digit());
+        digits.count() >= LEAST_DIGITS
+            && letters[cell.clone()]
+                .iter()
+                .all(|letter| !letter.is_ascii_alphabetic())
+    };
+    const LEAST_DIGITS: usize = 6;
+    let Some(found) = HEADING.find(letters) else {
+        return Ranges::new();
+    };
+    let is_phone = |heading: &[u8]| HEADING.is_match(heading);
+    let table = Table::below(letters, line_at(letters, found.end() - 1), is_phone);
+    table.map_or_else(Ranges::new, |table| {
+        table.rows.into_iter().flatten().filter(has_digits).collect()
+    })
+}
+
 /// Returns the line that a place stands in.
 pub(super) fn line_at(letters: &[u8], at: usize) -> Range<usize> {
     let least = at.saturating_sub(MOST_LETTERS);

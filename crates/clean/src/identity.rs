@@ -253,9 +253,9 @@ impl Identities {
             self.learn_rows(text);
         }
         if text.contains('\n') {
-            self.learn_columns(text);
             self.learn_listing(text);
         }
+        self.learn_labelled(text);
         if text.contains(' ') {
             self.learn_names(text);
         }
@@ -428,10 +428,12 @@ impl Identities {
             self.add(Who::User, &[org.trim()], &before, "", true);
             self.add_author(org.trim(), "");
         }
-        let (before, after) = around("group");
-        self.add_user(&group("group"), &before, &after);
+        self.add_user(&group("group"), &around("group").0, &around("group").1);
         // Where any word may stand.
-        let given = group("given");
+        let (login, given) = (group("login"), group("given"));
+        if is_login(&login) {
+            self.add_user(&login, "", "");
+        }
         if GIVEN.has(given.as_bytes()) {
             self.add_author(&given, "");
         }
@@ -571,20 +573,30 @@ impl Identities {
         let has_account = ["username", "login", "email"]
             .iter()
             .any(|account| fields.contains(account));
+        let full = || {
+            fields
+                .values()
+                .filter_map(Value::as_str)
+                .find(|text| is_full_name(text))
+        };
         if (name.contains(' ') || has_account && !is_english(name)) && is_person(name) {
             self.add_author(name, "");
+        } else if full().is_some_and(|full| belongs(full, name)) {
+            self.add_user(name, "", "");
         }
     }
 
-    /// Learns the names of people beside an address: in a cell of its row, or before it in brackets.
+    /// Learns the names of people beside an address: in a cell of its row, before it in brackets, or on a line of its own above it.
     fn learn_rows(&mut self, text: &str) {
         static MAIL: LazyLock<Regex> = LazyLock::new(|| {
             expression(
                 r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}",
             )
         });
-        for line in text.split(['\n', '\r']).filter(|line| line.contains('@')) {
-            for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
+        let mut above = ["", "", ""];
+        for line in text.split(['\n', '\r']).filter(|line| !line.trim().is_empty()) {
+            let mails = line.contains('@').then(|| MAIL.find_iter(line.as_bytes()));
+            for found in mails.into_iter().flatten().take(MOST_MAILS) {
                 let mail = &line[found.range()];
                 let (local, domain) = mail.split_once('@').unwrap_or_default();
                 // Of a URL, what stands before the host is no address.
@@ -597,11 +609,12 @@ impl Identities {
                 let is_around = |c: char| " \t\"'`<([{>)]}|,;*".contains(c);
                 let before = line[..found.start()].trim_end_matches(is_around);
                 let cells = line[before.len()..found.start()].contains(is_sign);
-                let last = before
-                    .rsplit(is_sign)
+                let mut names = before.rsplit(is_sign).map(|cell| cell.trim_matches(is_around));
+                let last = names.next().unwrap_or_default();
+                let pair = names
                     .next()
-                    .unwrap_or_default()
-                    .trim_matches(is_around);
+                    .map(|first| format!("{first} {last}"))
+                    .unwrap_or_default();
                 // The words with capitals at the end of a sentence.
                 let words = last
                     .rsplit([' ', '"', '\'', '[', '('])
@@ -609,7 +622,9 @@ impl Identities {
                     .take_while(|word| is_person(word) && !matches!(*word, "AM" | "PM"));
                 let length = words.map(|word| word.len() + 1).sum::<usize>();
                 let name = &last[(last.len() + 1).saturating_sub(length).min(last.len())..];
-                if !name.is_empty()
+                if cells && is_person(last) && !last.contains(' ') && is_person(&pair) {
+                    self.add_author(&pair, mail);
+                } else if !name.is_empty()
                     && (name.contains(' ') && (cells && name == last || line[..found.start()].ends_with('<'))
                         || belongs(name, local))
                 {
@@ -631,7 +646,13 @@ impl Identities {
                 if is_person(behind.trim_matches(is_around)) && belongs(behind, local) {
                     self.add_author(behind.trim_matches(is_around), mail);
                 }
+                for name in above.map(str::trim) {
+                    if name.contains(' ') && is_person(name) && belongs(name, local) {
+                        self.add_author(name, mail);
+                    }
+                }
             }
+            above = [above[1], above[2], line];
         }
     }
 
@@ -729,21 +750,28 @@ impl Identities {
         }
     }
 
-    /// Learns the names in columns of tables that are named like people.
-    fn learn_columns(&mut self, text: &str) {
-        static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+    /// Learns the names behind labels that are named like people, and in columns of tables.
+    fn learn_labelled(&mut self, text: &str) {
+        static LABEL: LazyLock<Regex> = LazyLock::new(|| {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"]|  )[ "*-]*(?:[a-z]{{0,12}}[ _-]?name|{words})[ "]*(?:[|,;\t\r\n"]|  |$)"#
+                r#"(?i)(?:^|[|,;\t\n"]|  )[ "*-]*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|[ "]*(?:[|,;\t\r\n"]|  |$))"#
             ))
         });
         let mut from = 0;
-        while let Some(found) = HEADING.find_at(text.as_bytes(), from) {
+        while let Some(found) = LABEL.find_at(text.as_bytes(), from) {
             from = found.end();
             let line = line_at(text.as_bytes(), from - 1);
             if line.len() > columns::MOST_LETTERS {
                 from = line.end;
+            } else if found.as_bytes().ends_with(b":") {
+                let names = text[from..line.end].split([',', ';', '&']);
+                let names = names.map(|name| name.trim_matches([' ', '\t', '\r', '*']));
+                if own_name(found.as_bytes()).is_some_and(|own| PEOPLE.has(&own)) {
+                    let names = names.filter(|name| name.contains(' ') && is_person(name));
+                    names.for_each(|name| self.add_author(name, ""));
+                }
             } else if let Some(table) = Table::below(text.as_bytes(), line, is_of_people) {
                 from = table.end.max(from);
                 self.learn_table(text, &table);
@@ -1084,6 +1112,20 @@ fn is_english(word: &str) -> bool {
     is_listed(&word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
 }
 
+/// Returns whether a word looks like a login: it has a digit or a sign, is a given name, or begins with two consonants that begin no word, as
+/// an initial and a last name do.
+fn is_login(word: &str) -> bool {
+    static ONSETS: Words = Words::new(
+        "bl br ch cl cr dr dw fl fr gh gl gn gr kl kn kr ph pl pr ps rh sc sh sk sl sm sn sp sq st sv sw sy th tr ts tw ty vl wh wr xy",
+    );
+    let is_consonant = |letter: &u8| letter.is_ascii_lowercase() && !b"aeiouy".contains(letter);
+    let onset = word.as_bytes().get(..2).unwrap_or_default();
+    !is_english(word)
+        && (word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'.')
+            || GIVEN.has(word.as_bytes())
+            || onset.iter().all(is_consonant) && !ONSETS.has(onset))
+}
+
 /// Returns whether a text has a word in small letters, between blanks or before a sign that ends a part of a sentence.
 fn has_small(text: &[u8], word: &str) -> bool {
     let small = word.to_lowercase();
@@ -1146,11 +1188,7 @@ fn forms_of(name: &str) -> Vec<String> {
             let initial: String = first.chars().take(1).collect();
             let joined = [" ", ".", "_", "-"].map(|sign| parts.join(sign));
             let short = [first, last].map(str::to_owned);
-            let forms = [
-                format!("{first}{last}"),
-                format!("{initial}{last}"),
-                format!("{initial}.{last}"),
-            ];
+            let forms = [format!("{first}{last}"), format!("{initial}{last}")];
             joined.into_iter().chain(forms).chain(short).collect()
         }
         _ => Vec::new(),
@@ -1412,6 +1450,7 @@ mod tests {
             "level=info user=jdoe status=200",
             "Svenja Brockhaus (@jdoe)",
             "Session 5 of user jdoe.",
+            "Triggered by jdoe via push",
             "//nas/h on /m type cifs (rw,username=jdoe,uid=1000)",
             "100.64.0.7    pixel7          jdoe@ android -",
             "Telegram: @jdoe",
@@ -1532,6 +1571,7 @@ mod tests {
             "Malin Bergqvist,malin@corp.example",
             "authors = [\"Malin Bergqvist <mb@corp.example>\"]",
             "author Malin Bergqvist\nauthor-mail <x@corp.example>",
+            "1,Malin,Bergqvist,mb@corp.example",
             "| Malin Bergqvist | mb@corp.example |",
             "write to Malin Bergqvist (malin.b@corp.example)",
             "Thanks,\nMalin Bergqvist\nHead of Data\nbergqvist@corp.example",

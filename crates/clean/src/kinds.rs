@@ -84,6 +84,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("beside_keys", Own(random::beside_keys)),
     ("card_numbers", InText(numbers::card_numbers)),
     ("columns", InText(columns::values)),
+    ("columns_of_phones", Own(columns::phones)),
     (
         "encoded_secrets",
         Own(|letters| encoded::secrets(letters, has_secret)),
