@@ -57,6 +57,12 @@ pub(super) fn values(text: &Text) -> Ranges {
             continue;
         }
         ranges.extend(value_below(letters, &line).map(|value| with_lines(letters, value)));
+        if let Some(table) = Table::inserted(letters, &line, is_name) {
+            from = table.end.max(from);
+            let cells = table.rows.into_iter().flatten();
+            ranges.extend(cells.filter(|cell| is_value(&letters[cell.clone()])));
+            continue;
+        }
         let Some(sort) = Cells::of(&letters[line.clone()]) else {
             ranges.extend(word_behind(letters, line));
             continue;
@@ -114,7 +120,7 @@ fn is_rule(line: &[u8]) -> bool {
                 .iter()
                 .all(|letter| *letter == sign || b"-+|:= \t\r".contains(letter))
     };
-    is_drawn(b'-') || is_drawn(OTHER)
+    is_drawn(b'-') || is_drawn(b'=') || is_drawn(OTHER)
 }
 
 /// What stands between the cells of a row.
@@ -221,11 +227,47 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Reads the wanted columns of the table that a line heads.
+    /// Reads the wanted columns of the table that a line heads, or of the rows that it inserts into one.
     pub(super) fn below(letters: &[u8], line: Range<usize>, is_wanted: fn(&[u8]) -> bool) -> Option<Self> {
+        if let Some(table) = Self::inserted(letters, &line, is_wanted) {
+            return Some(table);
+        }
         let sort = Cells::of(&letters[line.clone()])?;
         let cells = sort.split(letters, line.clone());
         Self::at(letters, &line, &cells, sort, is_wanted)
+    }
+
+    /// Reads the wanted columns of the rows that a statement of SQL inserts, which begins in a line.
+    fn inserted(letters: &[u8], line: &Range<usize>, is_wanted: fn(&[u8]) -> bool) -> Option<Self> {
+        static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
+            expression(
+                r"(?i)\b(?:insert|replace)(?: ignore)? into [^\s(]{1,80} ?(\([^()]{1,2000}\))\s{0,20}values\s{0,20}",
+            )
+        });
+        const MOST_ROWS: usize = 1000;
+        let most = letters.len().min(line.end + MOST_LETTERS);
+        let found = STATEMENT.captures_at(&letters[..most], line.start)?;
+        let list = found.get(1).filter(|list| list.start() < line.end)?;
+        let (names, _) = list_at(letters, list.start());
+        let wanted: Vec<usize> = (0..names.len())
+            .filter(|at| is_wanted(&letters[names[*at].clone()]))
+            .collect();
+        let headings = wanted.iter().map(|at| names[*at].clone()).collect();
+        let mut end = found.get(0)?.end();
+        let mut rows = Vec::new();
+        while letters.get(end) == Some(&b'(') && rows.len() < MOST_ROWS {
+            let (row, behind) = list_at(letters, end);
+            rows.push(
+                wanted
+                    .iter()
+                    .map(|at| row.get(*at).cloned().unwrap_or_default())
+                    .collect(),
+            );
+            end = skip(letters, behind, |letter| {
+                letter == b',' || letter.is_ascii_whitespace()
+            });
+        }
+        (!wanted.is_empty()).then_some(Self { headings, rows, end })
     }
 
     /// Reads the wanted columns of the table whose headings are the cells of a line; `None` if the line heads none.
@@ -250,6 +292,29 @@ impl Table {
             Self { headings, rows, end }
         })
     }
+}
+
+/// Returns the elements of a list of SQL that begins at a place with a bracket, without the quotes around them, and where it ends.
+fn list_at(letters: &[u8], start: usize) -> (Ranges, usize) {
+    let limit = letters.len().min(start + MOST_LETTERS);
+    let mut elements = Ranges::new();
+    let mut from = start + 1;
+    let mut at = from;
+    while at < limit {
+        match letters[at] {
+            b'\'' => at = skip(&letters[..limit], at + 1, |letter| letter != b'\''),
+            sign @ (b',' | b')') => {
+                elements.push(trimmed(letters, from..at));
+                from = at + 1;
+                if sign == b')' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    (elements, limit.min(at + 1))
 }
 
 /// Returns the cells of the wanted columns in the rows below a heading, and where the rows end.

@@ -230,7 +230,7 @@ impl Row {
             && !is_label(value)
             && !matches!(
                 value,
-                [b'$' | b'%' | b'@', b'A'..=b'Z' | b'a'..=b'z' | b'(' | b'{', ..]
+                [b'$' | b'%' | b'@', b'A'..=b'Z' | b'a'..=b'z' | b'(' | b'{', ..] | [b'\\', b'\\', ..]
             ))
         .then_some(secret)
     }

@@ -34,7 +34,7 @@ static DIRECTORIES: Words = Words::of("identity.directories");
 /// Names of fields of objects that describe a person or an account.
 static PERSONAL: Words = Words::of("identity.personal");
 /// What stands before `name` in the names of columns that hold people.
-static OF_PEOPLE: Words = Words::new("full first last given family sur display real vor nach");
+static OF_PEOPLE: Words = Words::new("full first last given family sur fore display real vor nach");
 /// Names of columns beside one with people.
 static BESIDE_PEOPLE: Words = Words::of("identity.beside_people");
 /// Names of columns that hold accounts.
@@ -756,7 +756,7 @@ impl Identities {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"]|  )[ "*-]*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|[ "]*(?:[|,;\t\r\n"]|  |$))"#
+                r#"(?i)(?:^|[|,;\t\n"(]|  )[ "*`-]*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|[ "`]*(?:[|,;\t\r\n")]|  |$))"#
             ))
         });
         let mut from = 0;
@@ -806,7 +806,7 @@ impl Identities {
     /// Learns the people in the columns of a table.
     fn learn_table(&mut self, text: &str, table: &Table) {
         const LEAST_PEOPLE: usize = 3;
-        static FIRST: Words = Words::new("firstname givenname prenom vorname nombre nome imie");
+        static FIRST: Words = Words::new("firstname givenname forename prenom vorname nombre nome imie");
         static LAST: Words = Words::new("lastname surname familyname nom nachname apellido cognome nazwisko");
         let text_of = |cell: &Range<usize>| text.get(cell.clone()).unwrap_or_default();
         let headings = table.headings.iter().map(|at| plain(text_of(at).as_bytes()));
@@ -1380,6 +1380,7 @@ mod tests {
             "id,contact,city\n7,Svenja Brockhaus,Kiel\n",
             " id |    full_name     | active\n----+------------------+------\n  1 | Svenja Brockhaus | t",
             "emp_no,first_name,last_name\n10,Svenja,Brockhaus\n",
+            "INSERT INTO patients (id, `surname`, forename) VALUES\n(91, 'Brockhaus', 'Svenja');",
             "| Name | Role |\n|---|---|\n| Svenja Brockhaus | CTO |",
             "Customer: Svenja Brockhaus\nOrder: 12",
             "Bill to:\nSvenja Brockhaus\n12 High Street",

@@ -14,9 +14,9 @@ use crate::{
 };
 
 /// How far behind the word for it a secret stands.
-const MOST_BETWEEN: usize = 64;
+const MOST_BETWEEN: usize = 96;
 /// Words between them.
-const MOST_WORDS: usize = 6;
+const MOST_WORDS: usize = 9;
 /// Letters that an inflected word has more.
 const MOST_ENDING: usize = 4;
 /// Shorter words are parts of others in languages that join words.
@@ -270,6 +270,10 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     for count in 0..=MOST_WORDS {
         let is_blank = |letter| is_around(letter) && !matches!(letter, b'\n' | b'\r');
         let start = skip(&letters[..limit], at, is_blank);
+        // The end of a string in a list.
+        is_over |= letters[at..start.min(limit)]
+            .windows(2)
+            .any(|signs| signs == b"\",");
         if start >= limit || matches!(letters[start], b'\n' | b'\r') {
             return None;
         }
@@ -303,8 +307,9 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let has_sign = letters[value.clone()]
             .iter()
             .any(|letter| !letter.is_ascii_alphanumeric());
+        let ends_there = |at: usize| at == end || b".,;:)\"'".contains(&letters[at]);
         let value = match letters.get(value.end) {
-            Some(b'!' | b'?') if end == value.end + 1 && has_sign => value.start..end,
+            Some(b'!' | b'?' | b'*') if has_sign && ends_there(value.end + 1) => value.start..value.end + 1,
             _ => value,
         };
         let word = &letters[value.clone()];

@@ -420,7 +420,8 @@ pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<
 /// Returns an IPv4 address that not every machine has: `127.0.0.1` and `0.0.0.0` say nothing.
 pub(super) fn own_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
-    (!text.starts_with(b"127.") && text != b"0.0.0.0").then_some(found)
+    let is_everybodys = [&b"127."[..], b"255.", b"0.0.0.0"];
+    (!is_everybodys.iter().any(|each| text.starts_with(each))).then_some(found)
 }
 
 /// Finds hardware addresses: six pairs of hexadecimal digits, or three groups of four. Those of all machines say nothing.

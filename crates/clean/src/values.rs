@@ -54,7 +54,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
             r"^(?:[<\[{]|[$%][({]|[#@]\{|\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_)",
-            r"|(?:[$@:][A-Za-z_]*|[\w-]{1,16}\*{3,}[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|[*.xX_?#=/|\x80-\xFF-]*)$)"
+            r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|[*.xX_?#=/|\x80-\xFF-]*)$)"
         ))
     });
     EXPRESSION.is_match(value) || is_cut_off(value)
@@ -142,9 +142,11 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         // Of Rust; and of PowerShell, as `Read-Host`.
         let path = r"[A-Za-z_$][\w$]*::[A-Za-z<]|[A-Z][a-z]+-[A-Z][A-Za-z]+$";
         let property = format!(r"(?:\$[\w$]*|(?i:{ROOTS}))(?:\.|->|[?!]\.|::)");
+        // The attribute of a resource of Terraform, and an expression between slashes.
+        let attribute = r"[a-z][a-z\d]*(?:_[a-z\d]+)+(?:\.[a-z_][a-z\d_]*){2,}$|/(?:\^|\(|\\[bdsw])";
         // The reference of C, the negation of a variable, and pointers and references of Rust.
         expression(&format!(
-            r"(?s)^(?:{operator}|\*(?:const|mut)\b|&(?:'|mut\b|[A-Z][A-Za-z]*[,)]?$)|[\w:]+<[A-Z&'(\[]|[&*!]?(?:{call}|{path}|{property}))"
+            r"(?s)^(?:{operator}|\*(?:const|mut)\b|&(?:'|mut\b|[A-Z][A-Za-z]*[,)]?$)|[\w:]+<[A-Z&'(\[]|{attribute}|[&*!]?(?:{call}|{path}|{property}))"
         ))
     });
     EXPRESSION.is_match(value)
