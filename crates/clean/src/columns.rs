@@ -3,7 +3,7 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use memchr::{memchr, memrchr};
+use memchr::{memchr, memmem, memrchr};
 use regex::bytes::Regex;
 
 use crate::{
@@ -241,10 +241,14 @@ impl Table {
     fn inserted(letters: &[u8], line: &Range<usize>, is_wanted: fn(&[u8]) -> bool) -> Option<Self> {
         static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
             expression(
-                r"(?i)\b(?:insert|replace)(?: ignore)? into [^\s(]{1,80} ?(\([^()]{1,2000}\))\s{0,20}values\s{0,20}",
+                r"(?i)\b(?:insert|replace)(?: ignore)? into [^\s(]{1,80} ?(\([^()]{1,900}\))\s{0,20}values\s{0,20}",
             )
         });
         const MOST_ROWS: usize = 1000;
+        let has = |word: &[u8]| memmem::find(&letters[line.clone()], word).is_some();
+        if !has(b"INTO ") && !has(b"into ") {
+            return None;
+        }
         let most = letters.len().min(line.end + MOST_LETTERS);
         let found = STATEMENT.captures_at(&letters[..most], line.start)?;
         let list = found.get(1).filter(|list| list.start() < line.end)?;

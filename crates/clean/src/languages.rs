@@ -270,13 +270,11 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     for count in 0..=MOST_WORDS {
         let is_blank = |letter| is_around(letter) && !matches!(letter, b'\n' | b'\r');
         let start = skip(&letters[..limit], at, is_blank);
-        // The end of a string in a list.
-        is_over |= letters[at..start.min(limit)]
-            .windows(2)
-            .any(|signs| signs == b"\",");
         if start >= limit || matches!(letters[start], b'\n' | b'\r') {
             return None;
         }
+        // The end of a string in a list.
+        is_over |= letters[at..start].windows(2).any(|signs| signs == b"\",");
         // `è`, `é`
         is_told |= letters[at..start]
             .windows(3)
