@@ -150,18 +150,21 @@ fn without_echoes(mut events: Vec<Event>) -> Vec<Event> {
 
 /// Counts summaries, each with the agent's message before it if that is the summary.
 fn without_summaries(mut events: Vec<Event>) -> Vec<Event> {
+    let mut last_said = None;
     for at in 0..events.len() {
         let [What::Summary(summary)] = events[at].what.as_mut_slice() else {
+            last_said = if is_said(&events[at]) { Some(at) } else { last_said };
             continue;
         };
         let summary = mem::take(summary);
         events[at].what = vec![What::LeftOut("summary of a compaction".into())];
-        if let Some(said) = events[..at].iter_mut().rev().find(|event| is_said(event))
-            && let [What::Said(TextKind::Message, text)] = said.what.as_slice()
+        let said = last_said.take().map(|said| &mut events[said].what);
+        if let Some(said) = said
+            && let [What::Said(TextKind::Message, text)] = said.as_slice()
             && !is_blank(text)
             && summary.ends_with(text.as_str())
         {
-            said.what = Vec::new();
+            said.clear();
         }
     }
     events
