@@ -14,7 +14,7 @@ use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_error::{Code, Error, fault, javascript_number};
 use knowledgepulse_index::method::Method;
 use knowledgepulse_trace::{
-    Trace,
+    Name, Trace,
     label::{Label, MAX_LABEL_BYTES},
     reading::{self, At, Source},
     text::MOST_UNITS,
@@ -56,8 +56,9 @@ pub(super) fn noted(env: &Env, trace: Unknown) -> Result<(bool, Option<String>)>
     ];
     let known = at(&path, "boolean")?.map(|known| source.boolean(known));
     let agent = at(&["trace.metadata.imported.format"], "string")?;
-    let agent = agent.map(|agent| source.string(agent));
-    Ok((known.transpose()?.unwrap_or(true), agent.transpose()?))
+    let agent = agent.map(|agent| source.name(agent)).transpose()?;
+    let agent = agent.map(|Name(units)| String::from_utf16_lossy(&units));
+    Ok((known.transpose()?.unwrap_or(true), agent))
 }
 
 /// The path of what a reader of logs notes.
@@ -170,10 +171,10 @@ impl<'env> Source for JavaScript<'env> {
         FromNapiValue::from_unknown(value)
     }
 
-    fn string(&self, value: Unknown) -> Result<String> {
+    fn name(&self, value: Unknown) -> Result<Name> {
         let mut units = self.units.borrow_mut();
         self.copy_units(value, units_in(value)?, &mut units)?;
-        Ok(String::from_utf16_lossy(&units))
+        Ok(Name(units.clone()))
     }
 
     /// Reads a part of the text that is compared, up to where the rest can no longer change the comparison.
@@ -203,7 +204,7 @@ impl<'env> Source for JavaScript<'env> {
         if self.kind(value)? != "string" || units_in(value)? > MAX_LABEL_BYTES {
             return Ok(None);
         }
-        let id = self.string(value)?;
+        let id = String::from_utf16_lossy(&self.name(value)?.0);
         Ok(Some(id).filter(|id| id.len() <= MAX_LABEL_BYTES).map(Label::from))
     }
 }

@@ -189,7 +189,9 @@ mod tests {
             refused(ByDimension::from_array([1.0, f64::NAN, 0.0, 0.0])),
             r#"options.weights["legal"].novelty must be a finite number of at least 0, got NaN"#
         );
-        assert!(refused(ByDimension::from_array([1.5, 0.0, 0.0, -0.5])).contains("].outcomeConfidence must be"));
+        assert!(
+            refused(ByDimension::from_array([1.5, 0.0, 0.0, -0.5])).contains("].outcomeConfidence must be")
+        );
         assert!(refused(ByDimension::from_array([1.0, 0.0, 2e-9, 0.0])).contains("1.000000002"));
         assert!(check(ByDimension::from_array([1.0, 0.0, 5e-10, 0.0]), "legal").is_ok());
         assert_eq!(profiles.for_domain(Some("legal")).name, "default");

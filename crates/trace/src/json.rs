@@ -4,7 +4,7 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_json::{Value, cut, units_of};
 
 use crate::{
-    Trace,
+    Name, Trace,
     label::{Label, MAX_LABEL_BYTES},
     reading::{self, At, Source},
     text::MOST_UNITS,
@@ -72,9 +72,8 @@ impl<'v> Source for Json<'v> {
         Ok(value.and_then(Value::as_number).unwrap_or(f64::NAN))
     }
 
-    fn string(&self, value: Self::Value) -> Result<String> {
-        let text = value.and_then(Value::as_text);
-        Ok(text.map(ToString::to_string).unwrap_or_default())
+    fn name(&self, value: Self::Value) -> Result<Name> {
+        Ok(value.and_then(Value::as_str).unwrap_or_default().into())
     }
 
     fn text(&mut self, value: Self::Value) -> Result<String> {

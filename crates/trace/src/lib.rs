@@ -52,7 +52,7 @@ pub struct Step {
     /// The step's text; a step without it counts as one with an empty text.
     pub content: Option<String>,
     /// The name of the tool that the step used, if any; tool diversity counts distinct names.
-    pub tool: Option<String>,
+    pub tool: Option<Name>,
 }
 
 /// The type of a step. Types outside the schema are kept, because each distinct type counts towards complexity.
@@ -67,20 +67,30 @@ pub enum StepKind {
     /// `error_recovery`
     ErrorRecovery,
     /// Any other type.
-    Other(String),
+    Other(Name),
 }
 
 impl StepKind {
     /// Returns the type with this name.
     #[must_use]
-    pub fn of(name: &str) -> Self {
-        match name {
-            "thought" => Self::Thought,
-            "tool_call" => Self::ToolCall,
-            "observation" => Self::Observation,
-            "error_recovery" => Self::ErrorRecovery,
-            name => Self::Other(name.into()),
+    pub fn of(name: Name) -> Self {
+        match String::from_utf16(&name.0).as_deref() {
+            Ok("thought") => Self::Thought,
+            Ok("tool_call") => Self::ToolCall,
+            Ok("observation") => Self::Observation,
+            Ok("error_recovery") => Self::ErrorRecovery,
+            _ => Self::Other(name),
         }
+    }
+}
+
+/// A name by its UTF-16 code units, as JavaScript compares strings: two lone surrogates are two names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Name(pub Vec<u16>);
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        Self(name.encode_utf16().collect())
     }
 }
 
@@ -97,7 +107,7 @@ mod tests {
             ("error_recovery", StepKind::ErrorRecovery),
             ("Thought", StepKind::Other("Thought".into())),
         ] {
-            assert_eq!(StepKind::of(name), kind);
+            assert_eq!(StepKind::of(name.into()), kind);
         }
     }
 }

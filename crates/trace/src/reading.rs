@@ -4,7 +4,7 @@ use std::fmt;
 
 use knowledgepulse_error::{Code, Error, javascript_number};
 
-use crate::{Step, StepKind, Trace, label::Label};
+use crate::{Name, Step, StepKind, Trace, label::Label};
 
 /// What holds a trace, and how its values are read.
 pub trait Source {
@@ -52,11 +52,11 @@ pub trait Source {
     /// If the value is none.
     fn number(&self, value: Self::Value) -> Result<f64, Self::Error>;
 
-    /// Returns a string, in which U+FFFD stands for lone surrogates.
+    /// Returns a string.
     ///
     /// # Errors
     /// If the value is none.
-    fn string(&self, value: Self::Value) -> Result<String, Self::Error>;
+    fn name(&self, value: Self::Value) -> Result<Name, Self::Error>;
 
     /// Reads as much of a part of the compared text as is needed.
     ///
@@ -124,7 +124,7 @@ pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Erro
     let success = reader.0.boolean(success)?;
     let at = At::trace("trace.metadata.task_domain");
     let domain = reader.get_optional(metadata, "task_domain", "a string", at)?;
-    let task_domain = domain.map(|domain| reader.0.string(domain)).transpose()?;
+    let domain = domain.map(|domain| reader.0.name(domain)).transpose()?;
     let outcome = reader.get(trace, "outcome", "an object", At::trace("trace.outcome"))?;
     let at = At::trace("trace.outcome.confidence");
     let confidence = reader.get(outcome, "confidence", "a number", at)?;
@@ -139,7 +139,7 @@ pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Erro
         objective,
         steps,
         success,
-        task_domain,
+        task_domain: domain.map(|Name(units)| String::from_utf16_lossy(&units)),
         confidence,
         label,
         text_cut: reader.0.is_cut(),
@@ -169,13 +169,13 @@ impl<S: Source> Reader<'_, S> {
         let step = self.0.element(steps, index, at)?;
         let step = self.require(step, "an object", at)?;
         let kind = self.get(step, "type", "a string", At::step(index, ".type"))?;
-        let kind = StepKind::of(&self.0.string(kind)?);
+        let kind = StepKind::of(self.0.name(kind)?);
         let content = self.get_optional(step, "content", "a string", At::step(index, ".content"))?;
         let content = content.map(|content| self.0.text(content)).transpose()?;
         let tool = self.get_optional(step, "tool", "an object", At::step(index, ".tool"))?;
         let tool = tool.map(|tool| {
             let name = self.get(tool, "name", "a string", At::step(index, ".tool.name"))?;
-            self.0.string(name)
+            self.0.name(name)
         });
         Ok(Step {
             kind,
