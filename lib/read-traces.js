@@ -273,4 +273,4 @@ function bytesIn(value) {
   return guarded(bytes, 'the input', 'ERR_INVALID_INPUT');
 }
 
-module.exports = { itemsOfFiles, readTraces, resultOf, resultsOf, traceFromMessages };
+module.exports = { itemsOf, itemsOfFiles, readTraces, resultOf, resultsOf, traceFromMessages };

@@ -7,7 +7,7 @@ const loader = require('../../lib/loader.js');
 /** @type {typeof import('../../lib/clean.js')} */
 const { readCleaning } = require('../../lib/clean.js');
 /** @type {typeof import('../../lib/read-traces.js')} */
-const { readPlaced } = require('../../lib/read-traces.js');
+const { itemsOf, resultOf, resultsOf } = require('../../lib/read-traces.js');
 
 /**
  * @import { CleanOptions, FormatName, Manifest, ReasoningTrace } from '../../index.js'
@@ -91,11 +91,13 @@ const tasks = {
         return pace({ done, total, unit: 'bytes', doing: 'Reading' });
       };
       try {
-        for await (const { trace, error, line, format } of readPlaced(bytesOf(file, step), { file: path })) {
-          const place = { file, path, line: line ?? 1 };
+        const items = itemsOf(bytesOf(file, step), { file: path }, undefined);
+        for await (const item of resultsOf(items, undefined, (each) => each)) {
+          const { trace, error } = resultOf(item);
+          const place = { file, path, line: item.line ?? 1 };
           if (trace === undefined)
             problems.push({ place: `${path}, line ${place.line}`, reason: error.message });
-          else found.push({ ...place, format: format ?? 'trace', trace });
+          else found.push({ ...place, format: item.format ?? 'trace', trace });
         }
       } catch (thrown) {
         if (task.signal.aborted) throw thrown;
