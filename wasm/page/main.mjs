@@ -49,7 +49,8 @@ function ask(name, given) {
 
 const state = element('p', { id: 'state', role: 'status' });
 const bar = element('progress', { 'aria-label': 'Progress', hidden: true });
-const stop = action('Stop', () => worker.postMessage({ name: 'stop' }), { hidden: true });
+// Behind what it stops, which waits until the worker has started.
+const stop = action('Stop', () => started.then(() => worker.postMessage({ name: 'stop' })), { hidden: true });
 let isBusy = false;
 
 /** @param {string} text */
