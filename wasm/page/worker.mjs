@@ -7,7 +7,7 @@ const loader = require('../../lib/loader.js');
 /** @type {typeof import('../../lib/clean.js')} */
 const { readCleaning } = require('../../lib/clean.js');
 /** @type {typeof import('../../lib/read-traces.js')} */
-const { itemsOf, resultOf, resultsOf } = require('../../lib/read-traces.js');
+const { itemsOf, resultOf } = require('../../lib/read-traces.js');
 
 /**
  * @import { CleanOptions, FormatName, Manifest, ReasoningTrace } from '../../index.js'
@@ -91,8 +91,8 @@ const tasks = {
         return pace({ done, total, unit: 'bytes', doing: 'Reading' });
       };
       try {
-        const items = itemsOf(bytesOf(file, step), { file: path }, undefined);
-        for await (const item of resultsOf(items, undefined, (each) => each)) {
+        for await (const item of itemsOf(bytesOf(file, step), { file: path }, undefined)) {
+          if (item.skipped !== null) continue;
           const { trace, error } = resultOf(item);
           const place = { file, path, line: item.line ?? 1 };
           if (trace === undefined)
