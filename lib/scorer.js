@@ -78,8 +78,9 @@ class Scorer {
     if (this.#embeds) ensureConfigured();
     /** @type {Array<{ call: NativeCall, reply: Promise<string> }>} */
     const inFlight = [];
+    // From the last, because the engine works from the first: it would overtake us, and remember a trace behind cancelled ones.
     const cancelAll = () => {
-      for (const { call } of inFlight) call.cancel();
+      for (const { call } of [...inFlight].reverse()) call.cancel();
       return true;
     };
     /** @type {Array<ReturnType<typeof scoreOf>>} */
