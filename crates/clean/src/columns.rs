@@ -57,23 +57,15 @@ pub(super) fn values(text: &Text) -> Ranges {
             continue;
         }
         ranges.extend(value_below(letters, &line).map(|value| with_lines(letters, value)));
-        if let Some(table) = Table::inserted(letters, &line, is_name) {
+        if let Some(table) = Table::below(letters, line.clone(), is_name) {
             from = table.end.max(from);
             let cells = table.rows.into_iter().flatten();
             ranges.extend(cells.filter(|cell| is_value(&letters[cell.clone()])));
-            continue;
         }
-        let Some(sort) = Cells::of(&letters[line.clone()]) else {
-            ranges.extend(word_behind(letters, line));
-            continue;
-        };
-        let cells = sort.split(letters, line.clone());
-        if let Some(table) = Table::at(letters, &line, &cells, sort, is_name) {
-            from = table.end;
-            let cells = table.rows.into_iter().flatten();
-            ranges.extend(cells.filter(|cell| is_value(&letters[cell.clone()])));
-        }
-        ranges.extend(second_of(letters, &cells, sort));
+        ranges.extend(match Cells::of(&letters[line.clone()]) {
+            Some(sort) => second_of(letters, &sort.split(letters, line), sort),
+            None => word_behind(letters, line),
+        });
     }
     merged(ranges)
 }
