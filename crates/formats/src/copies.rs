@@ -39,17 +39,22 @@ fn id_of(event: &Event) -> Option<&Text> {
     event.origin.id.as_ref().filter(|id| id.len() >= SHORTEST_ID)
 }
 
-/// Returns what the first message of a session has in common with that of a copy: its id; without one, its text and time.
-pub(crate) fn begins_as(format: FormatName, events: &[Event]) -> Option<u64> {
-    let first = events.iter().find(|event| is_said(event))?;
-    Some(match id_of(first) {
-        Some(id) => hash_of(&(format, id.as_str())),
-        None => hash_of(&(
-            format,
-            content_of(first),
-            first.origin.time.as_ref().map(Value::to_json),
-        )),
-    })
+/// Returns what the first message of a session has in common with that of a copy: its id, or its text and time, which a fork with ids of
+/// its own has too.
+pub(crate) fn begins_as(format: FormatName, events: &[Event]) -> impl Iterator<Item = u64> {
+    let first = events.iter().find(|event| is_said(event));
+    let keys = first.map(|first| {
+        let (id, time) = (id_of(first), time_of(first));
+        let by_id = id.map(|id| hash_of(&(format, id.as_str())));
+        let tells = id.is_none() || time.is_some();
+        let by_text = tells.then(|| hash_of(&(format, content_of(first), time)));
+        [by_id, by_text]
+    });
+    keys.into_iter().flatten().flatten()
+}
+
+fn time_of(event: &Event) -> Option<String> {
+    event.origin.time.as_ref().map(Value::to_json)
 }
 
 /// Returns a number for what an event says.
@@ -78,6 +83,8 @@ pub(crate) struct Print {
     name: Option<Text>,
     /// The kind of file that it is in: an agent may keep a session in several.
     store: Option<OsString>,
+    /// When its first message was said.
+    began: Option<String>,
     /// The ids of its messages.
     ids: HashSet<u64>,
     /// What its messages say, in their order.
@@ -94,7 +101,7 @@ impl Print {
         let mut names: Vec<_> = events.iter().rev().flat_map(names_of).take(1).collect();
         names.extend(known);
         let is_shared = |name: &&Text| shared.contains(&hash_of(&(format, name.as_str())));
-        let begins_as = begins_as(format, events).is_some_and(|first| shared.contains(&first));
+        let begins_as = begins_as(format, events).any(|first| shared.contains(&first));
         if !begins_as && !names.iter().any(is_shared) {
             return None;
         }
@@ -102,6 +109,7 @@ impl Print {
         Some(Self {
             name: names.first().copied().cloned(),
             store: None,
+            began: said().next().and_then(time_of),
             ids: said().filter_map(id_of).map(|id| hash_of(&id.as_str())).collect(),
             said: said().map(content_of).collect(),
         })
@@ -112,9 +120,11 @@ impl Print {
         let is_most = |part: usize, of: usize| of > 0 && (of - part) * MAY_LACK_ONE_OF <= of;
         if !self.ids.is_empty() && !other.ids.is_empty() {
             let common = self.ids.intersection(&other.ids).count();
-            return is_most(common, self.ids.len());
-        }
-        if self.name.is_some() && self.name == other.name && self.store != other.store {
+            // The messages of a fork may have ids of their own.
+            if self.began.is_none() || self.began != other.began || common > 0 {
+                return is_most(common, self.ids.len());
+            }
+        } else if self.name.is_some() && self.name == other.name && self.store != other.store {
             return self.said.len() <= other.said.len();
         }
         let same = self
@@ -198,6 +208,7 @@ mod tests {
         Print {
             name: Some(name.into()),
             store: Some(store.into()),
+            began: None,
             ids: ids.iter().copied().collect(),
             said: said.to_vec(),
         }
@@ -219,6 +230,14 @@ mod tests {
         assert!(!print("a", "jsonl", &[], &[1, 4]).is_in(&said));
         assert!(print("a", "vscdb", &[], &[8, 9]).is_in(&said));
         assert!(!print("b", "vscdb", &[], &[8, 9]).is_in(&said));
+        let at = |ids: &[u64], said: &[u64], time: &str| Print {
+            began: Some(time.into()),
+            ..print("c", "db", ids, said)
+        };
+        let forked = at(&[1, 2, 3], &[4, 5, 6], "9");
+        assert!(at(&[7, 8], &[4, 5], "9").is_in(&forked));
+        assert!(!at(&[7, 8], &[4, 5], "3").is_in(&forked));
+        assert!(!at(&[7, 8], &[4, 9], "9").is_in(&forked));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     cmp::Reverse,
     collections::{HashMap, HashSet},
     fs::{self, File},
-    io,
+    io, iter,
     ops::ControlFlow,
     path::Path,
 };
@@ -49,23 +49,10 @@ pub struct Head {
 /// # Errors
 /// If the file cannot be read. One of another kind has no record.
 pub fn head_of(path: &Path) -> io::Result<Head> {
-    let mut head = Head::default();
-    match names_in_database(path) {
-        Ok(None) => {}
-        Ok(Some((agent, names))) => {
-            head.is_json = true;
-            head.format = FormatName::from_name(agent);
-            // Cursor's are keys, which end with the name.
-            let names = names
-                .iter()
-                .map(|name| name.rsplit(':').next().unwrap_or_default());
-            let key = |name| Some(hash_of(&(head.format?, name)));
-            head.keys = names.filter_map(key).collect();
-            return Ok(head);
-        }
-        Err(error) if is_of_no_agent(&error) => return Ok(head),
-        Err(error) => return Err(error),
+    if let Some(head) = head_of_database(path)? {
+        return Ok(head);
     }
+    let mut head = Head::default();
     let mut agent = None;
     first_records(path, |record| {
         let Ok((value, _)) = record.content else {
@@ -98,6 +85,36 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
     head.keys.sort_unstable();
     head.keys.dedup();
     Ok(head)
+}
+
+/// Reads the names of the sessions in a database; `None` for another file.
+fn head_of_database(path: &Path) -> io::Result<Option<Head>> {
+    let (agent, names) = match names_in_database(path) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(None),
+        Err(error) if is_of_no_agent(&error) => return Ok(Some(Head::default())),
+        Err(error) => return Err(error),
+    };
+    let Some(format) = FormatName::from_name(agent) else {
+        return Ok(Some(Head::default()));
+    };
+    let mut times: HashMap<&str, u32> = HashMap::new();
+    for begins in names.iter().filter_map(|(_, begins)| begins.as_deref()) {
+        *times.entry(begins).or_default() += 1;
+    }
+    let mut keys = Vec::new();
+    for (name, begins) in &names {
+        // Cursor's are keys, which end with the name.
+        let key = hash_of(&(format, name.rsplit(':').next().unwrap_or_default()));
+        // What begins as others of the database is shared, as a name in several files is.
+        let is_shared = begins.as_deref().is_some_and(|begins| times[begins] > 1);
+        keys.extend(iter::repeat_n(key, 1 + usize::from(is_shared)));
+    }
+    Ok(Some(Head {
+        format: Some(format),
+        is_json: true,
+        keys,
+    }))
 }
 
 /// Passes on the first records of a file until `goes_on` has enough.
@@ -136,7 +153,7 @@ fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Re
 pub struct Group {
     /// The files of each input, as [`runs`] groups them.
     pub inputs: Vec<Vec<String>>,
-    /// What several of the inputs have in common.
+    /// What several of the inputs have in common, or several sessions of one.
     shared: HashSet<u64>,
 }
 
@@ -144,7 +161,7 @@ impl Group {
     /// Returns what leaves out the copies among the runs of several inputs.
     #[must_use]
     pub fn copies(&self) -> Option<Copies> {
-        (self.inputs.len() > 1).then(|| Copies::of(self.shared.clone()))
+        (!self.shared.is_empty()).then(|| Copies::of(self.shared.clone()))
     }
 }
 
@@ -152,14 +169,14 @@ impl Group {
 #[must_use]
 pub fn groups(files: &[String]) -> Vec<Group> {
     let inputs = runs(files);
-    let keys: Vec<Vec<u64>> = if inputs.len() > 1 {
-        let heads = inputs
-            .par_iter()
-            .map(|input| head_of(Path::new(input.first()?)).ok());
-        heads.map(|head| head.unwrap_or_default().keys).collect()
-    } else {
-        vec![Vec::new(); inputs.len()]
+    let is_alone = inputs.len() == 1;
+    let head = |input: &Vec<String>| match input.first().map(Path::new)? {
+        // A file alone may be a pipe, which is read once. A database is none, and holds several sessions.
+        path if is_alone => head_of_database(path).ok()?,
+        path => head_of(path).ok(),
     };
+    let heads = inputs.par_iter().map(head);
+    let keys: Vec<Vec<u64>> = heads.map(|head| head.unwrap_or_default().keys).collect();
     let mut count: HashMap<u64, u32> = HashMap::new();
     for key in keys.iter().flatten() {
         *count.entry(*key).or_default() += 1;

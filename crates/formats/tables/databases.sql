@@ -1,5 +1,5 @@
 -- The databases of agents that can be read: after comments, a line with the agent, a table and a column by which the database is recognised,
--- and the tables that are read; then the query for the names of the sessions in their order, and the query for the session of the name ?1 as
+-- and the tables that are read; then the query for the names of the sessions in their order, with what begins a session and its forks alike, and the query for the session of the name ?1 as
 -- JSON of the same shape as the export of the agent. `unzstd` decompresses, `unmsgpack` makes JSON. A column that older databases lack is the
 -- NULL of a table beside.
 
@@ -19,7 +19,8 @@ SELECT json_object('composerId', name, 'name', data ->> '$.name', 'createdAt', d
 
 -- opencode of version 2, which leaves the sessions that it has moved in the older tables.
 -- @ opencode session_message seq session_v2 session_message
-SELECT id FROM session_v2 WHERE id IN (SELECT session_id FROM session_message) ORDER BY time_created, id;
+SELECT id, (SELECT min(time_created) FROM session_message WHERE session_id = s.id) FROM session_v2 s
+WHERE id IN (SELECT session_id FROM session_message) ORDER BY time_created, id;
 SELECT json_object('info', json_object('id', id, 'title', title, 'directory', directory, 'version', version,
     'parentID', parent_id, 'revert', json(revert), 'time', json_object('created', time_created)),
 'messages', (SELECT json_group_array(json_set(m.data, '$.id', m.id, '$.type', m.type) ORDER BY m.seq)
@@ -28,7 +29,8 @@ FROM session_v2 s WHERE s.id = ?1;
 
 -- opencode and its forks. Older databases lack two columns.
 -- @ opencode part message_id session message part
-SELECT id FROM session WHERE id IN (SELECT session_id FROM message) ORDER BY time_created, id;
+SELECT id, (SELECT min(time_created) FROM message WHERE session_id = s.id) FROM session s
+WHERE id IN (SELECT session_id FROM message) ORDER BY time_created, id;
 SELECT json_object('info', json_object('id', id, 'title', title, 'directory', directory, 'version', version,
     'parentID', (SELECT parent_id FROM session WHERE id = s.id), 'revert', json((SELECT revert FROM session WHERE id = s.id)),
     'time', json_object('created', time_created)),
@@ -39,7 +41,8 @@ FROM session s, (SELECT NULL AS revert, NULL AS parent_id) WHERE s.id = ?1;
 
 -- Goose. Older databases lack some columns.
 -- @ goose messages content_json sessions messages
-SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, id;
+SELECT id, (SELECT min(created_timestamp) FROM messages WHERE session_id = s.id) FROM sessions s
+WHERE id IN (SELECT session_id FROM messages) ORDER BY created_at, id;
 SELECT json_object('id', s.id, 'working_dir', working_dir, 'description', description, 'created_at', created_at,
     'session_type', (SELECT session_type FROM sessions WHERE id = s.id), 'name', (SELECT name FROM sessions WHERE id = s.id),
     'model_config', (SELECT model_config_json FROM sessions WHERE id = s.id),
@@ -48,9 +51,14 @@ SELECT json_object('id', s.id, 'working_dir', working_dir, 'description', descri
     FROM messages m WHERE m.session_id = s.id))
 FROM sessions s, (SELECT NULL AS session_type, NULL AS parent_session_id, NULL AS name, NULL AS model_config_json) WHERE s.id = ?1;
 
--- Hermes. Older databases lack some columns. A session that goes on with a compacted one, or branches from one, has a parent too.
+-- Hermes. Older databases lack some columns. A session that goes on with a compacted one, or branches from one, has a parent too. The copies
+-- of messages in a branch have times of their own.
 -- @ hermes messages tool_name sessions messages
-SELECT id FROM sessions WHERE id IN (SELECT session_id FROM messages) ORDER BY started_at, id;
+SELECT s.id, CASE WHEN s.id IN (SELECT id FROM sessions WHERE model_config LIKE '%_branched_from%'
+    UNION SELECT parent_session_id FROM sessions WHERE model_config LIKE '%_branched_from%')
+    THEN (SELECT content FROM messages WHERE session_id = s.id AND role = 'user' ORDER BY id LIMIT 1) END
+FROM sessions s, (SELECT NULL AS parent_session_id, NULL AS model_config) WHERE s.id IN (SELECT session_id FROM messages)
+ORDER BY started_at, s.id;
 SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at,
     'cwd', (SELECT coalesce(cwd, (SELECT cwd FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)))
         FROM sessions WHERE id = s.id),

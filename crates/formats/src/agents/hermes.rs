@@ -20,7 +20,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         if record.get("role").is_none() {
             return Ok(Decoded::Unknown);
         }
-        add_row(say, record, &mut true);
+        add_row(say, record, &mut true, true);
         return Ok(Decoded::GoesOn);
     };
     say.begin_run("hermes-facts", session);
@@ -34,12 +34,11 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if is(record, "hermes-header") {
         return Ok(Decoded::Begins);
     }
+    let rows = list_at(record, "messages").iter();
+    let was_compacted = rows.clone().any(|row| truth_in(row, "compacted") == Some(true));
     let mut has_ids = true;
-    for row in list_at(record, "messages")
-        .iter()
-        .filter(|row| !is(row, "hermes-header"))
-    {
-        add_row(say, row, &mut has_ids);
+    for row in rows.filter(|row| !is(row, "hermes-header")) {
+        add_row(say, row, &mut has_ids, was_compacted);
     }
     Ok(Decoded::Whole)
 }
@@ -51,16 +50,21 @@ fn copy_of(row: &Value) -> Value {
     Value::from(fields.to_vec()).to_json().into()
 }
 
-/// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before.
-fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool) {
+fn truth_in(row: &Value, name: &str) -> Option<bool> {
+    truth_of(row.get(name)).or(number_of(row.get(name)).map(|number| number != 0.0))
+}
+
+/// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before. Where the session was
+/// compacted, a row may be there twice.
+fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool, was_compacted: bool) {
     let time = milliseconds_of(row.get("timestamp"));
-    let is = |name| truth_of(row.get(name)).or(number_of(row.get(name)).map(|number| number != 0.0));
-    match is("compacted") {
+    let is_compacted = truth_in(row, "compacted");
+    match is_compacted.filter(|_| was_compacted) {
         // The tail of what was compacted is there again after the summary, at its old time.
         Some(_) => say.begin_record(Some(&copy_of(row)), time.as_ref()),
         None => say.begin_record(row.get("id"), time.as_ref()),
     }
-    if is("active") == Some(false) && is("compacted") != Some(true) {
+    if truth_in(row, "active") == Some(false) && is_compacted != Some(true) {
         return say.leave_out("message that was taken back");
     }
     let mut message = Object::new();

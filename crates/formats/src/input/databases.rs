@@ -11,7 +11,7 @@ pub struct Database {
     pub mark: (&'static str, &'static str),
     /// The tables that are read.
     pub tables: Vec<&'static str>,
-    /// Selects the names of the sessions, in their order.
+    /// Selects the names of the sessions in their order, and beside each what it has in common with its forks, where the agent makes some.
     pub sessions: &'static str,
     /// Selects the session of the name `?1` as JSON.
     pub session: &'static str,

@@ -122,18 +122,21 @@ fn beginning_of(path: &Path) -> io::Result<Vec<u8>> {
     Ok(beginning)
 }
 
+/// The names of the sessions of a database, each with what it has in common with its forks, if that is known.
+pub(crate) type Names = Vec<(String, Option<String>)>;
+
 /// Returns the agent of a database, and the names of its sessions; `None` if the file is none.
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
 #[cfg(not(target_family = "wasm"))]
-pub(crate) fn names_in_database(path: &Path) -> io::Result<Option<(&'static str, Vec<String>)>> {
+pub(crate) fn names_in_database(path: &Path) -> io::Result<Option<(&'static str, Names)>> {
     let is_one = beginning_of(path)?.starts_with(sqlite::MAGIC);
     is_one.then(|| sqlite::names_in_file(path)).transpose()
 }
 
 #[cfg(target_family = "wasm")]
-pub(crate) fn names_in_database(_path: &Path) -> io::Result<Option<(&'static str, Vec<String>)>> {
+pub(crate) fn names_in_database(_path: &Path) -> io::Result<Option<(&'static str, Names)>> {
     Ok(None)
 }
 

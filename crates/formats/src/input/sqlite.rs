@@ -16,7 +16,7 @@ use std::{
 };
 
 use rusqlite::{
-    Connection, ErrorCode, OpenFlags, OptionalExtension,
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Row,
     functions::FunctionFlags,
     limits::Limit,
     types::{Value, ValueRef},
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::{
-    Foreign, Lines,
+    Foreign, Lines, Names,
     databases::{DATABASES, Database},
     msgpack, tables_not_read, unreadable,
 };
@@ -70,12 +70,15 @@ fn first(names: &[String]) -> String {
     names[..names.len().min(10)].join(", ")
 }
 
+/// A session that is not read yet: its database, its name, and what it has in common with its forks.
+type Name = (&'static Database, Value, Option<Value>);
+
 /// The sessions of a database, in their order: each a JSON text of at most `limit` bytes.
 #[derive(Debug)]
 pub struct Sessions {
     connection: Connection,
     agent: &'static str,
-    names: vec::IntoIter<(&'static Database, Value)>,
+    names: vec::IntoIter<Name>,
     /// Tables of a generation that is not known.
     unread: Vec<String>,
     /// How much was done for the current query.
@@ -98,14 +101,15 @@ pub fn lines_of_file(path: &Path) -> io::Result<Lines> {
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
-pub fn names_in_file(path: &Path) -> io::Result<(&'static str, Vec<String>)> {
+pub fn names_in_file(path: &Path) -> io::Result<(&'static str, Names)> {
     let sessions = Sessions::open(path, DEFAULT_LIMIT).map_err(io::Error::other)?;
     let text = |name| match name {
         Value::Text(name) => Some(name),
         Value::Integer(number) => Some(number.to_string()),
         _ => None,
     };
-    let names = sessions.names.filter_map(|(_, name)| text(name)).collect();
+    let named = |(_, name, begins): Name| Some((text(name)?, begins.and_then(text)));
+    let names = sessions.names.filter_map(named).collect();
     Ok((sessions.agent, names))
 }
 
@@ -167,7 +171,7 @@ impl Sessions {
         let work = limit_work(&connection)?;
         add_functions(&connection, limit)?;
         let tables = tables(&connection)?;
-        let mut names: Vec<(&Database, Value)> = Vec::new();
+        let mut names: Vec<Name> = Vec::new();
         let mut read = Vec::new();
         for database in known {
             if !has(&connection, database, &tables)? {
@@ -175,13 +179,13 @@ impl Sessions {
             }
             read.push(database);
             work.store(0, Relaxed);
-            for name in column(&connection, database.sessions)? {
+            for (name, begins) in sessions(&connection, database.sessions)? {
                 // A session that was moved to newer tables is left in the older ones.
                 if !names
                     .iter()
-                    .any(|(other, known)| *known == name && other.agent == database.agent)
+                    .any(|(other, known, _)| *known == name && other.agent == database.agent)
                 {
-                    names.push((database, name));
+                    names.push((database, name, begins));
                 }
             }
         }
@@ -230,7 +234,7 @@ impl Iterator for Sessions {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let (database, name) = self.names.next()?;
+            let (database, name, _) = self.names.next()?;
             if let Some(session) = self.read(database, &name).transpose() {
                 return Some(session);
             }
@@ -328,9 +332,12 @@ fn newer_of(tables: &[String], read: &[&Database]) -> Vec<String> {
     tables.iter().filter(is_newer).cloned().collect()
 }
 
-fn column(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<Value>> {
+/// Returns the first column that a query selects, and the second one if there is one.
+fn sessions(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<(Value, Option<Value>)>> {
     let mut statement = connection.prepare(sql)?;
-    statement.query_map([], |row| row.get(0))?.collect()
+    let has_second = statement.column_count() > 1;
+    let read = |row: &Row| Ok((row.get(0)?, has_second.then(|| row.get(1)).transpose()?));
+    statement.query_map([], read)?.collect()
 }
 
 /// Adds the functions `unzstd`, which returns the text of a compressed value of at most `limit` bytes, and `unmsgpack`, which returns a value

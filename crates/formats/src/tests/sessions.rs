@@ -7,17 +7,29 @@ use std::{
 
 use knowledgepulse_json::{Text, Value, parse};
 use rusqlite::Connection;
+use tempfile::TempDir;
 
 use crate::{
     FormatName, Place,
     input::{lines_of_file, reader_of},
-    reader::{Content, Settings, TraceReader},
+    reader::{Content, EARLIER_COPIES, Item, Settings, TraceReader},
     records::{Record, Records},
+    run::groups,
     values::{list_of, number_of, str_of},
 };
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats/agents")
+}
+
+/// Makes a database of a recording in SQL, and runs more of it.
+fn made(path: &Path, directory: &TempDir, more: &str) -> PathBuf {
+    let database = directory.path().join(path.file_stem().unwrap());
+    let connection = Connection::open(&database).unwrap();
+    for sql in [&fs::read_to_string(path).unwrap(), more] {
+        connection.execute_batch(sql).unwrap();
+    }
+    database
 }
 
 /// Returns what the input of a case holds: its own bytes, or the sessions of the database that it makes, a line each.
@@ -26,9 +38,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
         return fs::read(path).unwrap();
     }
     let directory = tempfile::tempdir().unwrap();
-    let database = directory.path().join(path.file_stem().unwrap());
-    let sql = fs::read_to_string(path).unwrap();
-    Connection::open(&database).unwrap().execute_batch(&sql).unwrap();
+    let database = made(path, &directory, "");
     let lines: String = lines_of_file(&database).unwrap().unwrap().collect();
     let bytes = fs::read(&database).unwrap();
     let of_bytes = reader_of(&bytes).unwrap();
@@ -147,6 +157,56 @@ fn sessions_of_agents_become_the_expected_traces() {
         wrong.extend(traces.map(|(format, _)| format!("{name}: one more trace of {format:?}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The statements fork as the agents do: with names, ids and, in Hermes, times of their own.
+#[test]
+fn forks_within_a_database_are_earlier_copies() {
+    for (recording, fork, sessions, copies) in [
+        ("opencode-forks/opencode.db.sql", "", 1, 2.0),
+        (
+            "goose-sqlite/sessions.db.sql",
+            "INSERT INTO sessions SELECT 'fork', name, description, session_type, working_dir, '2026-09-29 08:00:00', updated_at,
+                provider_name, model_config_json FROM sessions;
+            INSERT INTO messages (message_id, session_id, role, content_json, created_timestamp, metadata_json)
+                SELECT 'f' || message_id, 'fork', role, content_json, created_timestamp, metadata_json FROM messages ORDER BY id;",
+            1,
+            1.0,
+        ),
+        (
+            "hermes-sqlite/new.db.sql",
+            "INSERT INTO sessions (id, source, model, model_config, parent_session_id, started_at)
+                SELECT 'b', source, model, '{\"_branched_from\": \"h1\"}', id, started_at + 100 FROM sessions WHERE id = 'h1';
+            INSERT INTO messages (session_id, role, content, tool_call_id, tool_calls, tool_name, timestamp, reasoning, active)
+                SELECT 'b', role, content, tool_call_id, tool_calls, tool_name, timestamp + 100, reasoning, 1 FROM messages
+                WHERE session_id = 'h1' AND active ORDER BY id;",
+            2,
+            1.0,
+        ),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let database = made(&folder().join(recording), &directory, fork);
+        let [group] = groups(&[database.to_str().unwrap().to_owned()]).try_into().unwrap();
+        let mut kept = group.copies().unwrap();
+        let mut records = Records::default();
+        let lines = lines_of_file(&database).unwrap().unwrap();
+        records.push(lines.collect::<String>().as_bytes()).unwrap();
+        records.finish().unwrap();
+        let mut reader = TraceReader::new(Settings::default());
+        let mut runs: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
+        runs.extend(reader.end());
+        let taken: Vec<_> = runs
+            .into_iter()
+            .filter_map(|run| kept.take(run, recording.to_owned()))
+            .collect();
+        let items: Vec<_> = taken.into_iter().chain(kept.end()).flat_map(|(run, _)| run.build()).collect();
+        let copies_of = |item: &Item| match &item.content {
+            Content::Converted(trace, _) => number_of(trace.at(&["metadata", "imported", EARLIER_COPIES])),
+            content => panic!("{recording}: {content:?}"),
+        };
+        let found: Vec<_> = items.iter().filter_map(copies_of).collect();
+        assert_eq!((items.len(), found), (sessions, vec![copies]), "{recording}");
+    }
 }
 
 /// Returns a value with one thing within it changed, for each thing to so many levels.
