@@ -86,7 +86,7 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
 /// Opens a page in the browser of the system.
 pub(crate) fn open(page: &str, messages: &Messages) {
     #[cfg(not(target_family = "wasm"))]
-    if let Err(error) = opener::open(page) {
+    if let Err(error) = open::that_detached(page) {
         messages.warning(format!("{page} could not be opened: {error}"));
     }
     #[cfg(target_family = "wasm")]
