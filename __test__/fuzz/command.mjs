@@ -9,7 +9,7 @@
 // - Every trace that is whole in the input is scored once, whatever the rest of the input is. A conversation is one if the first record of a
 //   known format makes the file one of its format, or one of rows.
 // - Nothing that existed is lost, even if the process is killed: a file is as it was or has all of the new contents, and each trace is in some file.
-// - The results of an input that cannot be read to its end lie beside the files, and nothing else does.
+// - A result of an input that cannot be read to its end replaces nothing, but for a page to decide at.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -31,6 +31,8 @@ const command = path.join(root, 'bin', 'kp-score.js');
 /** How many runs there are for one that is killed. */
 const KILL_EVERY = 8;
 const MOST_MILLISECONDS = 400;
+/** How many runs there are for one of `report`. */
+const REPORT_EVERY = 6;
 /** How many outputs there are for one that is the input although it must not be. */
 const INPUT_EVERY = 20;
 /** Formats of rows, each of which is recognised by itself. */
@@ -54,6 +56,7 @@ const counts = {
   converted: 0,
   leftAsTheyWere: 0,
   incomplete: 0,
+  reports: 0,
   killed: 0,
 };
 
@@ -194,7 +197,8 @@ const place = nowAndThen(INPUT_EVERY, fc.constant('input'), beside);
 const run = fc.record({
   inputs: fc.array(input, { minLength: 1, maxLength: 2 }),
   stdin: fc.option(fc.constantFrom('file', 'pipe'), { freq: 3 }),
-  outputs: fc.record({ out: place, report: place }, { requiredKeys: [] }),
+  isReport: nowAndThen(REPORT_EVERY, fc.constant(true), fc.constant(false)),
+  out: fc.option(place, { freq: 3 }),
   extension: fc.constantFrom('', '.gz', '.GZ'),
   min: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
   /** The share of the most milliseconds after which it is killed. */
@@ -209,6 +213,7 @@ try {
       .map(([name, count]) => `${name} ${count}`)
       .join(', '),
   );
+  if (counts.refused > counts.runs / 2) throw new Error('most runs were refused, so nothing was tested');
   for (const [name, count] of Object.entries(counts)) {
     if (count === 0 && counts.runs >= 100) throw new Error(`${name} 0: it has tested less than it should`);
   }
@@ -219,7 +224,7 @@ try {
 }
 
 /** Makes the files of a run, runs it, and looks at what it has made of them. */
-async function check({ inputs, stdin, outputs, extension, min, killed }) {
+async function check({ inputs, stdin, isReport, out: what, extension, min, killed }) {
   counts.runs++;
   const directory = fs.mkdtempSync(path.join(scratch, 'run-'));
   const ids = counter();
@@ -227,19 +232,17 @@ async function check({ inputs, stdin, outputs, extension, min, killed }) {
   for (const [at, parts] of inputs.entries()) {
     made.push(await makeInput(path.join(directory, `input-${at}`), parts, ids));
   }
-  const args = ['score', '--no-progress', '--format', 'jsonl'];
-  const files = [];
-  if (min !== null) args.push('--min', String(min));
-  for (const [name, what] of Object.entries(outputs)) {
-    const file = makeOutput(directory, `${name}${name === 'report' ? '' : extension}`, what, made);
-    files.push({ name, ...file });
-    args.push(`--${name}`, file.file);
-  }
-  const before = new Map(files.map(({ target }) => [target, read(target)]));
+  const args = isReport ? ['report', '--no-progress'] : ['score', '--no-progress', '--format', 'jsonl'];
+  if (min !== null && !isReport) args.push('--min', String(min));
+  const name = isReport ? 'report.html' : `out${extension}`;
+  // Without a name, a report goes into the working directory.
+  const out = what === null && !isReport ? undefined : makeOutput(directory, name, what ?? 'nothing', made);
+  if (out) args.push('--out', out.file);
+  const before = out && read(out.target);
   const inputsBefore = made.map(({ file }) => fs.readFileSync(file));
   const names = made.map(({ file }) => file);
   // A pipe does not tell what it is from, so nobody can say that it must not be replaced.
-  const isPiped = stdin === 'pipe' && !files.some(({ target }) => target === names[0]);
+  const isPiped = stdin === 'pipe' && out?.target !== names[0];
   const result = await runCommand([...args, ...(stdin ? names.slice(1) : names), ...(stdin ? ['-'] : [])], {
     input: stdin ? names[0] : undefined,
     isPiped,
@@ -248,27 +251,21 @@ async function check({ inputs, stdin, outputs, extension, min, killed }) {
 
   const good = made.flatMap(({ good }) => good).map(({ id }) => id);
   const isKilled = result.signal !== null;
-  const isUnchanged = ({ target }) => equal(read(target), before.get(target));
+  const isChanged = out !== undefined && !equal(read(out.target), before);
   const fail = (what) => {
     throw new Error(`${what}\n${[command, ...args].join(' ')}\n${JSON.stringify({ ...result, directory })}`);
   };
   for (const [at, { file }] of made.entries()) {
     if (!inputsBefore[at].equals(fs.readFileSync(file))) fail(`${file} has changed`);
   }
-  for (const { file, isLink } of files) {
-    if (isLink && !fs.lstatSync(file).isSymbolicLink()) fail(`${file} is no link any more`);
-  }
-  const of = (name) => files.find((file) => file.name === name);
+  if (out?.isLink && !fs.lstatSync(out.file).isSymbolicLink()) fail(`${out.file} is no link any more`);
   const isIncomplete = /; .* (?:is as it was|are as they were)$/m.test(result.stderr);
-  const resultOf = ({ target }) => read(target);
-  const idsOf = (file) => (file === undefined ? [] : idsIn(resultOf(file), file.file));
+  if (isReport && isChanged && !isPage(read(out.target))) fail('the report is not whole');
+  const idsOfOut = () => idsIn(read(out.target), out.file);
   if (isKilled) {
     counts.killed++;
     // What it was writing may be left; what had a name is whole.
-    const out = of('out');
-    if (out && !isUnchanged(out)) idsOf(out);
-    const report = of('report');
-    if (report && !isUnchanged(report) && !isPage(read(report.target))) fail('half a report');
+    if (!isReport && isChanged) idsOfOut();
     fs.rmSync(directory, { recursive: true });
     return;
   }
@@ -278,7 +275,13 @@ async function check({ inputs, stdin, outputs, extension, min, killed }) {
     fail('it has crashed');
   if (result.code === 2) {
     counts.refused++;
-    if (!files.every(isUnchanged)) fail('it was refused, and a file has changed');
+    if (isChanged) fail('it was refused, and a file has changed');
+    fs.rmSync(directory, { recursive: true });
+    return;
+  }
+  if (isReport) {
+    counts.reports++;
+    if (!isChanged && result.code === 0) fail('there is no report');
     fs.rmSync(directory, { recursive: true });
     return;
   }
@@ -299,17 +302,12 @@ async function check({ inputs, stdin, outputs, extension, min, killed }) {
   if (result.stderr.includes('nothing was scored')) {
     counts.leftAsTheyWere++;
     if (result.code !== 3) fail('a file was not written, and the code does not say so');
-    if (!files.every(isUnchanged)) fail('a file has changed');
+    if (isChanged) fail('a file has changed');
   } else if (isIncomplete) {
     counts.incomplete++;
     if (result.code !== 3) fail('a result is not complete, and the code does not say so');
-    if (!files.every(isUnchanged)) fail('a result that is not complete has replaced a file');
-  } else {
-    const out = of('out');
-    if (out && idsOf(out).join() !== scored.map(({ id }) => id).join()) fail('out is wrong');
-    const report = of('report');
-    if (report && !isPage(resultOf(report))) fail('the report is not whole');
-  }
+    if (isChanged) fail('a result that is not complete has replaced a file');
+  } else if (out && idsOfOut().join() !== scored.map(({ id }) => id).join()) fail('out is wrong');
   fs.rmSync(directory, { recursive: true });
 }
 
@@ -321,12 +319,13 @@ async function makeInput(file, { parts, appended: last }, nextId) {
   /** What the file is: `rows`, the format of all its records, or `unknown`. @type {string | null} */
   let kind = null;
   let ofNoFormat = 0;
-  // What follows text is text. After compressed contents that are cut off, what follows cannot be told.
+  // What follows text is text. What follows compressed contents is read if it is compressed, and they are whole.
   let isText = false;
   let isBroken = false;
   for (const { pieces, lineEnd, endsLine, compressed, cut } of parts) {
     const traces = [];
     const lines = [];
+    isBroken ||= !compressed && !isText && contents.length > 0;
     for (const piece of pieces) {
       if (kind === null && piece.bad !== undefined) ofNoFormat++;
       // Of a part that is cut off, the first record may be missing. A file of which too much is of no format is refused.
