@@ -11,7 +11,7 @@ use flate2::{Compression, write::DeflateEncoder};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 use walkdir::WalkDir;
 
-use crate::{CARD, Form, MANIFEST, Set};
+use crate::{CARD, Form, MANIFEST, Set, set::is_inside};
 
 /// Takes the files of a set, one after the other.
 pub trait Files {
@@ -95,6 +95,14 @@ impl Folder {
         let staging = target.join(STAGING);
         if fs::symlink_metadata(&staging).is_ok_and(|staging| !staging.is_dir()) {
             return Err(FolderError::Taken(name, STAGING.into()));
+        }
+        // A clone may bring one: nothing is written through a link in it.
+        if WalkDir::new(&staging)
+            .into_iter()
+            .flatten()
+            .any(|entry| entry.path_is_symlink())
+        {
+            return Err(FolderError::Taken(name, format!("a link in {STAGING}")));
         }
         fs::create_dir_all(&staging).map_err(failed)?;
         let lock = File::create(staging.join(LOCK)).map_err(failed)?;
@@ -186,7 +194,22 @@ impl Folder {
     }
 
     fn publish(&self, new: &Path, removed: &str) -> io::Result<()> {
+        // Somebody else may have committed it.
+        let refuse_outside = |name: &Path| {
+            let is_link = |folder: &Path| {
+                fs::symlink_metadata(self.target.join(folder)).is_ok_and(|it| it.is_symlink())
+            };
+            let leads_out = !name.to_str().is_some_and(is_inside) || name.ancestors().skip(1).any(is_link);
+            let name = name.display();
+            let problem = || {
+                io::Error::other(format!(
+                    "{STAGING} has {name}, which leads out of it: remove {STAGING}"
+                ))
+            };
+            (!leads_out).then_some(()).ok_or_else(problem)
+        };
         let put = |name: &Path| {
+            refuse_outside(name)?;
             let to = self.target.join(name);
             to.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::rename(new.join(name), to)
@@ -202,6 +225,7 @@ impl Folder {
             }
         }
         for name in removed.lines() {
+            refuse_outside(Path::new(name))?;
             let file = self.target.join(name);
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fs, io,
-    path::Path,
+    path::{Component, Path},
 };
 
 use knowledgepulse_formats::trace::SESSION;
@@ -92,8 +92,6 @@ impl Set {
             return Ok(None);
         };
         let is_entry = |line: &Value| {
-            let is_inside =
-                |file: &str| !file.starts_with('/') && !file.split(['/', '\\']).any(|part| part == "..");
             let names = ["rank", "redactions", "stands_for"];
             names.iter().all(|name| line.get(name).is_some())
                 && files_of(line).next().is_some()
@@ -237,6 +235,12 @@ pub(crate) fn rows_of(line: &Value) -> impl Iterator<Item = &Value> {
 /// Returns the files of the rows of a line.
 pub(crate) fn files_of(line: &Value) -> impl Iterator<Item = &str> {
     rows_of(line).filter_map(|row| text(row, "file"))
+}
+
+/// Returns whether the name of a file leads nowhere but into its folder, on any platform.
+pub(crate) fn is_inside(name: &str) -> bool {
+    let is_below = |part: Component| matches!(part, Component::Normal(_));
+    Path::new(name).components().all(is_below) && !name.split('\\').any(|part| part == "..")
 }
 
 /// Returns the number of a row in the file that has all sessions.

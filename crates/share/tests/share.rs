@@ -988,6 +988,46 @@ fn folder_refuses_what_is_somebody_elses_by_its_name() {
     }
 }
 
+/// A folder may be a clone of somebody else's.
+#[cfg(unix)]
+#[test]
+fn folder_writes_and_removes_nothing_outside() {
+    use std::os::unix::fs::symlink;
+    let around = tempfile::tempdir().unwrap();
+    let mine = around.path().join("mine");
+    let refused = |folder: &str, prepare: &dyn Fn(&Path)| {
+        fs::create_dir_all(&mine).unwrap();
+        fs::write(mine.join("notes"), "mine").unwrap();
+        let target = around.path().join(folder);
+        fs::create_dir_all(target.join(".kp-score/new")).unwrap();
+        prepare(&target);
+        assert!(Folder::create(&target).is_err(), "{folder}");
+        let notes = BTreeMap::from([("notes".to_owned(), "mine".to_owned())]);
+        assert_eq!(files_in(&mine), notes, "{folder}");
+    };
+    for (folder, name) in [
+        ("above", "../mine/notes".to_owned()),
+        ("absolute", mine.join("notes").display().to_string()),
+        ("through a link", "sessions/notes".to_owned()),
+    ] {
+        refused(folder, &|target| {
+            symlink(&mine, target.join("sessions")).unwrap();
+            fs::write(target.join(".kp-score/commit"), &name).unwrap();
+        });
+    }
+    refused("file through a link", &|target| {
+        symlink(&mine, target.join("sessions")).unwrap();
+        fs::create_dir(target.join(".kp-score/new/sessions")).unwrap();
+        fs::write(target.join(".kp-score/new/sessions/notes"), "theirs").unwrap();
+        fs::write(target.join(".kp-score/commit"), "").unwrap();
+    });
+    for file in ["lock", "commit.tmp", "commit", "new/notes"] {
+        refused(&file.replace('/', " "), &|target| {
+            symlink(mine.join("notes"), target.join(".kp-score").join(file)).unwrap();
+        });
+    }
+}
+
 #[test]
 fn folder_ends_what_was_committed_and_undoes_what_was_not() {
     let around = tempfile::tempdir().unwrap();
