@@ -26,6 +26,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         ..Origin::default()
     });
     let message = fields_of(record, "message");
+    say.first_fact("model", message.get("modelId"));
     add_by(say, message, message.get("content"));
     Ok(Decoded::GoesOn)
 }
