@@ -402,8 +402,11 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
             None => fields_where(object_of(Some(inner)), |name, _| name != "type"),
             arguments => input_of(arguments),
         });
+        let server = str_of(first_of(item, &["server_label", "server_name"]));
+        // Codex has its tools in groups, one for each server.
+        let group = || str_of(item.get("namespace"))?.strip_prefix("mcp__");
         Call {
-            server: string_of(first_of(item, &["server_label", "server_name"])).cloned(),
+            server: server.or_else(group).map(Text::from),
             args: inner.unwrap_or(own.args),
             ..own
         }

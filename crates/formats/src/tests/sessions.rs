@@ -54,7 +54,7 @@ fn read(path: &Path) -> Vec<(Option<&'static str>, Value)> {
     });
     let items = reader.read_all(&bytes_of(path)).unwrap();
     let traces = items.into_iter().filter_map(|item| match item.content {
-        Content::Converted(trace, _) => Some((item.format.map(|format| format.name()), trace)),
+        Content::Converted(trace) => Some((item.format.map(|format| format.name()), trace)),
         Content::Wrong(reason) if reason.starts_with("this part of the database cannot be read: ") => None,
         content => panic!("{}: {content:?}", path.display()),
     });
@@ -95,6 +95,12 @@ fn differences(trace: &Value, expected: &Value) -> Vec<String> {
             "objective" => value.as_str() == Some(objective),
             "objective_starts" => objective.starts_with(value.as_str().unwrap()),
             "calls" => value.to_json() == tools,
+            "servers" => {
+                let servers = steps_of(trace)
+                    .iter()
+                    .filter_map(|step| step.get("tool")?.get("mcp_server").cloned());
+                *value == Value::from(servers.collect::<Vec<_>>())
+            }
             "observations" => observations == number,
             "errors" => errors == number,
             "observations_plus_errors" => observations + errors == number,
@@ -201,7 +207,7 @@ fn forks_within_a_database_are_earlier_copies() {
             .collect();
         let items: Vec<_> = taken.into_iter().chain(kept.end()).flat_map(|(run, _)| run.build()).collect();
         let copies_of = |item: &Item| match &item.content {
-            Content::Converted(trace, _) => number_of(trace.at(&["metadata", "imported", EARLIER_COPIES])),
+            Content::Converted(trace) => number_of(trace.at(&["metadata", "imported", EARLIER_COPIES])),
             content => panic!("{recording}: {content:?}"),
         };
         let found: Vec<_> = items.iter().filter_map(copies_of).collect();
