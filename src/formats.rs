@@ -344,8 +344,8 @@ fn native(item: Item) -> NativeItem {
         ..NativeItem::default()
     };
     match item.content {
-        Content::Converted(trace, known) => {
-            found.known = Some(pair_of(known));
+        Content::Converted(trace) => {
+            found.known = Some(pair_of(known_of(&trace)));
             found.json = Some(trace.to_json());
         }
         Content::Plain(value, _) if item.format.is_none() => {

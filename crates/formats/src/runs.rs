@@ -5,7 +5,7 @@ use std::{collections::HashMap, mem, path::PathBuf, sync::Arc};
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    FormatName, Given, Known, Place, Wrong,
+    FormatName, Given, Place, Wrong,
     agent::{Decoded, Format, Inner, Kind},
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
     named::Named,
@@ -49,8 +49,8 @@ pub struct Item {
 /// The trace of a record, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A trace that was converted, and which parts of its outcome are known.
-    Converted(Value, Known),
+    /// A trace that was converted.
+    Converted(Value),
     /// A value that is a trace already, or that no format recognises, and the text that it was read from.
     Plain(Value, Option<String>),
     /// The problem.
@@ -146,10 +146,7 @@ fn item_of(builder: TraceBuilder, format: FormatName, given: &Given) -> Item {
     let content = match (builder.is_empty(), builder.is_conversation) {
         (true, true) => Content::Wrong(builder.empty_reason()),
         (true, false) => Content::Skipped(builder.empty_reason()),
-        (false, _) => {
-            let (trace, known) = builder.finish(given);
-            Content::Converted(trace, known)
-        }
+        (false, _) => Content::Converted(builder.finish(given)),
     };
     Item {
         place,

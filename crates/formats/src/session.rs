@@ -602,7 +602,7 @@ mod tests {
     fn told(events: Vec<Event>) -> Vec<String> {
         let mut session = Session::new(TraceBuilder::of_coding_agent("claude-code", Place::default()));
         session.add(events, 0);
-        let (trace, _) = session.finish().finish(&Given::default());
+        let trace = session.finish().finish(&Given::default());
         let text = |value: Option<&Value>| {
             value
                 .and_then(Value::as_str)

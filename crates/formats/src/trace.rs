@@ -511,9 +511,9 @@ impl TraceBuilder {
         }
     }
 
-    /// Returns the trace, and which parts of its outcome are known. The caller's values take precedence over the format's.
+    /// Returns the trace. The caller's values take precedence over the format's.
     #[must_use]
-    pub fn finish(mut self, given: &Given) -> (Value, Known) {
+    pub fn finish(mut self, given: &Given) -> Value {
         let success = given.success.or(self.success);
         let confidence = given.confidence.or(self.confidence);
         let known = Known {
@@ -540,7 +540,7 @@ impl TraceBuilder {
             "result_summary": summary.unwrap_or_default(),
             "confidence": confidence.unwrap_or(DEFAULT_CONFIDENCE),
         };
-        let trace = json_object! {
+        json_object! {
             "@context": "https://openknowledgepulse.org/schema/v1",
             "@type": "ReasoningTrace",
             "id": id,
@@ -548,8 +548,7 @@ impl TraceBuilder {
             "task": json_object! { "objective": objective },
             "steps": steps,
             "outcome": outcome,
-        };
-        (trace, known)
+        }
     }
 
     fn metadata(&mut self, given: &Given, success: bool, known: Known) -> Value {
@@ -757,7 +756,7 @@ mod tests {
             let mut builder = TraceBuilder::default();
             builder.leave_out(name);
             builder.say(TextKind::User, "a".into());
-            let (trace, _) = builder.finish(&Given::default());
+            let trace = builder.finish(&Given::default());
             assert_eq!(warning_of(&trace).is_some(), is_warned, "{name}");
         }
     }

@@ -316,7 +316,7 @@ impl<P: Send + 'static> Reader<P> {
         let prepared = built.into_par_iter().map(|(item, source)| Item {
             place: place_of(&source, item.place.line, item.place.index),
             warning: match &item.content {
-                Content::Converted(trace, _) => warning_of(trace),
+                Content::Converted(trace) => warning_of(trace),
                 _ => None,
             },
             state: self.state_of(&source, item.format, item.content),
@@ -329,7 +329,7 @@ impl<P: Send + 'static> Reader<P> {
         let (value, text) = match content {
             Content::Wrong(reason) => return State::Wrong(reason),
             Content::Skipped(reason) => return State::Skipped(reason),
-            Content::Converted(value, _) => (value, None),
+            Content::Converted(value) => (value, None),
             Content::Plain(value, text) => (value, text),
         };
         let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));

@@ -12,9 +12,10 @@ use knowledgepulse_json::{Text, Value, parse};
 use serde_json::{Deserializer, Value as Json};
 
 use crate::{
-    DEFAULT_LIMIT, FormatName, Known, Place, date,
+    DEFAULT_LIMIT, FormatName, Place, date,
     reader::{Content, Item, Run, Settings, TraceReader, of_no_format},
     records::{Record, Records},
+    trace::known_of,
 };
 
 const RECORDINGS: [&str; 23] = [
@@ -125,18 +126,11 @@ fn written(item: Item, expected: &Value) -> String {
         let error = Value::from(text).to_json();
         format!(r#"{{"line":{line},"index":{index},"error":{error}}}"#)
     };
-    let (trace, known) = match item.content {
-        Content::Converted(trace, known) => (trace, known),
+    let trace = match item.content {
         Content::Plain(value, _) if item.format.is_none() => {
             return wrong(&of_no_format(&value).into());
         }
-        Content::Plain(value, _) => (
-            value,
-            Known {
-                success: true,
-                confidence: true,
-            },
-        ),
+        Content::Converted(trace) | Content::Plain(trace, _) => trace,
         Content::Wrong(reason) => return wrong(&reason),
         Content::Skipped(reason) => panic!("{reason:?}"),
     };
@@ -149,7 +143,7 @@ fn written(item: Item, expected: &Value) -> String {
     format!(
         r#"{{"line":{line},"index":{index},"format":"{}","known":{},"trace":{json}}}"#,
         item.format.unwrap(),
-        known.into_value().to_json()
+        known_of(&trace).into_value().to_json()
     )
 }
 
@@ -336,7 +330,7 @@ fn change(value: &mut Json, at: usize, number: &mut usize) {
 fn contents_of(items: &[Item]) -> BTreeMap<String, usize> {
     let mut contents = BTreeMap::new();
     for item in items {
-        if let Content::Converted(trace, _) = &item.content {
+        if let Content::Converted(trace) = &item.content {
             let objective = trace.at(&["task", "objective"]);
             let steps = trace.get("steps").and_then(Value::as_array).unwrap();
             let steps = steps.iter().map(|step| step.get("content"));

@@ -6,9 +6,9 @@ use knowledgepulse_json::Value;
 use tempfile::TempDir;
 
 use crate::{
-    Known,
     reader::{Content, Run, Settings, TraceReader},
     records::Records,
+    trace::known_of,
 };
 
 /// Writes files into a new directory.
@@ -29,8 +29,8 @@ fn trajectory(task: &str) -> String {
     serde_json::json!({ "schema_version": "ATIF-v1.6", "agent": agent, "steps": steps }).to_string()
 }
 
-/// Returns the traces of a file, and what is known of each.
-fn traces_of(file: PathBuf) -> Vec<Result<(Value, Known), String>> {
+/// Returns the traces of a file.
+fn traces_of(file: PathBuf) -> Vec<Result<Value, String>> {
     let mut records = Records::default();
     records.push(&fs::read(&file).unwrap()).unwrap();
     records.finish().unwrap();
@@ -40,7 +40,7 @@ fn traces_of(file: PathBuf) -> Vec<Result<(Value, Known), String>> {
     });
     let items = records.flat_map(|record| reader.read(record));
     let results = items.flat_map(Run::build).map(|item| match item.content {
-        Content::Converted(trace, known) => Ok((trace, known)),
+        Content::Converted(trace) => Ok(trace),
         Content::Wrong(reason) => Err(reason.to_string()),
         other => panic!("{other:?}"),
     });
@@ -77,10 +77,10 @@ fn the_result_of_a_trial_belongs_to_its_trajectory_and_the_continuations() {
         ("failed/steps/one/agent/trajectory.json", Some(false)),
     ] {
         let found = traces_of(folder.path().join(name));
-        let [Ok((trace, known))] = &found[..] else {
+        let [Ok(trace)] = &found[..] else {
             panic!("{name}: {found:?}");
         };
         let is_success = trace.get("metadata").unwrap().get("success") == Some(&Value::Bool(true));
-        assert_eq!(known.success.then_some(is_success), success, "{name}");
+        assert_eq!(known_of(trace).success.then_some(is_success), success, "{name}");
     }
 }
