@@ -2,6 +2,7 @@
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10.
+For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80; both with opentelemetry-sdk.
 """
 
 import asyncio, json, os, sqlite3, sys
@@ -99,6 +100,9 @@ async def openai_agents():
     result = await Runner.run(agent, TASK, session=session)
     session.close()
     write("openai-chat-session/state.json", result.to_state().to_string())
+    items = [{"type": item.type, "raw_item": item.to_input_item()} for item in result.new_items]
+    row = {"input": result.input, "new_items": items, "final_output": result.final_output}
+    write("openai-chat-session/result.json", json.dumps(row))
     dump("openai-chat-session/session.db.sql", "river.db")
     write("openai-agents/spans.jsonl", "\n".join(Keep.lines))
 
@@ -236,6 +240,7 @@ async def streams():
     from langchain_core.language_models.chat_models import BaseChatModel, generate_from_stream
     from langchain_core.messages import AIMessage, AIMessageChunk
     from langchain_core.outputs import ChatGenerationChunk
+    from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.prebuilt import ToolNode, create_react_agent
 
     class Script(BaseChatModel):
@@ -259,6 +264,9 @@ async def streams():
     given = {"messages": [("user", TASK)]}
     plain = lambda value: value.model_dump() if hasattr(value, "model_dump") else str(value)
     lines = lambda rows: "\n".join(json.dumps(row, default=plain) for row in rows)
+    saved = create_react_agent(Script(), tools, checkpointer=InMemorySaver())
+    debugged = saved.stream(given, {"configurable": {"thread_id": "river-1"}}, stream_mode="debug")
+    write("streams/checkpoints.jsonl", lines(debugged))
     for mode in ["messages", "debug"]:
         write(f"streams/{mode}.jsonl", lines(graph.stream(given, stream_mode=mode)))
     write("langchain-stream/whole.jsonl", lines(whole.stream(given, stream_mode="messages")))
@@ -266,6 +274,90 @@ async def streams():
     kinds = ["on_chain_start", "on_chat_model_stream", "on_chat_model_end", "on_tool_end", "on_tool_error"]
     events = [event async for event in graph.astream_events(given) if event["event"] in kinds]
     write("streams/events.jsonl", lines(events))
+
+
+def printed_spans():
+    """Returns a tracer provider, and a function that returns its spans as its kit prints them."""
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return provider, lambda: "\n".join(span.to_json(indent=None) for span in exporter.get_finished_spans())
+
+
+def traced_langgraph():
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.tools import StructuredTool, ToolException
+    from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
+    from langgraph.graph import MessagesState, StateGraph
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
+    def safe(river: str, place: str = "") -> str:
+        """Says how deep a river is."""
+        try:
+            return depth(river, place)
+        except ValueError as error:
+            raise ToolException(str(error))
+
+    def call(at):
+        return [{"name": "depth", "args": CALLS[at], "id": f"call_river_{at}", "type": "tool_call"}]
+
+    replies = [AIMessage("Ask the gauge.", tool_calls=call(0)), AIMessage("Once more.", tool_calls=call(1)), AIMessage(ANSWER)]
+    tool = StructuredTool.from_function(safe, name="depth", handle_tool_error=True)
+
+    def run(given, **named):
+        model, graph = GenericFakeChatModel(messages=iter(replies)), StateGraph(MessagesState)
+        graph.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+        graph.add_node("tools", lambda state: {"messages": [tool.invoke(state["messages"][-1].tool_calls[0])]})
+        graph.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else "__end__")
+        graph.add_edge("tools", "model")
+        graph.set_entry_point("model")
+        graph.compile().invoke({"messages": given}, named)
+
+    runs = RunCollectorCallbackHandler()
+    run([("user", TASK)], callbacks=[runs])
+    write("langsmith-tree/run.json", runs.traced_runs[0].model_dump_json(exclude_none=True))
+    provider, printed = printed_spans()
+    LangChainInstrumentor().instrument(tracer_provider=provider)
+    run([("user", TASK)])
+    write("otel-langchain/spans.jsonl", printed())
+
+
+async def spans_of_google_adk():
+    from google.adk.agents import LlmAgent
+    from google.adk.models import BaseLlm, LlmResponse
+    from google.adk.runners import InMemoryRunner
+    from google.genai import types
+    from opentelemetry import trace
+
+    provider, printed = printed_spans()
+    trace.set_tracer_provider(provider)
+
+    def call(at):
+        return types.Part(function_call=types.FunctionCall(name="depth", args=CALLS[at]))
+
+    replies = iter([[types.Part(text="Ask the gauge."), call(0)], [types.Part(text="Once more."), call(1), call(1)], [types.Part(text=ANSWER)]])
+
+    class Script(BaseLlm):
+        async def generate_content_async(self, request, stream=False):
+            yield LlmResponse(content=types.Content(role="model", parts=next(replies)))
+
+    def safe(river: str, place: str = "") -> dict:
+        try:
+            return {"status": "success", "depth": depth(river, place)}
+        except ValueError as error:
+            return {"status": "error", "error_message": str(error)}
+
+    safe.__name__ = "depth"
+    runner = InMemoryRunner(agent=LlmAgent(name="gauge", model=Script(model="script"), tools=[safe]), app_name="rivers")
+    await runner.session_service.create_session(app_name="rivers", user_id="u", session_id="river-1")
+    message = types.Content(role="user", parts=[types.Part(text=TASK)])
+    async for _ in runner.run_async(user_id="u", session_id="river-1", new_message=message):
+        pass
+    write("otel-google-adk/spans.jsonl", printed())
 
 
 def strands():
@@ -414,6 +506,7 @@ if __name__ == "__main__":
     data_sets()
     langgraph()
     asyncio.run(streams())
+    traced_langgraph()
     pydantic_ai()
     asyncio.run(openai_agents())
     asyncio.run(google_adk())

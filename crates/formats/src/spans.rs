@@ -1,11 +1,14 @@
 //! Joins the spans of a run into events of one conversation. Spans overlap: the call of a model has the messages that came before, the
 //! span of its agent repeats some of them, and the call of a tool is in messages and in a span of its own.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 mod merged;
 pub mod said;
-use crate::{prelude::*, trace::TraceBuilder, verdicts::is_verdict};
+use crate::{langchain, prelude::*, trace::TraceBuilder, verdicts::is_verdict};
 use merged::{Conversation, Item, Items, List, items_of_all};
 use said::{Said, argument_in, first_in, messages_in, said_in, text_within};
 
@@ -26,10 +29,14 @@ struct Part {
 }
 
 impl Part {
-    fn of(span: Span) -> Self {
+    fn of(mut span: Span) -> Self {
         let is_tool = is_tool(&span.attributes);
         Self {
-            said: if is_tool { tool_of(&span) } else { said_in(&span) },
+            said: if is_tool {
+                tool_of(&mut span)
+            } else {
+                said_in(&span)
+            },
             span,
             is_tool,
             repeats: false,
@@ -132,6 +139,10 @@ fn is_of_agent(attributes: &Object) -> bool {
 
 fn is_tool(attributes: &Object) -> bool {
     let is = |name, kind| str_of(attributes.get(name)) == Some(kind);
+    // Google's kit has a span for the results of parallel calls together.
+    if is("gen_ai.tool.name", "(merged tools)") {
+        return false;
+    }
     is("gen_ai.operation.name", "execute_tool")
         || is("openinference.span.kind", "TOOL")
         || is("traceloop.span.kind", "tool")
@@ -149,11 +160,11 @@ fn entity_in(attributes: &Object, side: &str) -> Option<Value> {
 
 const TOOL_NAMES: &str = "gen_ai.tool.name ai.toolCall.name tool.name traceloop.entity.name";
 /// OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
-const TOOL_INPUTS: &str =
-    "gen_ai.tool.call.arguments tool_arguments ai.toolCall.args input.value tool.parameters";
-const TOOL_OUTPUTS: &str = "gen_ai.tool.call.result tool_response ai.toolCall.result output.value";
+const TOOL_INPUTS: &str = "gen_ai.tool.call.arguments tool_arguments ai.toolCall.args gcp.vertex.agent.tool_call_args input.value tool.parameters";
+const TOOL_OUTPUTS: &str =
+    "gen_ai.tool.call.result tool_response ai.toolCall.result gcp.vertex.agent.tool_response output.value";
 
-fn tool_of(span: &Span) -> Said {
+fn tool_of(span: &mut Span) -> Said {
     let attributes = &span.attributes;
     // Strands has both in events.
     let told = |event: &str, name: &str| {
@@ -170,13 +181,27 @@ fn tool_of(span: &Span) -> Said {
     let content = content
         .or_else(|| told("gen_ai.choice", "message"))
         .or_else(|| entity_in(attributes, "output"));
+    // LangChain makes a message of it, which names the call.
+    let told = parsed(content.as_ref()).map(Cow::into_owned);
+    let told = told.as_ref().map(|told| told.get("output").unwrap_or(told));
+    let message = told.and_then(langchain::unwrapped).map(|(_, fields)| fields);
+    let answered = message.and_then(|message| message.get("tool_call_id"));
+    let id = string_of(id.or(answered)).cloned();
+    // Tools of Google's kit say so in the same field.
+    let status = message
+        .or(told.and_then(Value::as_object))
+        .and_then(|fields| fields.get("status"));
+    if str_of(status) == Some("error") {
+        span.is_ok = Some(false);
+    }
+    let content = message.map_or(content, |message| message.get("content").cloned());
     let failed = span.is_ok.map(|is_ok| !is_ok);
     let failure = || Value::from(span.message.clone().unwrap_or_else(|| "error".into()));
     #[allow(clippy::cast_precision_loss)] // As JavaScript's `Number` does.
     let milliseconds =
         (span.end >= span.start && span.start > 0).then(|| (span.end - span.start) as f64 / 1e6);
     let call = Call {
-        id: string_of(id).cloned(),
+        id,
         ..Call::new(
             None,
             name,

@@ -4,12 +4,18 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use knowledgepulse_json::trim;
 
-use crate::prelude::*;
+use crate::{agents::platforms::Platform, prelude::*};
 
-pub static FORMAT: Format =
-    Format::new("otel", Kind::Spans, decode).also(|record| !lists_of(record).is_empty());
+pub static FORMAT: Format = Format::new("otel", Kind::Spans, decode)
+    .also(|record| PRINTED.recognises(record) || !lists_of(record).is_empty());
+
+/// Spans that a program prints itself.
+const PRINTED: Platform = Platform("otel-printed");
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if PRINTED.recognises(record) {
+        return PRINTED.decode(record, say);
+    }
     let lists = lists_of(record);
     if lists.is_empty() {
         let problem = "it has no resourceSpans, no resourceLogs and no batches";

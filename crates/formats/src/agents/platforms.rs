@@ -15,7 +15,7 @@ use crate::{
 const VALUES: &[&str] = &["score", "value", "stringValue", "string_value", "label"];
 
 /// A platform, by its name in the table.
-pub struct Platform(&'static str);
+pub struct Platform(pub &'static str);
 
 /// Declares platforms, by their names in the table.
 macro_rules! platforms {
@@ -46,14 +46,19 @@ const LANGFUSE_SPANS: Platform = Platform("langfuse");
 const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
 impl Platform {
-    fn recognises(&self, record: &Value) -> bool {
+    /// Returns whether a record is a span, or has spans.
+    pub fn recognises(&self, record: &Value) -> bool {
         let mut firsts = self
             .lists_in(record)
             .filter_map(|list| list_of(Some(list)).first());
         self.is_span(record) || firsts.any(|first| self.is_span(first))
     }
 
-    fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    /// Says the spans in a record.
+    ///
+    /// # Errors
+    /// If a span names no trace.
+    pub fn decode(&self, value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         if self.is_span(value) {
             return self.tell(value, None, None, say).map(|()| Decoded::GoesOn);
         }
@@ -134,6 +139,10 @@ impl Platform {
             is("yes").then_some(true).or(is("no").then_some(false))
         };
         let kind = self.word("attributes").unwrap_or_default();
+        let events = objects_in(all_at(record, self.paths("events"))).map(|event| {
+            let name = text_at(event, "name").unwrap_or_default();
+            (name, fields_of(event, "attributes").clone())
+        });
         let mut span = Span {
             id: string_of(id).cloned(),
             parent: string_of(parent).cloned(),
@@ -141,6 +150,7 @@ impl Platform {
             end: nanoseconds_of(end.as_deref()).unwrap_or_default(),
             is_ok,
             message: string_of(error.as_deref()).cloned(),
+            events: events.collect(),
             may_have_all: kind == "sides",
             ..Span::default()
         };
@@ -186,7 +196,7 @@ impl Platform {
             "TOOL" => {
                 add(attributes, "tool.name", name.as_ref());
                 add(attributes, "input.value", input);
-                add_output_of_tool(span, output);
+                add_output_of_tool(attributes, output);
             }
             "CHAIN" if is_root => {
                 add(attributes, "gen_ai.agent.name", name.as_ref());
@@ -302,21 +312,19 @@ fn add(attributes: &mut Object, name: impl Into<Text>, value: Option<&Value>) {
     }
 }
 
-/// Adds the output of a tool, which may be the message that LangChain makes of it.
-fn add_output_of_tool(span: &mut Span, output: Option<&Value>) {
+/// Adds the output of a tool, which may be in a field of its name.
+fn add_output_of_tool(attributes: &mut Object, output: Option<&Value>) {
     let has_any = |output: &&Value| output.as_object().is_none_or(|fields| !fields.is_empty());
     let Some(output) = output.filter(has_any) else {
         return;
     };
     let output = output.get("output").unwrap_or(output);
-    let Some((_, message)) = langchain::unwrapped(output) else {
-        return add(&mut span.attributes, "output.value", Some(&text_within(output)));
-    };
-    add(&mut span.attributes, "tool_call.id", message.get("tool_call_id"));
-    add(&mut span.attributes, "output.value", message.get("content"));
-    if str_of(message.get("status")) == Some("error") {
-        span.is_ok = span.is_ok.or(Some(false));
-    }
+    let text = langchain::is_message(output).then(|| output.clone());
+    add(
+        attributes,
+        "output.value",
+        Some(&text.unwrap_or_else(|| text_within(output))),
+    );
 }
 
 /// Adds an attribute for each leaf of a value, named by the path to it.
