@@ -2,18 +2,19 @@
 
 use std::borrow::Cow;
 
-use crate::{copies::hash_of, langchain, prelude::*};
+use crate::{copies::hash_of, langchain, prelude::*, written};
 
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
 
 type Messages<'a> = Vec<Cow<'a, Value>>;
 
-/// Returns whether a text begins as a list of messages in JSON does.
+/// Returns whether a text begins as a list of messages does in JSON, or as Python prints it.
 fn begins_messages(text: &Text) -> bool {
     let first = text.trim_start().strip_prefix('[').map(str::trim_start);
     first.is_some_and(|first| {
-        first.starts_with('{') && first.get(..ROLE_WITHIN).unwrap_or(first).contains("\"role\"")
+        let within = first.get(..ROLE_WITHIN).unwrap_or(first);
+        first.starts_with('{') && ["\"role\"", "'role'"].iter().any(|name| within.contains(name))
     })
 }
 
@@ -27,8 +28,8 @@ fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
             list.first().map_or(is_alone, is_message).then(|| borrowed(list))
         }
         Value::Object(lists) => by_rows(lists).or_else(|| by_numbers(lists)),
-        Value::String(text) if begins_messages(text) => match parse_str(text).ok()? {
-            Value::Array(list) if list.first().is_some_and(is_message) => {
+        Value::String(text) if begins_messages(text) => match written::literal(text.trim())? {
+            (Value::Array(list), "") if list.first().is_some_and(is_message) => {
                 Some(list.into_iter().map(Cow::Owned).collect())
             }
             _ => None,
@@ -213,15 +214,13 @@ fn query_of(record: &Object) -> Option<Messages<'_>> {
     ])
 }
 
-/// Returns the messages of a state of the OpenAI Agents SDK: what the agent was given, and its items.
+/// Returns the messages of a state or a result of the OpenAI Agents SDK: what the agent was given, and its items.
 fn state_of(record: &Object) -> Option<Messages<'_>> {
-    let given = record.get("original_input")?;
-    let items = ["session_items", "generated_items"].into_iter();
-    let items = items
-        .map(|name| list_at(record, name))
-        .find(|list| !list.is_empty());
-    let items = borrowed(items.unwrap_or_default());
-    Some([input_of(Some(given)), items].concat())
+    let given = first_of(record, &["original_input", "input"])?;
+    let mut items = ["session_items", "generated_items", "new_items"].into_iter();
+    let items = items.find_map(|name| record.get(name).filter(|list| is_truthy(Some(list))));
+    let has_items = items.is_some() || record.contains("original_input");
+    has_items.then(|| [input_of(Some(given)), borrowed(list_of(items))].concat())
 }
 
 /// Returns the messages of a row for fine-tuning: a prompt and its completion, or the chosen one of two answers.
@@ -447,8 +446,8 @@ fn reply_of(reply: &Object) -> Messages<'_> {
     borrowed(list_of(reply.get("output")))
 }
 
-/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; `None`
-/// without one.
+/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse, Google's kit or Gemini;
+/// `None` without one.
 fn message_of(reply: &Object) -> Option<&Value> {
     let first = |name| object_of(list_of(reply.get(name)).first());
     let choice = first("choices")
@@ -456,6 +455,7 @@ fn message_of(reply: &Object) -> Option<&Value> {
         .filter(|message| message.as_object().is_some());
     let others = [
         fields_of(reply, "output").get("message"),
+        reply.get("content"),
         first("candidates").get("content"),
     ];
     choice.or_else(|| others.into_iter().flatten().find(|message| is_message(message)))

@@ -17,8 +17,9 @@ use crate::{
 /// Counts messages of roles that are not known.
 pub const UNKNOWN_ROLE: &str = "role that is not known";
 
-/// Where messages have their content: of most APIs, of Microsoft's Agent Framework and Semantic Kernel, of LlamaIndex.
-const CONTENTS: &[&str] = &["content", "contents", "items", "blocks"];
+/// Where messages have their content: of most APIs, of Microsoft's Agent Framework and Semantic Kernel, of LlamaIndex, and
+/// of data sets.
+const CONTENTS: &[&str] = &["content", "contents", "items", "blocks", "value"];
 
 /// Where messages of tools name the call.
 const RESULT_IDS: &[&str] = &["tool_call_id", "toolCallId"];

@@ -144,7 +144,7 @@ fn bracketed(name: &str) -> Text {
 }
 
 /// Where parts have their type.
-const TYPES: &[&str] = &["type", "block_type", "content_type"];
+const TYPES: &[&str] = &["type", "block_type", "content_type", "kind"];
 
 /// Returns whether parts and items of this type call a tool.
 pub fn is_call(kind: &str) -> bool {
@@ -433,8 +433,12 @@ pub fn failure_of(item: &impl Fields) -> Option<bool> {
 /// Returns the reasoning in the fields of an object; `None` if it has none that can be read.
 fn reasoning_in(item: &Object) -> Option<Text> {
     let content = item.get("content");
-    let single = first_of(item, &["thinking", "text", "reasoning", "think"]);
-    let single = single.or(content.filter(|content| content.as_text().is_some()));
+    let is_told = |value: &&Value| value.as_text().is_none_or(|text| !text.is_empty());
+    let single = ["thinking", "text", "reasoning", "think"].into_iter();
+    let mut single = single.filter_map(|name| item.get(name).filter(|value| !value.is_null()));
+    let texts = [content, item.get("summary")].into_iter().flatten();
+    let mut texts = texts.filter(|value| value.as_text().is_some());
+    let single = single.find(is_told).or_else(|| texts.find(is_told));
     let lists = list_of(item.get("summary")).iter().chain(list_of(content));
     let mut parts = Vec::new();
     lists.for_each(|part| decode(part, &mut parts));

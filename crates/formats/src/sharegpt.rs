@@ -2,14 +2,23 @@
 
 use knowledgepulse_json::{Object, Value};
 
-use crate::{parts::Part, tagged, values::str_of, words::tags, written};
+use crate::{
+    parts::Part,
+    tagged,
+    values::{first_of, str_of},
+    words::tags,
+    written,
+};
 
 /// Returns whether a value is a turn by somebody who is known.
 pub fn is_turn(value: &Value) -> bool {
-    value
-        .as_object()
-        .is_some_and(|turn| turn.contains("value") && str_of(turn.get("from")).and_then(role_of).is_some())
+    value.as_object().is_some_and(|turn| {
+        first_of(turn, CONTENTS).is_some() && str_of(turn.get("from")).and_then(role_of).is_some()
+    })
 }
+
+/// Where turns have what was said.
+const CONTENTS: &[&str] = &["value", "content"];
 
 /// The role of turns of the agent that have calls in JSON.
 pub const CALLS: &str = "calls";
@@ -23,7 +32,7 @@ pub fn role_of(from: &str) -> Option<&'static str> {
 /// Returns the role of a turn and its parts; `None` for anything else than a turn.
 pub fn read(turn: &Object) -> Option<(&str, Vec<Part>)> {
     let from = str_of(turn.get("from"))?;
-    let value = turn.get("value")?;
+    let value = first_of(turn, CONTENTS)?;
     let role = match role_of(from) {
         Some(CALLS) => "assistant",
         role => role.unwrap_or(from),

@@ -62,7 +62,7 @@ const MAX_NAMED: usize = 3;
 /// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent, and of the OpenAI Agents SDK. A return code of 0 is told apart below.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"^(?i-u:error\b|execution error in|an error occurred while (?:running|calling|executing) the tool|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
+        r"^(?i-u:error\b|execution error in|an error occurred while (?:running|calling|executing|invoking) the (?:tool|function)|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
     )
 });
 
@@ -714,6 +714,7 @@ mod tests {
             "<returncode>",
             "<exception>x",
             "An error occurred while running the tool. Please try again.",
+            "An error occurred while invoking the function river-depth: name a place",
             r#"{"error":"x"}"#,
             r#"{"exit_code":"2"}"#,
             r#"{"isError":true}"#,

@@ -509,7 +509,7 @@ fn function(text: &str) -> Option<(Part, &str)> {
 }
 
 /// Returns the object or list with which a text begins, in JSON or as Python prints it, and the text behind it.
-fn literal(text: &str) -> Option<(Value, &str)> {
+pub fn literal(text: &str) -> Option<(Value, &str)> {
     if !text.starts_with(['{', '[']) {
         return None;
     }

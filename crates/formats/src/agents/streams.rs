@@ -52,6 +52,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         }
         event => {
             let inner = first_of(record, &["data", "payload"]).unwrap_or(record);
+            if let thread @ Some(_) = in_path(inner, "config/configurable/thread_id") {
+                begin(say, None);
+                say.name("thread_id", thread);
+            }
             for side in [
                 Some(inner),
                 inner.get("input"),
