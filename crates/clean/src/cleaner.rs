@@ -58,7 +58,7 @@ pub struct Cleaner {
     /// How many findings are of texts that were cleaned before the current one.
     earlier: usize,
     pub(crate) identities: Identities,
-    seen: Seen,
+    pub(crate) seen: Seen,
 }
 
 impl Cleaner {
@@ -144,54 +144,54 @@ impl Cleaner {
 
     /// Cleans a text. Returns the clean text, or `None` if there is nothing to replace.
     pub fn clean_text(&mut self, text: &[u16]) -> Option<Vec<u16>> {
+        let mut text = Text::new(text);
+        self.clean(&mut text);
+        text.into_changed()
+    }
+
+    fn clean(&mut self, text: &mut Text) {
         fault::point("clean");
         self.earlier = self.findings.len();
-        let mut text = Text::new(text);
         for rule in mem::take(&mut self.rules) {
             let matches = rule.expression.captures_iter(text.letters());
             let range = |found: Captures| found.get(1).or(found.get(0)).map(|part| part.range());
             let found = matches.filter_map(range).filter(|range| !range.is_empty());
             let found = found.map(|range| Named::of(range, &rule.name)).collect();
-            self.replace(&mut text, found, "");
+            self.replace(text, found, "");
             self.rules.push(rule);
         }
         let options = self.options;
         for kind in KINDS.iter().filter(|kind| kind.is_wanted(options)) {
-            let found = kind.find(&text).into_iter();
+            let found = kind.find(text).into_iter();
             let found = found.map(|range| Named::of(range, kind.name)).collect();
-            self.replace(&mut text, found, kind.before);
+            self.replace(text, found, kind.before);
         }
         if options.strict {
-            self.replace_decoded(&mut text);
+            self.replace_decoded(text);
         }
         if self.options.identifiers {
-            let named = self.identities.find(&text);
-            self.replace(&mut text, named, "");
+            let named = self.identities.find(text);
+            self.replace(text, named, "");
         }
-        text.into_changed()
     }
 
     /// Cleans a text as a part of JSON, or remembers what became of it. Returns the clean text, or `None` if there is nothing to replace.
     pub(crate) fn clean_part(&mut self, text: &json::Text) -> Option<json::Text> {
-        if let Some(outcome) = self.seen.get(text) {
+        let key = self.seen.key(text);
+        if let Some(outcome) = self.seen.get(key) {
             self.earlier = self.findings.len();
             let (clean, findings) = &**outcome.as_ref()?;
             self.findings.extend_from_slice(findings);
             return Some(clean.clone());
         }
-        let units: Vec<u16> = if text.as_bytes().is_ascii() {
-            text.bytes().map(u16::from).collect()
-        } else {
-            text.encode_utf16().collect()
-        };
-        let clean = self
-            .clean_text(&units)
-            .map(|units| String::from_utf16_lossy(&units).into());
+        let mut searched = Text::of(text);
+        self.clean(&mut searched);
+        let clean: Option<json::Text> = searched.changed().map(Into::into);
         let outcome = clean.clone().map(|clean| {
             let findings = self.findings[self.earlier..].to_vec();
             Box::new((clean, findings))
         });
-        self.seen.insert(text, outcome);
+        self.seen.insert(key, outcome);
         clean
     }
 

@@ -18,38 +18,58 @@ const ENTRY: usize = 48;
 /// A clean text and its findings; `None` of a text without findings.
 pub(crate) type Outcome = Option<Box<(Text, Vec<Finding>)>>;
 
-/// The outcomes of texts, by two hashes with random keys: 128 bits, which no two texts of a session share.
+/// Two hashes of a text with random keys: 128 bits, which no two texts of a session share.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key([u64; 2]);
+
+/// The outcomes of texts.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
     hashers: [RandomState; 2],
-    outcomes: HashMap<[u64; 2], Outcome>,
+    outcomes: HashMap<Key, Outcome>,
+    /// Whether texts that link records have the form of an id.
+    links: HashMap<Key, bool>,
     bytes: usize,
 }
 
 impl Seen {
-    fn key(&self, text: &str) -> [u64; 2] {
-        [0, 1].map(|at: usize| self.hashers[at].hash_one(text))
+    /// Returns the key of a text.
+    pub(crate) fn key(&self, text: &str) -> Key {
+        Key([0, 1].map(|at: usize| self.hashers[at].hash_one(text)))
     }
 
     /// Returns what became of a text; `None` if that is not known.
-    pub(crate) fn get(&self, text: &str) -> Option<&Outcome> {
-        self.outcomes.get(&self.key(text))
+    pub(crate) fn get(&self, key: Key) -> Option<&Outcome> {
+        self.outcomes.get(&key)
+    }
+
+    /// Returns whether a text that links records has the form of an id, by `tell` if it was not seen before.
+    pub(crate) fn is_id(&mut self, text: &str, tell: impl FnOnce() -> bool) -> bool {
+        let key = self.key(text);
+        if let Some(is_id) = self.links.get(&key) {
+            return *is_id;
+        }
+        let is_id = tell();
+        self.bytes += ENTRY;
+        self.links.insert(key, is_id);
+        is_id
     }
 
     /// Remembers what became of a text.
-    pub(crate) fn insert(&mut self, text: &str, outcome: Outcome) {
+    pub(crate) fn insert(&mut self, key: Key, outcome: Outcome) {
         let size = |(text, findings): &(Text, Vec<Finding>)| text.len() + findings.len() * 3 * ENTRY;
         self.bytes += ENTRY + outcome.as_deref().map_or(0, size);
         if self.bytes > MOST_BYTES {
             self.clear();
             return;
         }
-        self.outcomes.insert(self.key(text), outcome);
+        self.outcomes.insert(key, outcome);
     }
 
     /// Forgets all texts.
     pub(crate) fn clear(&mut self) {
         self.outcomes.clear();
+        self.links.clear();
         self.bytes = 0;
     }
 }

@@ -42,9 +42,23 @@ pub(super) struct Text<'t> {
 
 impl<'t> Text<'t> {
     pub(super) fn new(units: &'t [u16]) -> Self {
-        let letters: Vec<u8> = units.iter().copied().map(letter).collect();
+        Self::with(Cow::Borrowed(units), units.iter().copied().map(letter).collect())
+    }
+
+    /// Takes a text in UTF-8.
+    pub(super) fn of(text: &str) -> Self {
+        if text.is_ascii() {
+            let units = text.bytes().map(u16::from).collect();
+            return Self::with(Cow::Owned(units), text.as_bytes().to_vec());
+        }
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let letters = units.iter().copied().map(letter).collect();
+        Self::with(Cow::Owned(units), letters)
+    }
+
+    fn with(units: Cow<'t, [u16]>, letters: Vec<u8>) -> Self {
         Self {
-            units: Cow::Borrowed(units),
+            units,
             has: letters_of(&letters),
             digits: OnceCell::new(),
             numbers: OnceCell::new(),
@@ -128,10 +142,31 @@ impl<'t> Text<'t> {
 
     /// Returns the units; `None` if they have not changed.
     pub(super) fn into_changed(self) -> Option<Vec<u16>> {
-        match self.units {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(units) => Some(units),
+        (!self.changes.is_empty()).then(|| self.units.into_owned())
+    }
+
+    /// Returns the text in UTF-8; `None` if it has not changed.
+    pub(super) fn changed(&self) -> Option<String> {
+        (!self.changes.is_empty()).then(|| self.to_utf8())
+    }
+
+    /// Returns the text in UTF-8, with U+FFFD for lone surrogates.
+    pub(super) fn to_utf8(&self) -> String {
+        let mut text = String::with_capacity(self.letters.len());
+        let mut at = 0;
+        // The letters of ASCII characters are themselves, so runs of them are copied.
+        for run in self
+            .letters
+            .chunk_by(|one, next| one.is_ascii() == next.is_ascii())
+        {
+            let end = at + run.len();
+            match std::str::from_utf8(run) {
+                Ok(ascii) => text += ascii,
+                Err(_) => text += &String::from_utf16_lossy(&self.units[at..end]),
+            }
+            at = end;
         }
+        text
     }
 
     /// Puts markers in place of the ranges, which are in order and do not overlap.

@@ -224,7 +224,7 @@ impl<'n> Walk<'n> {
     }
 
     /// Returns whether the current string stays.
-    fn is_kept(&self, text: &Text) -> bool {
+    fn is_kept(&mut self, text: &Text) -> bool {
         let names = || self.path.iter().filter_map(|(_, name)| *name);
         let is_field = matches!(self.path.last(), Some((_, Some(_))));
         let is_kept = || self.keeps && KEPT.iter().any(|kept| names().eq(kept.iter()));
@@ -232,7 +232,9 @@ impl<'n> Walk<'n> {
             return is_field && is_kept();
         }
         let links = || names().next_back().is_some_and(|name| LINKS.has(name.as_bytes()));
-        is_field && (is_kept() && has_form_of_id(text, 0) || links() && has_form_of_id(text, 2))
+        is_field
+            && (is_kept() && has_form_of_id(text, 0)
+                || links() && self.cleaner.seen.is_id(text, || has_form_of_id(text, 2)))
     }
 
     /// Returns the marker of a value that is replaced whole.
