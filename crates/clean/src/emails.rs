@@ -4,7 +4,24 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use crate::{identity::PUBLIC_HOSTS, text::LATIN};
+use crate::{
+    identity::PUBLIC_HOSTS,
+    ranges::{find_letter, skip, skip_back},
+    text::LATIN,
+};
+
+/// Returns the parts of a text that have an `@`, as far as letters of addresses go.
+pub(super) fn parts(letters: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let of_address =
+        |letter: u8| letter.is_ascii_alphanumeric() || b"@._%+-'&".contains(&letter) || letter == LATIN;
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = find_letter(letters, from, b'@')?;
+        let start = skip_back(letters, from..at, of_address);
+        from = skip(letters, at, of_address);
+        Some(start..from)
+    })
+}
 
 /// Returns an e-mail address that has an apostrophe, an ampersand or a Latin letter beyond ASCII: `bob.o'brien@example.com`,
 /// `josé@example.com`.

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Range, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 
-use crate::{columns, commands, languages, names, providers, structures};
+use crate::{columns, commands, kinds, languages, names, providers, structures};
 
 /// Whose a keyword is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,7 @@ pub(super) enum Owner {
     /// By the end of the keywords, of those with one end the longest first.
     Providers,
     Structures,
+    Kinds,
     /// By the beginning of the keywords, as all below, of those with one beginning the longest first.
     Names,
     Columns,
@@ -19,9 +20,9 @@ pub(super) enum Owner {
     /// In the case of the keywords.
     Commands,
 }
-use Owner::{Columns, Commands, Languages, Names, Providers, Structures};
+use Owner::{Columns, Commands, Kinds, Languages, Names, Providers, Structures};
 
-const OWNERS: [Owner; 6] = [Providers, Structures, Names, Columns, Languages, Commands];
+const OWNERS: [Owner; 7] = [Providers, Structures, Kinds, Names, Columns, Languages, Commands];
 
 /// A keyword in a text.
 #[derive(Clone)]
@@ -102,6 +103,7 @@ fn words_of(owner: Owner) -> Vec<Vec<u8>> {
     match owner {
         Providers => providers::keywords(),
         Structures => structures::keywords(),
+        Kinds => kinds::keywords(),
         Names => names::parts(),
         Columns => columns::names(),
         Languages => languages::words(),

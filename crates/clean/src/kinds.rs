@@ -11,7 +11,9 @@ use memchr::memchr2;
 use regex::bytes::Regex;
 
 use crate::{
-    columns, commands, emails, encoded, keys, languages, names, numbers, pem, phrases, providers, random,
+    columns, commands, emails, encoded, keys,
+    keywords::{ByKeyword, Keyword, Owner},
+    languages, names, numbers, pem, phrases, providers, random,
     ranges::{Ranges, expression, merged, runs, skip, skip_back},
     siblings, structures,
     text::{self, Text, is_white_space, is_word},
@@ -45,9 +47,10 @@ pub(super) struct Kind {
     pub(super) is_identifier: bool,
     /// Whether it is applied with `strict`, and whether without.
     modes: (bool, bool),
-    /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit, `6` for a number of so many, around
-    /// which alone it is searched, `G` for four groups of digits, likewise, `L` for letters of a key in a row, in which alone it is, `*` for a word for a secret, and `D` for an `at` or a `dot` of an address in words.
+    /// Letters that every match has, or which tell where alone it is searched, as `rules/kinds.tsv` says: a text without one of them is not searched.
     needs: &'static [u8],
+    /// Words with `|` between them, one of which every match has, in any case; none if that is not so.
+    words: &'static str,
     finder: Finder,
     pattern: &'static str,
     expression: OnceLock<Regex>,
@@ -72,8 +75,26 @@ pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
         .collect()
 });
 
+/// The positions of the kinds that need a word.
+static BY_WORD: LazyLock<ByKeyword<usize>> = LazyLock::new(|| {
+    let kinds = KINDS.iter().enumerate();
+    let with_words = kinds.filter(|(_, kind)| !kind.words.is_empty());
+    ByKeyword::of(with_words.map(|(at, kind)| (at, kind.words)), '|')
+});
+
+/// Returns the words that kinds need, folded.
+pub(super) fn keywords() -> Vec<Vec<u8>> {
+    let folded = |word: Vec<u8>| {
+        let word = String::from_utf8_lossy(&word).into_owned();
+        word.encode_utf16().map(languages::folded).collect()
+    };
+    BY_WORD.keywords().into_iter().map(folded).collect()
+}
+
 /// The least letters of the keys that are searched in runs of such letters.
 const LEAST_KEY_LETTERS: usize = 36;
+/// The least letters of a line in the zone of a passport that machines read.
+const LEAST_ZONE_LETTERS: usize = 19;
 
 /// The functions of kinds.
 const FINDERS: &[(&str, Finder)] = &[
@@ -131,12 +152,14 @@ impl Kind {
             return None;
         };
         let (_, finder) = FINDERS.iter().find(|(name, _)| *name == function)?;
+        let (needs, words) = needs.split_once('|').unwrap_or((needs, ""));
         Some(Self {
             name,
             before: if name == "bearer_token" { " " } else { "" },
             is_identifier: sort == "identifier",
             modes: (!when.ends_with("without strict"), when != "strict"),
             needs: needs.as_bytes(),
+            words,
             finder: *finder,
             pattern,
             expression: OnceLock::new(),
@@ -148,11 +171,18 @@ impl Kind {
         (if options.strict { strict } else { others }) && (options.identifiers || !self.is_identifier)
     }
 
+    /// Returns whether a text has one of the words that the kind needs, if it needs any.
+    fn has_word(&self, text: &Text) -> bool {
+        let is_own = |(_, at): (usize, &usize)| std::ptr::eq(self, &raw const KINDS[*at]);
+        let is_of = |word: &Keyword| BY_WORD.of_keyword(word.number).any(is_own);
+        self.words.is_empty() || text.keywords(Owner::Kinds).iter().any(is_of)
+    }
+
     /// Returns the ranges of a text to replace.
     pub(super) fn find(&self, text: &Text) -> Ranges {
         let letters = text.letters();
         let check = match self.finder {
-            _ if !text.has_all(self.needs) => return Ranges::new(),
+            _ if !self.has_word(text) || !text.has_all(self.needs) => return Ranges::new(),
             Own(find) => return find(letters),
             InText(find) => return find(text),
             Match(check) => check,
@@ -170,15 +200,20 @@ impl Kind {
                 ranges.extend(range);
             }
         };
-        if self.needs.contains(&b'6') {
-            text.numbers().iter().cloned().for_each(find_in);
-        } else if self.needs.contains(&b'G') {
-            text.groups().iter().cloned().for_each(find_in);
-        } else if self.needs.contains(&b'L') {
-            let of_key = |letter: u8| is_word(letter) || b"~.:+/=-".contains(&letter);
-            runs(letters, LEAST_KEY_LETTERS, of_key).for_each(find_in);
-        } else {
-            find_in(0..letters.len());
+        match self.needs.iter().find(|need| b"6GL@<".contains(need)) {
+            Some(b'6') => text.numbers().iter().cloned().for_each(find_in),
+            Some(b'G') => text.groups().iter().cloned().for_each(find_in),
+            Some(b'L') => {
+                let of_key = |letter: u8| is_word(letter) || b"~.:+/=-".contains(&letter);
+                runs(letters, LEAST_KEY_LETTERS, of_key).for_each(find_in);
+            }
+            Some(b'<') => {
+                let of_zone =
+                    |letter: u8| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == b'<';
+                runs(letters, LEAST_ZONE_LETTERS, of_zone).for_each(find_in);
+            }
+            Some(_) => emails::parts(letters).for_each(find_in),
+            None => find_in(0..letters.len()),
         }
         ranges
     }
@@ -191,8 +226,7 @@ pub(super) fn has_secret(text: &str) -> bool {
 
 /// Returns whether a text has a secret that stands there as it is.
 fn has_plain_secret(text: &str) -> bool {
-    let units: Vec<u16> = text.encode_utf16().collect();
-    let text = Text::new(&units);
+    let text = Text::of(text);
     let of_secrets = CleanOptions {
         identifiers: false,
         strict: true,
