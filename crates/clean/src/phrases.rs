@@ -28,21 +28,23 @@ pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
             at += LEAST_LETTERS;
             continue;
         };
-        let mut row = vec![word.clone()];
-        row.extend(std::iter::successors(word_before(letters, &word), |word| {
-            word_before(letters, word)
-        }));
-        row.reverse();
-        row.extend(std::iter::successors(word_behind(letters, word.end), |word| {
-            word_behind(letters, word.end)
-        }));
-        let (first, last) = (row[0].start, row[row.len() - 1].end);
-        let mut texts: Vec<_> = row.iter().map(|word| &letters[word.clone()]).collect();
-        texts.sort_unstable();
-        texts.dedup();
-        // Most words of a phrase differ.
-        if WORDS_OF_PHRASE.contains(&row.len()) && texts.len() * 4 >= row.len() * 3 {
-            ranges.push(first..last);
+        let before = || std::iter::successors(word_before(letters, &word), |word| word_before(letters, word));
+        let behind = || {
+            std::iter::successors(word_behind(letters, word.end), |word| {
+                word_behind(letters, word.end)
+            })
+        };
+        let (count, last) = behind().fold((1, word.end), |(count, _), word| (count + 1, word.end));
+        if WORDS_OF_PHRASE.contains(&(count + before().count())) {
+            let words = || before().chain([word.clone()]).chain(behind());
+            let mut texts: Vec<_> = words().map(|word| &letters[word]).collect();
+            let count = texts.len();
+            texts.sort_unstable();
+            texts.dedup();
+            // Most words of a phrase differ.
+            if texts.len() * 4 >= count * 3 {
+                ranges.push(before().last().map_or(word.start, |first| first.start)..last);
+            }
         }
         at = last.max(at) + LEAST_LETTERS;
     }

@@ -28,14 +28,17 @@ static COOKIES: Words = Words::new("domain httponly samesite secure expirationda
 
 static COOKIE_HEADERS: Words = Words::new("cookie set-cookie");
 
-/// Returns which fields of an object are secret, because of the other fields.
-pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
-    // Most objects have no field that can be secret.
-    let may_be_secret = |(name, value): &(&[u8], &[u8])| match *name {
+/// Returns whether a field may make one of its object secret. Most objects have none.
+fn may_be_secret((name, value): &(&[u8], &[u8])) -> bool {
+    match *name {
         b"kty" => true,
         b"type" => matches!(*value, b"api" | b"api_key"),
         name => VALUES.has(name),
-    };
+    }
+}
+
+/// Returns which fields of an object are secret, because of the other fields.
+pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
     if !fields.iter().any(may_be_secret) {
         return vec![false; fields.len()];
     }
@@ -98,12 +101,10 @@ const MOST_FIELDS: usize = 64;
 impl Fields {
     /// Adds the secrets among the fields, which it empties.
     fn take(&mut self, letters: &[u8], ranges: &mut Ranges) {
-        if self.fields.len() > 1 {
-            let texts: Vec<_> = self
-                .fields
-                .iter()
-                .map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]))
-                .collect();
+        let texts = self.fields.iter();
+        let mut texts = texts.map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]));
+        if self.fields.len() > 1 && texts.clone().any(|field| may_be_secret(&field)) {
+            let texts: Vec<_> = texts.by_ref().collect();
             let secrets = secrets_of(&texts);
             let fields = self.fields.iter().zip(secrets);
             ranges.extend(

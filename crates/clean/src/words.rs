@@ -8,15 +8,46 @@ const MOST_LETTERS: usize = 16;
 /// A list of words in small letters, which are compared as numbers.
 pub(super) struct Words {
     text: &'static str,
-    sorted: OnceLock<Sorted>,
+    table: OnceLock<Table>,
 }
 
-struct Sorted {
-    /// In order.
+struct Table {
+    /// Each number at its place or the next free one; 0 is free. At least half are.
     numbers: Vec<u128>,
     /// The lengths of the words, and their first letters, by which most others are told: a bit each.
     lengths: u32,
     firsts: u32,
+}
+
+impl Table {
+    fn of(words: impl Iterator<Item = &'static [u8]> + Clone) -> Self {
+        let size = (2 * words.clone().count()).next_power_of_two();
+        let mut table = Self {
+            numbers: vec![0; size],
+            lengths: words.clone().fold(0, |bits, word| bits | 1 << word.len()),
+            firsts: words.clone().fold(0, |bits, word| bits | bit_of(word[0])),
+        };
+        for number in words.map(number) {
+            let at = table.place_of(number);
+            table.numbers[at] = number;
+        }
+        table
+    }
+
+    /// Returns the place of a number, or a free one.
+    fn place_of(&self, number: u128) -> usize {
+        // Multiplied by the golden ratio, its bits spread over the upper ones.
+        const RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
+        let mask = self.numbers.len() - 1;
+        #[allow(clippy::cast_possible_truncation)] // Both halves count.
+        let hash = (number as u64 ^ (number >> 64) as u64).wrapping_mul(RATIO);
+        #[allow(clippy::cast_possible_truncation)] // The mask keeps fewer bits.
+        let mut at = (hash >> 32) as usize & mask;
+        while self.numbers[at] != number && self.numbers[at] != 0 {
+            at = (at + 1) & mask;
+        }
+        at
+    }
 }
 
 /// Lists of words, one a line: its name, and the words.
@@ -51,8 +82,8 @@ impl Words {
 
     /// Creates the list of the words of a text.
     pub(super) const fn new(text: &'static str) -> Self {
-        let sorted = OnceLock::new();
-        Self { text, sorted }
+        let table = OnceLock::new();
+        Self { text, table }
     }
 
     /// Returns the words.
@@ -63,22 +94,18 @@ impl Words {
     /// Returns whether a word is in the list, in any case.
     pub(super) fn has(&self, word: &[u8]) -> bool {
         let Some(first) = word.first() else { return false };
-        let sorted = self.sorted.get_or_init(|| {
-            let words = || self.iter().map(str::as_bytes);
-            let mut numbers: Vec<_> = words().map(number).collect();
-            numbers.sort_unstable();
-            Sorted {
-                numbers,
-                lengths: words().fold(0, |bits, word| bits | 1 << word.len()),
-                firsts: words().fold(0, |bits, word| bits | bit_of(word[0])),
-            }
-        });
+        let table = self
+            .table
+            .get_or_init(|| Table::of(self.text.split_ascii_whitespace().map(str::as_bytes)));
         // A number does not tell a word from one with zeros behind it.
         word.len() <= MOST_LETTERS
-            && sorted.lengths & 1 << word.len() != 0
-            && sorted.firsts & bit_of(*first) != 0
+            && table.lengths & 1 << word.len() != 0
+            && table.firsts & bit_of(*first) != 0
             && !word.ends_with(&[0])
-            && sorted.numbers.binary_search(&number(word)).is_ok()
+            && {
+                let number = number(word);
+                table.numbers[table.place_of(number)] == number
+            }
     }
 }
 

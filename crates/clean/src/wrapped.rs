@@ -65,7 +65,9 @@ pub(super) fn tokens(text: &Text, search: impl Fn(&Text) -> Ranges) -> Ranges {
     let letters = text.letters();
     let mut joined = Decoded::default();
     let (mut last, mut from, mut next) = (0..0, 0, 0);
-    while let Some(at) = find(letters, next, |letter| b"\n\\+.&".contains(&letter)) {
+    while let Some(at) = find(letters, next, |letter| {
+        matches!(letter, b'\n' | b'\\' | b'+' | b'.' | b'&')
+    }) {
         next = at + 1;
         let may_be_gap = match letters[at] {
             b'\n' => has_token(letters, next),
@@ -102,6 +104,9 @@ pub(super) fn tokens(text: &Text, search: impl Fn(&Text) -> Ranges) -> Ranges {
         }
         joined.push(text, behind.clone());
         last = behind;
+    }
+    if joined.units.is_empty() {
+        return Ranges::new();
     }
     let found = search(&Text::new(&joined.units)).into_iter();
     found.filter_map(|range| joined.original(&range, 0)).collect()
