@@ -6,12 +6,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    hash::{BuildHasher, RandomState},
+    hash::{BuildHasher, Hash, RandomState},
     ops::Range,
     sync::{LazyLock, OnceLock},
 };
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use knowledgepulse_json::{self as json, Value, parse_str};
 use memchr::{memmem, memrchr_iter, memrchr2};
 use regex::bytes::{Captures, Regex};
@@ -19,7 +19,7 @@ use regex::bytes::{Captures, Regex};
 use crate::{
     columns::{self, Table, line_at},
     phrases,
-    ranges::expression,
+    ranges::{expression, find, find_letter, skip, skip_back},
     review::{PEOPLE, plain},
     text::{LATIN, Text, is_word, letter},
     words::{NOBODY, Words},
@@ -134,6 +134,10 @@ pub struct Identities {
     last_names: HashSet<Vec<u16>>,
     /// The hashes of texts that were learned from.
     texts: (RandomState, HashSet<u64>),
+    /// The hashes of what was learned from before and has changed nothing since the last change.
+    settled: HashSet<u64>,
+    /// How often something was added.
+    changes: usize,
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -151,6 +155,46 @@ impl<'n> Named<'n> {
         let marker = None;
         Self { range, kind, marker }
     }
+}
+
+/// Returns the next part of a text that may have words with capitals behind one another: from the letter before the first one to where letters and
+/// the signs within names end. The part before it ends at `end`, perhaps behind `from`: then it is the rest of that.
+fn next_words(text: &[u8], from: usize, end: usize) -> Option<Range<usize>> {
+    let of_word = |byte: u8| byte.is_ascii_alphabetic() || byte >= 0x80 || matches!(byte, b'\'' | b'-');
+    let of_words = |byte: u8| of_word(byte) || matches!(byte, b' ' | b',' | b'.');
+    let is_capital = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, 0xC3..=0xD4);
+    let mut at = from;
+    loop {
+        let blank = find(text, at, |byte| byte == b' ')?;
+        at = blank + 1;
+        let word = blank - usize::from(text[..blank].ends_with(b","));
+        let is_end = |byte: &u8| byte.is_ascii_lowercase() || *byte >= 0x80;
+        if !text[from..word.max(from)].last().is_some_and(is_end) {
+            continue;
+        }
+        // A word with a capital goes on, or a particle: `Anna von Berg`.
+        let next = text.get(at..).unwrap_or_default();
+        let length = next.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        if !next.first().is_some_and(is_capital) && !PARTICLES.has(&next[..length]) {
+            continue;
+        }
+        let start = skip_back(text, from..word, of_word);
+        if text[start..word].iter().any(is_capital) {
+            return Some(start.saturating_sub(1).max(from)..skip(text, blank.max(end), of_words));
+        }
+    }
+}
+
+/// Returns the last lines of a text that are not blank; empty ones before them if there are fewer.
+fn lines_above(text: &str) -> [&str; 3] {
+    let lines = text.rsplit(['\n', '\r']).filter(|line| !line.trim().is_empty());
+    let mut above = [""; 3];
+    above
+        .iter_mut()
+        .rev()
+        .zip(lines)
+        .for_each(|(place, line)| *place = line);
+    above
 }
 
 /// Returns how many bytes before the end of a text a match may begin.
@@ -293,7 +337,7 @@ impl Identities {
         self.learn_once(text);
         let name = name.map(json::Text::as_bytes).unwrap_or_default();
         if DIRECTORIES.has(name) {
-            self.add_directory(text, false);
+            self.learn_unless_settled(("directory", text), |this| this.add_directory(text, false));
         } else if BRANCHES.has(name) {
             self.add_branch(text);
         } else if HOSTS.has(name) && (!text.contains('.') || PRIVATE.iter().any(|end| text.ends_with(end))) {
@@ -321,9 +365,29 @@ impl Identities {
         }
     }
 
+    /// Learns from something, unless that would change nothing: a session names its user and folder again and again.
+    fn learn_unless_settled(&mut self, from: impl Hash, learn: impl FnOnce(&mut Self)) {
+        let hash = self.texts.0.hash_one(from);
+        if self.settled.contains(&hash) {
+            return;
+        }
+        let before = self.changes;
+        learn(self);
+        if self.changes == before {
+            self.settled.insert(hash);
+        }
+    }
+
+    /// Notes that something was added.
+    fn note_change(&mut self) {
+        self.changes += 1;
+        self.settled.clear();
+    }
+
     /// Frees what only learning needs.
     pub fn finish(&mut self) {
         self.texts.1 = HashSet::new();
+        self.settled = HashSet::new();
     }
 
     /// Applies the rules. Returns whether one has matched.
@@ -351,7 +415,7 @@ impl Identities {
                 };
                 if let Some((line, captures)) = starts.into_iter().flatten().find_map(captures) {
                     done[at] = found.end();
-                    self.take(line, &captures);
+                    self.take(at, line, &captures);
                     has_match = true;
                 }
                 continue;
@@ -365,7 +429,7 @@ impl Identities {
                 from = all.end().max(from + 1);
                 if all.end() >= found.end() {
                     done[at] = all.end();
-                    self.take(window, &captures);
+                    self.take(at, window, &captures);
                     has_match = true;
                     break;
                 }
@@ -394,7 +458,18 @@ impl Identities {
     }
 
     /// Learns from a match of a rule in a text.
-    fn take(&mut self, text: &[u8], found: &Captures) {
+    fn take(&mut self, rule: usize, text: &[u8], found: &Captures) {
+        let all = found.get(0).map_or(0..0, |all| all.range());
+        let start = all.start.saturating_sub(CONTEXT_BEFORE);
+        let around = &text[start..text.len().min(all.end + CONTEXT_AFTER)];
+        let parts = found
+            .iter()
+            .map(|part| part.map(|part| (part.start() - start, part.end() - start)));
+        let parts: Vec<_> = parts.collect();
+        self.learn_unless_settled((rule, around, parts), |this| this.learn_match(text, found));
+    }
+
+    fn learn_match(&mut self, text: &[u8], found: &Captures) {
         let group = |name| {
             let bytes = found.name(name).map(|part| part.as_bytes()).unwrap_or_default();
             String::from_utf8_lossy(bytes).into_owned()
@@ -593,10 +668,17 @@ impl Identities {
                 r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}",
             )
         });
-        let mut above = ["", "", ""];
-        for line in text.split(['\n', '\r']).filter(|line| !line.trim().is_empty()) {
-            let mails = line.contains('@').then(|| MAIL.find_iter(line.as_bytes()));
-            for found in mails.into_iter().flatten().take(MOST_MAILS) {
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        let mut end = 0;
+        while let Some(at) = find_letter(text.as_bytes(), end, b'@') {
+            let start =
+                memrchr2(b'\n', b'\r', &text.as_bytes()[end..at]).map_or(end, |before| end + before + 1);
+            end = text.as_bytes()[at..]
+                .iter()
+                .position(is_end)
+                .map_or(text.len(), |length| at + length);
+            let (above, line) = (&text[..start], &text[start..end]);
+            for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
                 let mail = &line[found.range()];
                 let (local, domain) = mail.split_once('@').unwrap_or_default();
                 // Of a URL, what stands before the host is no address.
@@ -646,13 +728,12 @@ impl Identities {
                 if is_person(behind.trim_matches(is_around)) && belongs(behind, local) {
                     self.add_author(behind.trim_matches(is_around), mail);
                 }
-                for name in above.map(str::trim) {
+                for name in lines_above(above).map(str::trim) {
                     if name.contains(' ') && is_person(name) && belongs(name, local) {
                         self.add_author(name, mail);
                     }
                 }
             }
-            above = [above[1], above[2], line];
         }
     }
 
@@ -684,10 +765,14 @@ impl Identities {
         });
         let bytes = text.as_bytes();
         let mut from = 0;
-        while let Some(range) = NAME
-            .captures_at(bytes, from)
-            .and_then(|found| Some(found.get(1)?.range()))
-        {
+        let mut words_end = 0;
+        while let Some(part) = next_words(bytes, from, words_end) {
+            words_end = part.end;
+            let found = NAME.captures_at(&bytes[..part.end], part.start);
+            let Some(range) = found.and_then(|found| Some(found.get(1)?.range())) else {
+                from = part.end;
+                continue;
+            };
             from = range.end;
             let (before, behind) = (
                 &bytes[range.start.saturating_sub(BEFORE_NAME)..range.start],
@@ -849,8 +934,11 @@ impl Identities {
         let mut forms = forms_of(name);
         if let Some(last) = forms.last().filter(|last| last.len() >= LEAST_LAST_NAME) {
             let units = |name: String| name.to_lowercase().encode_utf16().collect::<Vec<u16>>();
-            self.last_names
-                .extend(spellings(last.clone()).into_iter().map(units));
+            for last in spellings(last.clone()).into_iter().map(units) {
+                if self.last_names.insert(last) {
+                    self.note_change();
+                }
+            }
         }
         forms.extend(
             [name, local]
@@ -888,7 +976,9 @@ impl Identities {
             .collect::<Vec<_>>()
         {
             let name = name.as_str();
-            self.names.insert(key(name), owner);
+            if self.names.insert(key(name), owner) != Some(owner) {
+                self.note_change();
+            }
             let (before, after) = if is_alone(name) { ("", "") } else { (before, after) };
             let units = |text: &str| text.to_lowercase().encode_utf16().collect::<Vec<u16>>();
             let start = units(before).len();
@@ -900,6 +990,7 @@ impl Identities {
             if self.known.insert((pattern.units.clone(), start)) {
                 self.patterns.push(pattern);
                 self.finder = OnceLock::new();
+                self.note_change();
             }
         }
     }
@@ -968,12 +1059,11 @@ impl Identities {
     /// Returns a name of a file without the names that were learned.
     #[must_use]
     pub fn clean_name(&self, name: &str) -> String {
-        let units: Vec<u16> = name.encode_utf16().collect();
-        let mut text = Text::new(&units);
+        let mut text = Text::of(name);
         let named = self.find(&text);
         let markers: Vec<_> = named.iter().filter_map(|named| named.marker.clone()).collect();
         text.replace(named.into_iter().map(|named| named.range).collect(), &markers);
-        String::from_utf16_lossy(text.units())
+        text.to_utf8()
     }
 }
 
@@ -1252,7 +1342,12 @@ fn is_telling(name: &str) -> bool {
 
 /// Returns whether a command, or one of several, prints a name on a line.
 fn asks(commands: &str) -> bool {
-    static ASKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(ASKING.split('|')).ok());
+    // Leftmost, because several bytes at once are searched so.
+    static ASKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let builder = &mut AhoCorasickBuilder::new();
+        let leftmost = builder.match_kind(MatchKind::LeftmostFirst);
+        leftmost.build(ASKING.split('|')).ok()
+    });
     ASKS.as_ref().is_some_and(|asks| asks.is_match(commands))
 }
 
