@@ -14,6 +14,9 @@ const SET_UP: &str = "Got it. Thanks for the context!";
 /// The model's answer to the summary of a compression.
 const COMPRESSED: &str = "Got it. Thanks for the additional context!";
 
+/// What stands around the contents of the files that a prompt names.
+const REFERENCED: [&str; 2] = ["--- Content from referenced files ---", "--- End of content ---"];
+
 /// The tool whose results have an exit code, and the text before the code.
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
@@ -94,6 +97,9 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     }
     if is(record, "gemini-header") {
         add_session(say, record);
+        // A session that is resumed within a minute goes on in its file.
+        let until = f64::INFINITY;
+        say.add_all(text_at(record, "sessionId").map(|of| What::Continues { of, until }));
         return Ok(Decoded::Begins);
     }
     if let Some(decoded) = add_printed(say, record) {
@@ -187,12 +193,20 @@ pub fn add_turn(say: &mut Events, content: Option<&Value>, status: Option<&str>)
     if first_text(content).is_some_and(is_command) {
         return say.leave_out("command of the program");
     }
-    let mut own = Vec::new();
-    for part in elements_of(content) {
+    let parts = elements_of(content);
+    let has_result = parts.iter().any(|part| has_object(part, "functionResponse"));
+    let (mut own, mut is_referenced) = (Vec::new(), false);
+    for part in parts {
+        let text = text_of_part(part).map(|text| text.trim());
+        is_referenced |= text == Some(REFERENCED[0]);
         match part.get("functionResponse").and_then(Value::as_object) {
             Some(result) => add_result(say, result, status),
+            None if is_referenced && text.is_some() => say.leave_out("context of the program"),
+            // The picture of a tool stands beside its result.
+            None if has_result && text.is_none() => say.leave_out("file part"),
             None => own.extend(parts_in(part)),
         }
+        is_referenced &= text != Some(REFERENCED[1]);
     }
     say.say_parts(TextKind::User, own);
 }
