@@ -43,6 +43,9 @@ static OPENCLAW: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// What stands around each file that a prompt of Pi names, before the prompt.
+const FILE: [&str; 2] = ["<file name=\"", "</file>"];
+
 /// How a command begins that becomes a prompt, and the tags of its name and its arguments.
 const PROMPT_COMMAND: &str = "<command-message>";
 const PROMPT_COMMAND_PARTS: [&str; 2] = ["command-name", "command-args"];
@@ -67,6 +70,17 @@ pub fn words_of(part: Text) -> Vec<Words> {
     }
     let text = part.as_str();
     let beginning = text.trim_start();
+    let mut prompt = beginning;
+    while let Some((_, after)) = prompt
+        .strip_prefix(FILE[0])
+        .and_then(|file| file.split_once(FILE[1]))
+    {
+        prompt = after.trim_start();
+    }
+    if prompt.len() < beginning.len() {
+        let own = words_of(prompt.into());
+        return [Words::Context].into_iter().chain(own).collect();
+    }
     if beginning.starts_with(TERMINUS) {
         let task = TERMINUS_TASK.iter().find_map(|[begin, end]| {
             let (_, task) = beginning.split_once(begin)?;

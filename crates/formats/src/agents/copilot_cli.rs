@@ -67,5 +67,6 @@ fn add_result(say: &mut Events, data: &Object) {
     );
     say.first_fact("model", data.get("model"));
     let failed = (truth_of(data.get("success")) == Some(false)).then_some(true);
+    let failed = failed.or_else(|| failed_by(fields_of(data, "shellExecution").get("exitCode")));
     say.answer(text_at(data, "toolCallId"), content, failed);
 }
