@@ -12,9 +12,9 @@ use crate::{
     languages::{self, is_shaped},
     lines::{Lines, of_base64},
     names::{begins_marker, is_label, is_secret_name},
-    random::{is_hexadecimal, is_id, is_uuid},
+    random::{is_hexadecimal, is_id, is_random, is_uuid},
     ranges::{Ranges, expression, merged, skip, skip_back},
-    siblings::SECRET_KINDS,
+    siblings::{SECRET_KINDS, secrets_of},
     text::{OTHER, Text, is_word},
     values::{is_expression, is_mixed, is_nothing, is_path, is_small_number},
 };
@@ -27,8 +27,7 @@ const WHOLE: [&str; 7] = ["rand", "sid", "psk", " key", ".key", "_key", "-key"];
 
 /// Returns the names of columns and lines.
 pub(super) fn names() -> Vec<Vec<u8>> {
-    const OTHERS: &str =
-        "pass secret securestring pwd bindpw credential sessionid apikey community genkey pwgen";
+    const OTHERS: &str = "pass secret securestring pwd bindpw credential sessionid apikey authkey community genkey keygen pwgen";
     let own = WHOLE.into_iter().chain(OTHERS.split(' '));
     let own = own.map(|word| word.as_bytes().to_vec());
     own.chain(languages::latin_words()).collect()
@@ -57,44 +56,44 @@ pub(super) fn values(text: &Text) -> Ranges {
             continue;
         }
         ranges.extend(value_below(letters, &line).map(|value| with_lines(letters, value)));
-        if let Some(table) = Table::below(letters, line.clone(), is_name) {
+        if let Some(table) = Table::below(letters, line.clone(), &is_name) {
             from = table.end.max(from);
             let cells = table.rows.into_iter().flatten();
             ranges.extend(cells.filter(|cell| is_value(&letters[cell.clone()])));
         }
-        ranges.extend(match Cells::of(&letters[line.clone()]) {
-            Some(sort) => second_of(letters, &sort.split(letters, line), sort),
-            None => word_behind(letters, line),
-        });
+        match Cells::of(&letters[line.clone()]) {
+            Some(sort) => {
+                let cells = sort.split(letters, line.clone());
+                ranges.extend(second_of(letters, &cells, sort));
+                ranges.extend(fields_around(letters, line, &cells, sort));
+            }
+            None => ranges.extend(word_behind(letters, line)),
+        }
     }
     merged(ranges)
 }
 
-/// Finds the numbers in columns of telephones.
-pub(super) fn phones(letters: &[u8]) -> Ranges {
-    static HEADING: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r#"(?i)(?:^|[|,;\t\n"]|  ) *"?(?:(?:tele)?phone|telefono?|t\xFEl\xFEphone|telefoon|mobile?|handy|fax|cell|gsm|celular)[a-z_ -]{0,10}"? *(?:[|,;\t\r\n]|  |$)"#,
-        )
-    });
-    let has_digits = |cell: &Range<usize>| {
-        let digits = letters[cell.clone()]
-            .iter()
-            .filter(|letter| letter.is_ascii_digit());
-        digits.count() >= LEAST_DIGITS
-            && letters[cell.clone()]
-                .iter()
-                .all(|letter| !letter.is_ascii_alphabetic())
-    };
+/// Finds the numbers in columns whose heading an expression finds: of telephones, and days of birth.
+pub(super) fn numbers(letters: &[u8], heading: &Regex) -> Ranges {
     const LEAST_DIGITS: usize = 6;
-    let Some(found) = HEADING.find(letters) else {
-        return Ranges::new();
+    let is_number = |cell: &Range<usize>| {
+        let text = &letters[cell.clone()];
+        let digits = text.iter().filter(|letter| letter.is_ascii_digit());
+        digits.count() >= LEAST_DIGITS && !text.iter().any(u8::is_ascii_alphabetic)
     };
-    let is_phone = |heading: &[u8]| HEADING.is_match(heading);
-    let table = Table::below(letters, line_at(letters, found.end() - 1), is_phone);
-    table.map_or_else(Ranges::new, |table| {
-        table.rows.into_iter().flatten().filter(has_digits).collect()
-    })
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    while let Some(found) = heading.find_at(letters, from) {
+        let line = line_at(letters, found.end() - 1);
+        from = line.end.max(found.end());
+        if line.len() <= MOST_LETTERS
+            && let Some(table) = Table::below(letters, line, &|cell| heading.is_match(cell))
+        {
+            from = table.end.max(from);
+            ranges.extend(table.rows.into_iter().flatten().filter(is_number));
+        }
+    }
+    merged(ranges)
 }
 
 /// Returns the line that a place stands in.
@@ -124,19 +123,25 @@ enum Cells {
 
 impl Cells {
     fn of(line: &[u8]) -> Option<Self> {
-        // The lines of a box.
+        // The lines of a box, perhaps only those between its columns.
         let text = line.trim_ascii();
-        if text.len() > 2 && text.starts_with(&[OTHER]) && text.ends_with(&[OTHER]) {
+        let is_framed = text.len() > 2 && text.starts_with(&[OTHER]) && text.ends_with(&[OTHER]);
+        let is_line = |part: &&[u8]| **part == [b' ', OTHER, b' '];
+        if is_framed || line.windows(3).filter(is_line).count() > 1 {
             return Some(Self::Sign(OTHER));
         }
         let signs = [b'|', b'\t', b',', b';'];
         let sign = signs.into_iter().find(|sign| line.contains(sign));
-        sign.map(Self::Sign).or_else(|| {
-            line.trim_ascii()
-                .windows(2)
-                .any(|pair| pair == b"  ")
-                .then_some(Self::Blanks)
-        })
+        sign.map(Self::Sign)
+            .or_else(|| Self::Blanks.fits(line).then_some(Self::Blanks))
+    }
+
+    /// Returns whether a line can be a row of a table.
+    fn fits(self, line: &[u8]) -> bool {
+        match self {
+            Self::Sign(sign) => line.contains(&sign),
+            Self::Blanks => line.trim_ascii().windows(2).any(|pair| pair == b"  "),
+        }
     }
 
     /// Splits a line into cells, without the blanks and the marks around them. Cells at the edge of a frame are left out.
@@ -220,7 +225,11 @@ pub(super) struct Table {
 
 impl Table {
     /// Reads the wanted columns of the table that a line heads, or of the rows that it inserts into one.
-    pub(super) fn below(letters: &[u8], line: Range<usize>, is_wanted: fn(&[u8]) -> bool) -> Option<Self> {
+    pub(super) fn below(
+        letters: &[u8],
+        line: Range<usize>,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<Self> {
         if let Some(table) = Self::inserted(letters, &line, is_wanted) {
             return Some(table);
         }
@@ -230,7 +239,7 @@ impl Table {
     }
 
     /// Reads the wanted columns of the rows that a statement of SQL inserts, which begins in a line.
-    fn inserted(letters: &[u8], line: &Range<usize>, is_wanted: fn(&[u8]) -> bool) -> Option<Self> {
+    fn inserted(letters: &[u8], line: &Range<usize>, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<Self> {
         static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
             expression(
                 r"(?i)\b(?:insert|replace)(?: ignore)? into [^\s(]{1,80} ?(\([^()]{1,900}\))\s{0,20}values\s{0,20}",
@@ -272,12 +281,21 @@ impl Table {
         line: &Range<usize>,
         cells: &[Range<usize>],
         sort: Cells,
-        is_wanted: fn(&[u8]) -> bool,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Self> {
         let wanted: Vec<usize> = (0..cells.len())
             .filter(|at| is_wanted(&letters[cells[*at].clone()]))
             .collect();
-        let is_ruled = || is_rule(&letters[line_at(letters, (line.end + 1).min(letters.len()))]);
+        let next = line_at(letters, (line.end + 1).min(letters.len()));
+        let before = line_at(letters, line.start.saturating_sub(1));
+        // A ruler below the headings or above them, or a row of as many cells.
+        let is_ruled = || {
+            is_rule(&letters[next.clone()])
+                || line.start > 0 && is_rule(&letters[before.clone()])
+                || cells.len() > 2
+                    && next.len() <= MOST_LETTERS
+                    && sort.split(letters, next.clone()).len() == cells.len()
+        };
         let is_heading = !wanted.is_empty()
             && cells.len() > 1
             && cells.iter().all(|cell| is_heading(&letters[cell.clone()]))
@@ -327,10 +345,7 @@ fn rows_below(
         let line = line_at(letters, end + 1);
         let text = &letters[line.clone()];
         let is_rule = is_rule(text);
-        if text.trim_ascii().is_empty()
-            || line.len() > MOST_LETTERS
-            || !is_rule && Cells::of(text) != Some(sort)
-        {
+        if text.trim_ascii().is_empty() || line.len() > MOST_LETTERS || !is_rule && !sort.fits(text) {
             break;
         }
         end = line.end;
@@ -339,12 +354,13 @@ fn rows_below(
         }
         let row = sort.split(letters, line.clone());
         let cell = |at: &usize| {
-            let column = cells[*at].start - heading.start;
+            let (first, last) = (cells[*at].start - heading.start, cells[*at].end - heading.start);
+            let is_below = |cell: &&Range<usize>| {
+                (cell.start - line.start).abs_diff(first) < 2 || cell.end - line.start == last
+            };
             let cell = match sort {
-                // In a terminal, below the heading.
-                Cells::Blanks => row
-                    .iter()
-                    .find(|cell| (cell.start - line.start).abs_diff(column) < 2),
+                // In a terminal, below the first letter of the heading, or below its last one.
+                Cells::Blanks => row.iter().find(is_below),
                 Cells::Sign(_) => row.get(*at),
             };
             cell.cloned().unwrap_or_default()
@@ -352,6 +368,36 @@ fn rows_below(
         rows.push(wanted.iter().map(cell).collect());
     }
     (rows, end)
+}
+
+/// Returns the secrets among the second cells of rows of two, the fields of one thing, around a row that says of what kind they are.
+fn fields_around(letters: &[u8], line: Range<usize>, cells: &[Range<usize>], sort: Cells) -> Ranges {
+    const MOST_ROWS: usize = 8;
+    if cells.len() != 2 || !SECRET_KINDS.has(&letters[cells[1].clone()]) {
+        return Ranges::new();
+    }
+    let fields_of = |line: &Range<usize>| {
+        let [name, value] = &sort.split(letters, line.clone())[..] else {
+            return None;
+        };
+        Some((name.clone(), value.clone()))
+    };
+    let before = |line: &Range<usize>| (line.start > 0).then(|| line_at(letters, line.start - 1));
+    let behind = |line: &Range<usize>| (line.end + 1 < letters.len()).then(|| line_at(letters, line.end + 1));
+    let rows = std::iter::successors(before(&line), before).take(MOST_ROWS);
+    let mut fields: Vec<_> = rows.map_while(|line| fields_of(&line)).collect();
+    let rows = std::iter::successors(Some(line), behind).take(MOST_ROWS);
+    fields.extend(rows.map_while(|line| fields_of(&line)));
+    let texts = fields
+        .iter()
+        .map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]));
+    let secrets = secrets_of(&texts.collect::<Vec<_>>());
+    let fields = fields.into_iter().zip(secrets);
+    fields
+        .filter_map(|((_, value), is_secret)| {
+            (is_secret && is_value(&letters[value.clone()])).then_some(value)
+        })
+        .collect()
 }
 
 /// Returns the second cell of a row whose first one names a secret.
@@ -418,6 +464,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LEAST_LETTERS: usize = 6;
     const LEAST_ANSWER: usize = 8;
     const LEAST_DIGEST: usize = 32;
+    const LEAST_KEY: usize = 24;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
         const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|gh|gcloud|heroku|fly|sudo";
         expression(&format!(r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*$"))
@@ -428,8 +475,29 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
             r#"(?:^[ \t]*([A-Z][A-Za-z]+)|([\w-]{2,64}(?: key| code)?)["'*`]{0,3}[ \t]*[:?][*`]{0,2}[ \t]*(?:[>|][+-]?)?)\s*$"#,
         )
     });
+    // A command that makes or shows a secret.
+    static MAKES: LazyLock<Regex> = LazyLock::new(|| {
+        expression(r"^(?:[^\n$#%>\xFF]{0,60}[$#%>\xFF] +)?[a-z][a-z0-9.-]+(?: [\w@{}.,:/=*'\x22$-]+){1,16}$")
+    });
+    static MADE: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"(?:creat|generat|gen\b|keygen|new\b|issue|rotat|print|get\b|get-|show|auth|mint).*(?:token|key|secret|password|passw|cred)|(?:token|key|secret|cred)[a-z]*[ :-](?:create|generate|get|show|issue|new|print|rotate)",
+        )
+    });
+    // Who answers, and words before the answer.
+    static ANSWER: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:\[[^\]\n]{1,24}\] ?)?(?:<[^<>\n]{1,24}> |[A-Za-z][A-Za-z .-]{0,24}: )?",
+            r"(?i:(?:it['\xFF]?s|it is|sure|yes|here|use|try|okay|ok)[ ,:]{1,3}){0,2}(\S+)$"
+        ))
+    });
     let text = letters[line.clone()].trim_ascii_end();
+    if text.starts_with(b"-----") && text.ends_with(b"PUBLIC KEY-----") {
+        return None;
+    }
     let ends_with_colon = text.ends_with(b":");
+    let is_made = MAKES.is_match(text) && MADE.is_match(text);
+    let is_asked = text.ends_with(b"?");
     let is_prompt = |pair: &[u8]| matches!(pair, [b'$' | b'#' | b'%' | b'>', b' ']);
     let is_typed = text.windows(2).any(is_prompt) && TYPED.is_match(text);
     let label = LABEL
@@ -443,16 +511,28 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     lines.by_ref().take(LINES).find_map(|line| {
         let colon = memchr(b':', &letters[line.clone()]).map(|at| line.start + at);
         let label = colon.filter(|colon| letters[line.start..*colon].iter().all(of_label));
-        let value = trimmed(letters, label.map_or(line.start, |colon| colon + 1)..line.end);
+        let answer = is_asked
+            .then(|| ANSWER.captures(&letters[line.clone()]))
+            .flatten();
+        let answer = answer
+            .and_then(|found| found.get(1))
+            .map(|word| line.start + word.start());
+        let label = label.map(|colon| colon + 1).filter(|_| answer.is_none());
+        let value = trimmed(letters, answer.or(label).unwrap_or(line.start)..line.end);
         let text = &letters[value.clone()];
         let is_varied = is_mixed(text) || has_sign(text);
         let is_told = is_labelled && is_varied && text.len() >= LEAST_LETTERS && !text.contains(&b'=');
         let is_answer = is_typed && is_varied && text.len() >= LEAST_ANSWER;
-        let is_digest =
-            ends_with_colon && text.len() >= LEAST_DIGEST && is_hexadecimal(text) && is_mixed(text);
+        let is_digest = (ends_with_colon || is_made)
+            && text.len() >= LEAST_DIGEST
+            && is_hexadecimal(text)
+            && is_mixed(text);
+        let is_key = is_made && text.len() >= LEAST_KEY && is_mixed(text) && is_random(text);
+        let is_said = answer.is_some() && text.len() >= LEAST_ANSWER && is_mixed(text);
         let is_own = is_answer && !text.ends_with(b":") && !text.contains(&b'(') && !is_path(text)
             || is_value(text) && !is_id(text) && !text.starts_with(b"-") && !text.ends_with(b":");
-        ((is_shaped(text) || is_told || is_answer || is_digest) && is_own).then_some(value)
+        ((is_shaped(text) || is_told || is_answer || is_digest || is_key || is_said) && is_own)
+            .then_some(value)
     })
 }
 

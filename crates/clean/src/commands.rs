@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 use crate::{
     keywords::{Owner, apart},
     names::{closing_quote, is_label, is_secret, is_secret_name, opening_at},
-    random::is_opaque,
+    random::{is_hexadecimal, is_opaque},
     ranges::{Ranges, expression, find_letter, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
     values::{is_expression, is_generated, is_keyword, is_mixed, is_nothing, is_path, is_small_number},
@@ -406,7 +406,9 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
     let mut from = 0;
     while let Some(start) = find_letter(letters, from, b'-') {
         let name_start = skip(letters, start, |letter| letter == b'-');
-        let name_end = skip(letters, name_start, |letter| is_word(letter) || letter == b'-');
+        let name_end = skip(letters, name_start, |letter| {
+            is_word(letter) || b"-.".contains(&letter)
+        });
         from = name_end;
         let before = start.checked_sub(1).map_or(b' ', |index| letters[index]);
         if name_start - start > 2 || is_word(before) || matches!(before, b'.' | b'/') {
@@ -428,7 +430,8 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         let (name, text) = (&letters[name_start..name_end], &letters[word.clone()]);
         let is_named = || is_secret_name(name) && is_argument(text) && is_secret(name, text);
         let is_place = name.is_empty() || name.ends_with(b"id") || name.ends_with(b"ref");
-        if (is_named() || !is_place && is_opaque(text)) && (!is_help || is_mixed(text)) {
+        let is_key = || name.ends_with(b"key") && text.len() >= LEAST_KEY && is_hexadecimal(text);
+        if (is_named() || !is_place && is_opaque(text) || is_key()) && (!is_help || is_mixed(text)) {
             from = word.end;
             ranges.push(word);
         }
@@ -437,6 +440,8 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
 }
 
 const MOST_SECRET_LETTERS: usize = 4096;
+/// The least hexadecimal digits of a key.
+const LEAST_KEY: usize = 32;
 
 fn is_argument(value: &[u8]) -> bool {
     let is_name_of_argument = value

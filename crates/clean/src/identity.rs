@@ -218,13 +218,29 @@ impl Rule {
 }
 
 /// What stands for `<...>` in the rules. Lines also begin in strings of JSON within JSON; words also behind escape sequences.
-const PARTS: [(&str, &str); 16] = [
+const PARTS: [(&str, &str); 21] = [
     ("<HERE>", "^"),
-    // What stands before a value: the rest of the label, and a sign.
+    // Between a label and its value: the rest of the label, what closes it, and a sign, an element, the type that PHP prints, a field that is
+    // called `value`, a call, or an empty line.
     (
         "<IS>",
-        r#"(?:[ _-]?(?:name|Name|NAME|id|Id|ID|login))?(?:\\?["'*]{1,3})? ?(?::|=>?)\s{0,4}"#,
+        r#"(?:[ _-]?(?:name|Name|NAME|id|Id|ID|login))?(?:\\?["']\]["'`], ?|<CLOSES>(?:<SIGN>|<CELL>|;s:\d{1,5}:|[, ]\s{0,12}(?:[a-z]{2,12}=["'][^"'<>\n]{0,40}["'] )?\\{0,3}["']?[Vv]alue\\{0,3}["']? ?[:=]\s{0,4}|\.[a-zA-Z]{2,20}\(|(?:\r?\n){2}))"#,
     ),
+    ("<CLOSES>", r#"\\{0,3}["'*`\])]{0,4}"#),
+    (
+        "<SIGN>",
+        r#"\s{0,24}(?::|=>?|\|)\s{0,24}(?:string\(\d{1,5}\) |\{\s{0,12}\\{0,3}["']value\\{0,3}["']: ?)?"#,
+    ),
+    (
+        "<CELL>",
+        r"(?: [^<>\n]{0,60})?>(?:\s{0,12}<[\w:]{1,24}>)?|</\w{1,12}>\s{0,12}<\w{1,12}[^<>\n]{0,40}>",
+    ),
+    // What stands behind a value.
+    (
+        "<END>",
+        r#"(?:$|\\|["'<>;,&|)\]}\r\n\t]|  | [A-Za-z_]{1,20}[:=])"#,
+    ),
+    ("<PROMPT>", r"(?:[$%#>]|\xe2\x9d\xaf|\xe2\x9e\x9c) "),
     (
         "<HOMES>",
         r"(?:^|[^A-Za-z0-9_.})$-]|-[A-Z])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data)|<TO>Device<TO>HarddiskVolume\d{1,3})?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS|Documents and Settings))<TO>",
@@ -428,7 +444,9 @@ impl Identities {
                 };
                 from = all.end().max(from + 1);
                 if all.end() >= found.end() {
-                    done[at] = all.end();
+                    // What stands behind a value can be the next label.
+                    let values = captures.iter().skip(1).flatten().map(|group| group.end());
+                    done[at] = values.max().unwrap_or(all.end()).max(found.end());
                     self.take(at, window, &captures);
                     has_match = true;
                     break;
@@ -521,9 +539,15 @@ impl Identities {
         self.add_directory(&home, true);
         self.add_directory(&dir, false);
         self.add_author(name.trim(), &mail);
+        // HL7 and DICOM separate the parts of a name by `^`; GEDCOM has slashes around the last one.
+        let person = group("person").replace(['^', '/'], " ");
+        let person = person.split_whitespace().collect::<Vec<_>>().join(" ");
+        if is_person(&person) {
+            self.add_author(&person, "");
+        }
         self.add_domain(mail.split_once('@').unwrap_or_default().1);
         if is_full_name(group("full").trim()) {
-            self.add_author(group("full").trim(), "");
+            self.add_author(group("full").trim(), &format!("{}@", group("own")));
         }
         self.add_domain(&group("domain"));
         self.add_remote(&remote);
@@ -841,32 +865,41 @@ impl Identities {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"(]|  )[ "*`-]*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|[ "`]*(?:[|,;\t\r\n")]|  |$))"#
+                r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$))"#
             ))
         });
+        if let Some(rows) = rows_of_html(text) {
+            self.learn_labelled(&rows);
+        }
+        // One letter for each that is shown, so the cells of a column stand below each other.
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let page = Text::new(&units);
+        let letters = page.letters();
         let mut from = 0;
-        while let Some(found) = LABEL.find_at(text.as_bytes(), from) {
+        while let Some(found) = LABEL.find_at(letters, from) {
             from = found.end();
-            let line = line_at(text.as_bytes(), from - 1);
+            let line = line_at(letters, from - 1);
             if line.len() > columns::MOST_LETTERS {
                 from = line.end;
             } else if found.as_bytes().ends_with(b":") {
-                let names = text[from..line.end].split([',', ';', '&']);
-                let names = names.map(|name| name.trim_matches([' ', '\t', '\r', '*']));
                 if own_name(found.as_bytes()).is_some_and(|own| PEOPLE.has(&own)) {
+                    let names = String::from_utf16_lossy(&units[from..line.end]);
+                    let names = names.split([',', ';', '&']);
+                    let names = names.map(|name| name.trim_matches([' ', '\t', '\r', '*']));
                     let names = names.filter(|name| name.contains(' ') && is_person(name));
                     names.for_each(|name| self.add_author(name, ""));
                 }
-            } else if let Some(table) = Table::below(text.as_bytes(), line, is_of_people) {
+            } else if let Some(table) = Table::below(letters, line, &is_of_people) {
                 from = table.end.max(from);
-                self.learn_table(text, &table);
+                self.learn_table(&units, &table);
             }
         }
     }
 
     /// Learns the accounts below a heading in capitals, as programs list processes, files and sessions: `PID USER  COMMAND`.
     fn learn_listing(&mut self, text: &str) {
-        static WORD: LazyLock<Regex> = LazyLock::new(|| expression(r"\b(?:USER|USERNAME|OWNER|AUTHINFO) "));
+        static WORD: LazyLock<Regex> =
+            LazyLock::new(|| expression(r"\b(?:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME) "));
         static HEADING: LazyLock<Regex> = LazyLock::new(|| expression(r"^[ >A-Z%/():+-]{0,160}$"));
         const MOST_ROWS: usize = 200;
         let bytes = text.as_bytes();
@@ -883,17 +916,21 @@ impl Identities {
                 let place = |word: &str| word.as_ptr() as usize - row.as_ptr() as usize;
                 let mut below =
                     words.filter(|word| place(word) < column.end && place(word) + word.len() > column.start);
-                self.add_user(below.next().unwrap_or_default().trim_start_matches('>'), "", "");
+                let name = below.next().unwrap_or_default().trim_start_matches('>');
+                match found.as_bytes() {
+                    b"HOSTNAME " => self.add_host(name, "", ""),
+                    _ => self.add_user(name, "", ""),
+                }
             }
         }
     }
 
     /// Learns the people in the columns of a table.
-    fn learn_table(&mut self, text: &str, table: &Table) {
+    fn learn_table(&mut self, units: &[u16], table: &Table) {
         const LEAST_PEOPLE: usize = 3;
         static FIRST: Words = Words::new("firstname givenname forename prenom vorname nombre nome imie");
         static LAST: Words = Words::new("lastname surname familyname nom nachname apellido cognome nazwisko");
-        let text_of = |cell: &Range<usize>| text.get(cell.clone()).unwrap_or_default();
+        let text_of = |cell: &Range<usize>| String::from_utf16_lossy(&units[cell.clone()]);
         let headings = table.headings.iter().map(|at| plain(text_of(at).as_bytes()));
         let headings: Vec<_> = headings.collect();
         let column = |names: &Words| headings.iter().position(|heading| names.has(heading));
@@ -904,14 +941,14 @@ impl Identities {
         // A column that is called `name` alone has people if there are several, or if another column tells.
         let is_told = table.rows.len() >= LEAST_PEOPLE || column(&BESIDE_PEOPLE).is_some();
         for (at, heading) in headings.iter().enumerate() {
-            let cells: Vec<&str> = table.rows.iter().map(|row| text_of(&row[at])).collect();
+            let cells: Vec<String> = table.rows.iter().map(|row| text_of(&row[at])).collect();
             if LOGINS.has(heading) {
                 cells.iter().for_each(|cell| self.add_user(cell, "", ""));
             }
             let are_full = || cells.iter().all(|cell| cell.is_empty() || is_full_name(cell));
             let has_people = !BESIDE_PEOPLE.has(heading) && (heading != b"name" || is_told && are_full());
             for name in cells.into_iter().filter(|cell| has_people && is_person(cell)) {
-                self.add_author(name, "");
+                self.add_author(&name, "");
             }
         }
     }
@@ -930,7 +967,7 @@ impl Identities {
         if is_bot {
             return;
         }
-        let name = name.trim_matches(['\'', '"', ' ']);
+        let name = name.trim_matches(['\'', '’', '"', ' ']);
         let mut forms = forms_of(name);
         if let Some(last) = forms.last().filter(|last| last.len() >= LEAST_LAST_NAME) {
             let units = |name: String| name.to_lowercase().encode_utf16().collect::<Vec<u16>>();
@@ -1123,7 +1160,7 @@ fn login_before(text: &[u8]) -> [Option<usize>; 2] {
         Some(b'@' | b'/' | b':' | b'+') => length,
         _ => 0,
     };
-    [(inner < length).then_some(length - inner), None]
+    [length.checked_sub(inner).filter(|length| *length > 0), None]
 }
 
 /// Returns whether a text looks like the name of a person: one to four words with capitals, or of letters that have none.
@@ -1151,6 +1188,27 @@ fn own_name(name: &[u8]) -> Option<Vec<u8>> {
     (!own.is_empty()).then(|| own.to_vec())
 }
 
+/// Returns the rows of the tables in a page of HTML as those of Markdown; `None` if no table has headings.
+fn rows_of_html(text: &str) -> Option<String> {
+    static CELL: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"<(t[hd])\b[^<>]{0,200}>\s*([^<>|]*?)\s*</t[hd]>"));
+    memmem::find(text.as_bytes(), b"<th")?;
+    let mut rows = String::new();
+    for row in text.split("<tr").skip(1) {
+        let cells: Vec<Captures> = CELL.captures_iter(row.as_bytes()).collect();
+        let has_headings = cells.len() > 1 && cells.iter().all(|cell| &cell[1] == b"th");
+        rows += if has_headings { "\n\n|" } else { "\n|" };
+        for cell in &cells {
+            rows += &String::from_utf8_lossy(&cell[2]);
+            rows.push('|');
+        }
+        if has_headings {
+            rows += "\n|---|";
+        }
+    }
+    Some(rows)
+}
+
 /// Returns whether a column has people, or tells that the one beside it has.
 fn is_of_people(heading: &[u8]) -> bool {
     let of_people = |own: Vec<u8>| PEOPLE.has(&own) || OF_PEOPLE.has(&own) || BESIDE_PEOPLE.has(&own);
@@ -1175,10 +1233,13 @@ fn login_beside(behind: &[u8]) -> &str {
 /// Returns whether a name between two texts stands alone, and its label is none of things.
 fn is_alone(before: &[u8], behind: &[u8]) -> bool {
     static BEHIND: LazyLock<Regex> = LazyLock::new(|| expression(r#"^(?:["'`)|\t,;<\r\n\\]|  | [<(|]|$)"#));
-    let opens = before
-        .trim_ascii_end()
-        .last()
-        .is_some_and(|sign| b"\"'`(|,;>=:]".contains(sign))
+    let last = before.trim_ascii_end().last();
+    // Who speaks, behind the time.
+    let speaks = behind.starts_with(b": ") && last.is_some_and(u8::is_ascii_digit);
+    if speaks && !before.ends_with(b"\n") {
+        return true;
+    }
+    let opens = last.is_some_and(|sign| b"\"'`(|,;>=:]".contains(sign))
         || before.ends_with(b"  ")
         || before.ends_with(b"\t");
     let mut label = before.split(|byte| !byte.is_ascii_alphanumeric());

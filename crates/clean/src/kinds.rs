@@ -34,8 +34,10 @@ enum Finder {
     /// In the units of a text, which tell letters beyond ASCII.
     InText(fn(&Text) -> Ranges),
     Match(Check),
+    /// In columns whose heading the expression finds.
+    InColumns,
 }
-use Finder::{InText, Match, Own};
+use Finder::{InColumns, InText, Match, Own};
 
 /// Something to be found.
 pub(super) struct Kind {
@@ -105,7 +107,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("beside_keys", Own(random::beside_keys)),
     ("card_numbers", InText(numbers::card_numbers)),
     ("columns", InText(columns::values)),
-    ("columns_of_phones", Own(columns::phones)),
+    ("in_columns", InColumns),
     (
         "encoded_secrets",
         Own(|letters| encoded::secrets(letters, has_secret)),
@@ -181,13 +183,15 @@ impl Kind {
     /// Returns the ranges of a text to replace.
     pub(super) fn find(&self, text: &Text) -> Ranges {
         let letters = text.letters();
+        let compiled = || self.expression.get_or_init(|| expression(self.pattern));
         let check = match self.finder {
             _ if !self.has_word(text) || !text.has_all(self.needs) => return Ranges::new(),
             Own(find) => return find(letters),
             InText(find) => return find(text),
+            InColumns => return columns::numbers(letters, compiled()),
             Match(check) => check,
         };
-        let expression = self.expression.get_or_init(|| expression(self.pattern));
+        let expression = compiled();
         let mut ranges = Ranges::new();
         let mut from = 0;
         let mut find_in = |part: Range<usize>| {

@@ -325,6 +325,8 @@ struct Assignment<'l> {
     is_environment: bool,
     /// Whether the name is in quotes, as in JSON.
     is_quoted: bool,
+    /// Whether PHP has printed the name and the value, both without quotes.
+    is_printed: bool,
     separator: u8,
     /// Where the value begins, or the white space before it.
     start: usize,
@@ -350,6 +352,10 @@ impl<'l> Assignment<'l> {
                 }
             }
             b':' => match letters.get(start) {
+                // `s:8:"password";s:22:"…"`, as PHP serializes.
+                Some(b'"') if serialized_name(letters, end).is_some() => {
+                    end = serialized_name(letters, end).unwrap_or(end);
+                }
                 // `name := value` and `${NAME:=value}` are found at `=`.
                 // Base64 in LDIF: `userPassword:: …`
                 Some(b':') if matches!(letters.get(start + 1), Some(b' ')) => start += 1,
@@ -391,6 +397,13 @@ impl<'l> Assignment<'l> {
             }
         }
         let mut name = name_before(letters, end);
+        // `[password] => …`, as PHP prints.
+        let is_printed = is_element_of
+            && letters[start - 1] == b'>'
+            && letters[..name.start].ends_with(b"[")
+            && letters[..name.start - 1]
+                .last()
+                .is_none_or(u8::is_ascii_whitespace);
         if sign == b'>'
             && is_quoted
             && sort_of(&letters[name.clone()]).is_none()
@@ -403,7 +416,7 @@ impl<'l> Assignment<'l> {
             return None;
         }
         // In `list[token] = …` the name is an index.
-        if name.is_empty() || ((sign == b',' || is_element_of) && !is_quoted) {
+        if name.is_empty() || ((sign == b',' || is_element_of && !is_printed) && !is_quoted) {
             return None;
         }
         let text = &letters[name.clone()];
@@ -426,6 +439,7 @@ impl<'l> Assignment<'l> {
             name,
             is_environment,
             is_quoted,
+            is_printed,
             separator: sign,
             start,
         })
@@ -434,6 +448,7 @@ impl<'l> Assignment<'l> {
     /// Finds the value, and returns where to go on.
     fn find(&self, ranges: &mut Ranges) -> usize {
         const BYTES: &[u8] = b"[]byte(";
+        const MOST_TYPE: usize = "string(65536) ".len();
         let letters = self.letters;
         if self.separator == b'>' {
             return self.find_element(ranges);
@@ -456,6 +471,15 @@ impl<'l> Assignment<'l> {
         ) {
             start += 2;
         }
+        // The type of a string that PHP prints.
+        if letters[start.min(letters.len())..].starts_with(b"string(") {
+            let quote = skip_at_most(letters, start, MOST_TYPE, |letter| letter != b'"');
+            start = if letters.get(quote) == Some(&b'"') {
+                quote
+            } else {
+                start
+            };
+        }
         // Bytes of a string in Go.
         if letters[start.min(letters.len())..].starts_with(BYTES) {
             start += BYTES.len();
@@ -464,7 +488,7 @@ impl<'l> Assignment<'l> {
             return self.find_string(opening, ranges);
         }
         // Behind an arrow, text without quotes is the body of a function.
-        if self.separator == b',' || letters[self.start - 1] == b'>' {
+        if self.separator == b',' || letters[self.start - 1] == b'>' && !self.is_printed {
             return self.start;
         }
         match letters.get(start) {
@@ -901,6 +925,15 @@ impl<'l> Assignment<'l> {
         }
         index.max(self.start)
     }
+}
+
+/// Returns where the name with its quotes ends before the length of a string that ends at `end`, as PHP serializes them.
+fn serialized_name(letters: &[u8], end: usize) -> Option<usize> {
+    const BETWEEN: &[u8] = b"\";s:";
+    let length = skip_back(letters, end.saturating_sub(6)..end, |letter| {
+        letter.is_ascii_digit()
+    });
+    (length < end && letters[..length].ends_with(BETWEEN)).then(|| length - BETWEEN.len() + 1)
 }
 
 /// Returns the name that ends at `end`.

@@ -266,7 +266,18 @@ pub(super) fn beside_label(letters: &[u8], found: Range<usize>) -> Option<Range<
     });
     let value = found.end..skip_back(letters, found.end..end, |letter| b" ,.".contains(&letter));
     let text = &letters[value.clone()];
-    (text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_uppercase)).then_some(value)
+    // The number of a house can be a field of its own.
+    let is_field = || {
+        let label = &letters[found.clone()];
+        label
+            .to_ascii_lowercase()
+            .windows(6)
+            .any(|part| part == b"street")
+            && label.ends_with(b"\"")
+            && text.iter().filter(|letter| **letter == b' ').count() > 0
+    };
+    let has_number = text.iter().any(u8::is_ascii_digit);
+    (text.iter().any(u8::is_ascii_uppercase) && (has_number || is_field())).then_some(value)
 }
 
 /// Returns the sum of digits, each with its weight.

@@ -291,7 +291,8 @@ pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
 pub(super) fn of_query(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let start = found.start + letters[found.clone()].iter().position(|letter| *letter == b'=')? + 1;
     let value = &letters[start..found.end];
-    (is_random(value) || is_uuid(value)).then_some(start..found.end)
+    let is_date = value.get(4) == Some(&b'-') && value[..4].iter().all(u8::is_ascii_digit);
+    (is_random(value) && !is_date || is_uuid(value)).then_some(start..found.end)
 }
 
 /// Returns the numbers of a key in a list: each of one byte, and most of them different.
