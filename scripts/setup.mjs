@@ -18,7 +18,15 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { addonName, hostPlatform, isProgram, platformDirectory, root, venvPython } from './platform.mjs';
+import {
+  addonName,
+  hostPlatform,
+  hostTriple,
+  isProgram,
+  platformDirectory,
+  root,
+  venvPython,
+} from './platform.mjs';
 import rust from './rust.js';
 import { carriesRuntime, hasRuntime, isStaged, runtimeDirectory, stageRuntime } from './stage-runtime.mjs';
 
@@ -118,8 +126,15 @@ const steps = [
     run: () => run(process.execPath, ['scripts/build-report.mjs']),
   },
   {
+    name: 'crates',
+    doing: 'compiling the crates of the addon that need no page of the report',
+    // With a page, the addon's own step compiles them.
+    done: () => existsSync(path.join(root, 'dist', 'report.html.gz')),
+    run: compileWithoutPage,
+  },
+  {
     name: 'addon',
-    needs: ['dependencies', 'report'],
+    needs: ['dependencies', 'report', 'crates'],
     doing: 'building the Rust addon (a minute or two the first time)',
     inputs: [
       'Cargo.toml',
@@ -268,6 +283,13 @@ function findPython() {
     if (version.stdout?.trim() === 'True') return python;
   }
   throw new Error('Python 3.10 or newer is needed to build the model package, and was not found in PATH');
+}
+
+/** Compiles what can be compiled while npm installs. A failure comes again in the addon's step, which tells it. */
+function compileWithoutPage() {
+  const options = ['--profile', 'checkout', '--locked', '--keep-going', '--target', hostTriple(), '--lib'];
+  const env = { ...process.env, KNOWLEDGEPULSE_PAGE: 'required' };
+  spawnSync('cargo', ['build', ...options, ...CHECKOUT_PACKAGES], { cwd: root, env, stdio: 'ignore' });
 }
 
 /** The declarations of the binding, which napi generates. */
