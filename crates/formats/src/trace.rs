@@ -39,13 +39,27 @@ pub fn known_of(trace: &Value) -> Known {
     }
 }
 
+/// Matches the path of a worktree: the folder that has it, perhaps a hidden one in that, and what follows.
+static WORKTREE: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"([^/\\]+)[/\\](?:(\.[A-Za-z-]+)[/\\])?\.?worktrees[/\\](.*)"));
+
 /// Returns the name of the project that a session is of: that of the folder in which its agent ran, with the folder above it where it is a
-/// number, such as `shop/2`.
+/// number, such as `shop/2`; of a worktree that of its project.
 #[must_use]
 pub fn project_of(trace: &Value) -> Option<&str> {
     let folder = trace
         .at(&["metadata", "imported", "cwd"])
         .and_then(Value::as_str)?;
+    if let Some(found) = WORKTREE.captures(folder) {
+        let part = |at| found.get(at).map(|part| part.as_str());
+        let mut below = part(3).unwrap_or_default().split(['/', '\\']);
+        // Two keep the worktrees of all projects: `.cursor/worktrees/shop/1f2e`, `.codex/worktrees/1f2e/shop`.
+        return match part(2) {
+            Some(".cursor") => below.next(),
+            Some(".codex") => below.nth(1),
+            _ => part(1),
+        };
+    }
     let folder = folder.trim_end_matches(['/', '\\']);
     let named = folder.trim_end_matches(|c: char| c.is_ascii_digit() || ['/', '\\'].contains(&c));
     let start = named.rfind(['/', '\\']).map_or(0, |at| at + 1);
@@ -687,7 +701,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn project_of_a_numbered_folder_has_the_folder_above_it() {
+    fn project_of_a_folder_is_its_name_or_that_of_its_worktree() {
         for (folder, project) in [
             ("/home/mia/shop", Some("shop")),
             ("/home/mia/shop2/", Some("shop2")),
@@ -695,6 +709,11 @@ mod tests {
             ("C:\\code\\shop\\3\\4", Some("shop\\3\\4")),
             ("/2", Some("2")),
             ("/", None),
+            ("/home/mia/shop/.worktrees/mia/fix-a/src", Some("shop")),
+            ("C:\\shop\\.claude\\worktrees\\brave-otter", Some("shop")),
+            ("/home/mia/.cursor/worktrees/shop/AbCdE", Some("shop")),
+            ("/home/mia/.codex/worktrees/1f2e/shop/src", Some("shop")),
+            ("/home/mia/worktrees", Some("worktrees")),
         ] {
             let trace = json_object! {
                 "metadata": json_object! { "imported": json_object! { "cwd": folder } },
