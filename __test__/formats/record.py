@@ -1,8 +1,9 @@
 """python3 record.py FOLDER: writes what frameworks store of a run with a scripted model, as the folders in agents/ have it.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
-langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10.
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80; both with opentelemetry-sdk.
+For `agno_database("older")` agno 2.1.0.
 """
 
 import asyncio, json, os, sqlite3, sys
@@ -474,6 +475,67 @@ def agno():
     ]
     session = AgentSession(session_id="river-1", runs=[RunOutput(run_id="r", session_id="river-1", messages=messages)])
     write("openai-chat-agno/session.json", json.dumps(session.to_dict(), default=str))
+    agno_database("sessions")
+
+
+def agno_database(name):
+    """Version 3 of Agno has runs in a table of their own, version 2.1.0 in a column of the sessions."""
+    import httpx
+    from agno.agent import Agent
+    from agno.db.sqlite import SqliteDb
+    from agno.models.openai import OpenAIChat
+
+    texts = iter(["Ask the gauge.", "Once more.", ANSWER])
+    calls = iter(CALLS)
+
+    def reply(request):
+        message = {"role": "assistant", "content": next(texts)}
+        for call in calls:
+            function = {"name": "depth", "arguments": json.dumps(call)}
+            message["tool_calls"] = [{"id": f"c{len(call)}", "type": "function", "function": function}]
+            break
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return httpx.Response(200, json={"id": "r", "object": "chat.completion", "created": 0, "model": "script", "choices": [choice]})
+
+    client = httpx.Client(transport=httpx.MockTransport(reply))
+    model = OpenAIChat("script", api_key="none", http_client=client)
+    settings = {"db": SqliteDb(db_file="agno.db"), "session_id": "river-1", "telemetry": False}
+    Agent(model=model, tools=[depth], instructions="You know rivers.", **settings).run(TASK)
+    dump(f"openai-chat-agno/{name}.db.sql", "agno.db")
+
+
+def mlflow_frame():
+    import mlflow
+
+    mlflow.set_tracking_uri("sqlite:///mlflow.db")
+    call = lambda at: [{"id": f"c{at}", "type": "function", "function": {"name": "depth", "arguments": json.dumps(CALLS[at])}}]
+    replies = iter([{"content": "Ask the gauge.", "tool_calls": call(0)}, {"content": "Once more.", "tool_calls": call(1)}, {"content": ANSWER}])
+    traced = mlflow.trace(depth, span_type="TOOL")
+
+    @mlflow.trace(span_type="CHAT_MODEL")
+    def model(messages):
+        return {"choices": [{"message": {"role": "assistant", **next(replies)}}]}
+
+    @mlflow.trace(span_type="AGENT")
+    def agent(question):
+        messages = [{"role": "user", "content": question}]
+        while True:
+            reply = model(list(messages))["choices"][0]["message"]
+            messages.append(reply)
+            for wanted in reply.get("tool_calls", []):
+                try:
+                    result = traced(**json.loads(wanted["function"]["arguments"]))
+                except ValueError as error:
+                    result = f"Error: {error}"
+                messages.append({"role": "tool", "tool_call_id": wanted["id"], "content": result})
+            if not reply.get("tool_calls"):
+                return reply["content"]
+
+    agent(TASK)
+    mlflow.flush_trace_async_logging()
+    rows = mlflow.search_traces().drop(columns=["trace", "trace_metadata", "tags"])
+    write("mlflow/frame.jsonl", rows.to_json(orient="records", lines=True, default_handler=str).strip())
+    os.unlink("mlflow.db")
 
 
 def data_sets():
@@ -501,6 +563,7 @@ if __name__ == "__main__":
     haystack()
     dspy()
     agno()
+    mlflow_frame()
     strands()
     asyncio.run(agent_framework())
     data_sets()

@@ -262,7 +262,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let step = step
         .or(record.get("response"))
         .filter(|step| has_list(*step, "messages"));
-    let asked = ["request", "request_body", "body", "values"].map(|name| record.get(name));
+    let asked = ["request", "request_body", "body", "values", "run_data"].map(|name| record.get(name));
     // Sessions of Microsoft's Agent Framework have them by their provider.
     let state = fields_of(record, "state").values().map(Some);
     let of_session = state.filter(|_| record.contains("session_id"));

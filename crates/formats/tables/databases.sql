@@ -100,6 +100,20 @@ SELECT json_object('values', json(CASE type WHEN 'msgpack' THEN unmsgpack(checkp
     'next', json('[]'), 'config', json_object('configurable', json_object('thread_id', thread_id)))
 FROM checkpoints WHERE thread_id = ?1 AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1;
 
+-- Agno, whose runs of sub-agents are rows of their own. Some columns have JSON within a string of JSON.
+-- @ openai-chat agno_runs run_data agno_sessions agno_runs
+SELECT session_id FROM agno_sessions WHERE session_id IN (SELECT session_id FROM agno_runs) ORDER BY created_at, session_id;
+SELECT json_object('session_id', session_id, 'created_at', created_at,
+    'runs', (SELECT json_group_array(json(run_data ->> '$') ORDER BY run_index, rowid)
+        FROM agno_runs WHERE session_id = s.session_id AND parent_run_id IS NULL))
+FROM agno_sessions s WHERE session_id = ?1;
+
+-- Agno before version 3, which has the runs in a column.
+-- @ openai-chat agno_sessions runs agno_sessions
+SELECT session_id FROM agno_sessions WHERE runs IS NOT NULL ORDER BY created_at, session_id;
+SELECT json_object('session_id', session_id, 'created_at', created_at, 'runs', json(runs ->> '$'))
+FROM agno_sessions WHERE session_id = ?1;
+
 -- Google ADK. A session's name is unique with its app and user.
 -- @ google-adk events event_data sessions events
 SELECT rowid FROM sessions ORDER BY create_time, rowid;
