@@ -33,8 +33,11 @@ impl List {
     }
 }
 
-/// The list that was read last: it has all sessions of its folder, which are read one after the other.
-static LAST: Mutex<Option<List>> = Mutex::new(None);
+/// The lists that were used last: each has all sessions of its folder.
+static LISTS: Mutex<Vec<List>> = Mutex::new(Vec::new());
+
+/// So many lists are kept.
+const MOST_LISTS: usize = 8;
 
 /// Says when a session began, by the list beside it.
 fn beside(path: &Path, say: &mut Events) {
@@ -43,15 +46,16 @@ fn beside(path: &Path, say: &mut Events) {
     let (Ok(changed), Some(id)) = (changed, path.file_stem().and_then(OsStr::to_str)) else {
         return;
     };
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let list = match last.take() {
-        Some(list) if list.file == file && list.changed == changed => list,
-        _ => List::read(file, changed),
-    };
+    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = lists
+        .iter()
+        .position(|list| list.file == file && list.changed == changed);
+    let list = known.map_or_else(|| List::read(file, changed), |at| lists.remove(at));
     if let Some(time) = list.times.get(id) {
         say.begin_record(None, Some(time));
     }
-    *last = Some(list);
+    lists.insert(0, list);
+    lists.truncate(MOST_LISTS);
 }
 
 fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -98,39 +102,36 @@ fn add_state(say: &mut Events, state: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::{fs::File, time::Duration};
 
     use super::*;
 
-    /// Returns the seconds in which so many sessions of a folder look at the list beside them.
-    fn time_of(sessions: usize) -> f64 {
+    #[test]
+    fn the_list_is_read_once_for_all_sessions_of_a_folder_until_it_changes() {
         let folder = tempfile::tempdir().unwrap();
-        let entry = |at| {
-            format!(
-                r#"{{"sessionId":"s{at}","title":"{:0200}","dateCreated":"17956{at:08}"}}"#,
-                0
-            )
+        let list = folder.path().join("sessions.json");
+        let write = |text: &str, changed: Option<SystemTime>| {
+            fs::write(&list, text).unwrap();
+            let file = File::options().write(true).open(&list).unwrap();
+            changed.iter().for_each(|time| file.set_modified(*time).unwrap());
         };
-        let list: Vec<_> = (0..sessions).map(entry).collect();
-        fs::write(
-            folder.path().join("sessions.json"),
-            format!("[{}]", list.join(",")),
-        )
-        .unwrap();
-        let start = Instant::now();
-        for at in 0..sessions {
+        let time_of = |at: usize| {
             let mut say = Events::default();
             beside(&folder.path().join(format!("s{at}.json")), &mut say);
             let events = say.into_list();
-            let time = events[0].origin.time.as_ref().map(Value::to_json);
-            assert_eq!(time, Some(format!("17956{at:08}")));
+            events.first()?.origin.time.as_ref().map(Value::to_json)
+        };
+        let entry = |at| format!(r#"{{"sessionId":"s{at}","dateCreated":"17956{at:08}"}}"#);
+        let entries: Vec<_> = (0..100).map(entry).collect();
+        write(&format!("[{}]", entries.join(",")), None);
+        let changed = fs::metadata(&list).unwrap().modified().unwrap();
+        assert!(time_of(0).is_some());
+        // What is read a second time has no sessions.
+        write("[]", Some(changed));
+        for at in 0..100 {
+            assert_eq!(time_of(at), Some(format!("17956{at:08}")));
         }
-        start.elapsed().as_secs_f64()
-    }
-
-    /// Sixteen times the sessions take sixteen times the time; if each read the whole list, 256 times.
-    #[test]
-    fn time_grows_linearly_with_the_sessions_of_a_folder() {
-        assert!((0..3).any(|_| time_of(1600) < 64.0 * time_of(100)));
+        write("[]", Some(changed + Duration::from_secs(1)));
+        assert_eq!(time_of(0), None);
     }
 }
