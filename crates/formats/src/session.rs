@@ -179,11 +179,7 @@ fn replayed(events: Vec<Event>) -> (Vec<Event>, usize, usize) {
     for mut event in events {
         while let Some(at) = event.what.iter().position(|what| matches!(what, What::Undo(_))) {
             if let What::Undo(undo) = event.what.remove(at) {
-                let from = match &undo {
-                    Undo::From(id) => places.get(id).copied(),
-                    _ => None,
-                };
-                let from = from.unwrap_or_else(|| beginning_of(&undo, &kept));
+                let from = beginning_of(&undo, &kept, &places);
                 let undone = kept.split_off(from);
                 let mut facts: Option<Event> = None;
                 for mut event in undone {
@@ -227,12 +223,12 @@ fn take_back(event: &mut Event, places: &mut HashMap<Text, usize>) -> bool {
     said_more
 }
 
-/// Returns the first event that is taken back.
-fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
+/// Returns the first event that is taken back, given the places of records by their names.
+fn beginning_of(undo: &Undo, events: &[Event], places: &HashMap<Text, usize>) -> usize {
     match undo {
         Undo::All => 0,
-        Undo::From(id) => place_of(id, events).unwrap_or_default(),
-        Undo::FromIfThere(id) => place_of(id, events).unwrap_or(events.len()),
+        Undo::From(id) => places.get(id).copied().unwrap_or_default(),
+        Undo::FromIfThere(id) => places.get(id).copied().unwrap_or(events.len()),
         Undo::Ordinal(first) => {
             let is_later = |event: &Event| event.origin.ordinal.is_some_and(|ordinal| ordinal >= *first);
             events.iter().position(is_later).unwrap_or(events.len())
@@ -244,12 +240,6 @@ fn beginning_of(undo: &Undo, events: &[Event]) -> usize {
             turns_at.nth(turns - 1).unwrap_or_default()
         }
     }
-}
-
-fn place_of(id: &Text, events: &[Event]) -> Option<usize> {
-    events
-        .iter()
-        .position(|event| event.origin.id.as_ref() == Some(id))
 }
 
 fn is_turn(event: &Event) -> bool {
