@@ -1,9 +1,9 @@
 """python3 record.py FOLDER: writes what frameworks store of a run with a scripted model, as the folders in agents/ have it.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
-langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2.
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80; both with opentelemetry-sdk.
-For `agno_database("older")` agno 2.1.0.
+For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
 
 import asyncio, json, os, sqlite3, sys
@@ -504,6 +504,32 @@ def agno_database(name):
     dump(f"openai-chat-agno/{name}.db.sql", "agno.db")
 
 
+def a2a():
+    from a2a import types
+    from google.protobuf.json_format import MessageToJson
+
+    roles = [types.Role.ROLE_USER, types.Role.ROLE_AGENT, types.Role.ROLE_USER]
+    texts = [TASK, "In which month?", "In May."]
+    part = lambda text: types.Part(text=text)
+    history = [types.Message(message_id=text[:2], role=role, parts=[part(text)]) for role, text in zip(roles, texts)]
+    artifacts = [types.Artifact(artifact_id="depth", parts=[part(ANSWER)])]
+    status = types.TaskStatus(state=types.TaskState.TASK_STATE_COMPLETED)
+    task = types.Task(id="river-1", context_id="rivers", status=status, history=history, artifacts=artifacts)
+    write("openai-chat-a2a/task.json", MessageToJson(task))
+
+
+def a2a_older():
+    from a2a import types
+
+    part = lambda text: types.Part(root=types.TextPart(text=text))
+    texts = zip(["user", "agent", "user"], [TASK, "In which month?", "In May."])
+    history = [types.Message(message_id=text[:2], role=role, parts=[part(text)]) for role, text in texts]
+    artifacts = [types.Artifact(artifact_id="depth", parts=[part(ANSWER)])]
+    status = types.TaskStatus(state="completed")
+    task = types.Task(id="river-1", context_id="rivers", status=status, history=history, artifacts=artifacts)
+    write("openai-chat-a2a/older.json", task.model_dump_json(by_alias=True, exclude_none=True))
+
+
 def mlflow_frame():
     import mlflow
 
@@ -564,6 +590,7 @@ if __name__ == "__main__":
     dspy()
     agno()
     mlflow_frame()
+    a2a()
     strands()
     asyncio.run(agent_framework())
     data_sets()

@@ -273,7 +273,16 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         // LLaMA-Factory has the chosen answer beside the conversation.
         let chosen = record.get("chosen").filter(|chosen| is_message(chosen));
         let chosen = chosen.map(Cow::Borrowed).into_iter().collect();
-        return Some([asked, chosen, reply_of(record), reply_of(response)].concat());
+        return Some(
+            [
+                asked,
+                chosen,
+                reply_of(record),
+                reply_of(response),
+                made_in(record),
+            ]
+            .concat(),
+        );
     }
     let others = pair_of(record)
         .or_else(|| query_of(record))
@@ -444,6 +453,17 @@ fn reply_of(reply: &Object) -> Messages<'_> {
         return vec![Cow::Owned(reply.clone().into())];
     }
     borrowed(list_of(reply.get("output")))
+}
+
+/// Returns what the agent of a task of A2A has said and made at its end, which its history lacks.
+fn made_in(task: &Object) -> Messages<'_> {
+    let said = fields_of(task, "status").get("message");
+    let said = said.filter(|message| is_message(message)).map(Cow::Borrowed);
+    let parts = list_at(task, "artifacts")
+        .iter()
+        .filter_map(|made| made.get("parts"));
+    let made = parts.map(|parts| Cow::Owned(message_by("assistant", parts.clone())));
+    said.into_iter().chain(made).collect()
 }
 
 /// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse, Google's kit or Gemini;
