@@ -162,9 +162,11 @@ impl Cleaner {
         }
         let options = self.options;
         for kind in KINDS.iter().filter(|kind| kind.is_wanted(options)) {
-            let found = kind.find(text).into_iter();
-            let found = found.map(|range| Named::of(range, kind.name)).collect();
-            self.replace(text, found, kind.before);
+            let found = kind.find(text);
+            if !found.is_empty() {
+                let found = found.into_iter().map(|range| Named::of(range, kind.name));
+                self.replace(text, found.collect(), kind.before);
+            }
         }
         if options.strict {
             self.replace_decoded(text);

@@ -283,24 +283,24 @@ impl Table {
         sort: Cells,
         is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Self> {
+        if cells.len() < 2 || !cells.iter().all(|cell| is_heading(&letters[cell.clone()])) {
+            return None;
+        }
         let wanted: Vec<usize> = (0..cells.len())
             .filter(|at| is_wanted(&letters[cells[*at].clone()]))
             .collect();
-        let next = line_at(letters, (line.end + 1).min(letters.len()));
-        let before = line_at(letters, line.start.saturating_sub(1));
         // A ruler below the headings or above them, or a row of as many cells.
         let is_ruled = || {
+            let next = line_at(letters, (line.end + 1).min(letters.len()));
+            let before = line_at(letters, line.start.saturating_sub(1));
             is_rule(&letters[next.clone()])
-                || line.start > 0 && is_rule(&letters[before.clone()])
+                || line.start > 0 && is_rule(&letters[before])
                 || cells.len() > 2
                     && next.len() <= MOST_LETTERS
-                    && sort.split(letters, next.clone()).len() == cells.len()
+                    && sort.split(letters, next).len() == cells.len()
         };
-        let is_heading = !wanted.is_empty()
-            && cells.len() > 1
-            && cells.iter().all(|cell| is_heading(&letters[cell.clone()]))
-            && (!matches!(sort, Cells::Sign(b'|' | OTHER)) || is_ruled());
-        is_heading.then(|| {
+        let heads = !wanted.is_empty() && (!matches!(sort, Cells::Sign(b'|' | OTHER)) || is_ruled());
+        heads.then(|| {
             let (rows, end) = rows_below(letters, line, cells, sort, &wanted);
             let headings = wanted.iter().map(|at| cells[*at].clone()).collect();
             Self { headings, rows, end }
@@ -422,7 +422,7 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
         let value = &letters[last.clone()];
         return (is_value(value) && is_mixed(value) && value.len() >= LEAST_LETTERS).then(|| last.clone());
     }
-    (is_table && is_name(name) && is_value(value) && is_mixed(value) && value.len() >= LEAST_LETTERS)
+    (is_table && value.len() >= LEAST_LETTERS && is_mixed(value) && is_name(name) && is_value(value))
         .then(|| second.clone())
 }
 

@@ -154,14 +154,14 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
         if keyword.start != last.start && keyword.start < last.end {
             continue;
         }
+        if !begins_word(letters, keyword.start) {
+            continue;
+        }
         if run < keyword.end {
             run = skip(letters, keyword.end, of_key);
         }
         if line < keyword.end {
             line = skip(letters, keyword.end, is_within_line);
-        }
-        if !begins_word(letters, keyword.start) {
-            continue;
         }
         for (index, rule) in ALL.of_keyword(*number) {
             let is_tired = |rule: &Failures| {

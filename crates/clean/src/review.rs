@@ -154,6 +154,9 @@ fn places(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
             r"|(?:\b|\\n)(?:Regards|Best|Cheers|Sincerely|Thanks|Gr\xc3\xbc\xc3\x9fe),(?:\s|\\n){1,3}[A-Z][a-z\x80-\xff]{2,20}(?: [A-Z][a-z\x80-\xff]{2,20})?(?:\s|\\n|[.\x22]|$)",
         ))
     });
+    // Words that belong together are apart, but in a table and in scripts without blanks.
+    let is_apart = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'|' | b'\\' | 0x0B | 0xE3..);
+    let text = if text.bytes().any(is_apart) { text } else { "" };
     EXPRESSION.find_iter(text.as_bytes()).map(|found| found.range())
 }
 
