@@ -55,7 +55,7 @@ static THINGS: Words = Words::of("identity.things");
 static PARTICLES: Words = Words::new("af al bin da de del den der di do dos el la le ten ter van von y");
 /// Domains of examples, whose addresses are nobody's.
 const EXAMPLES: [&str; 4] = ["example.com", "example.net", "example.org", "test.com"];
-static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+pub(crate) static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     include_str!("../rules/common-words.txt")
         .split_whitespace()
         .collect()
@@ -1713,6 +1713,12 @@ mod tests {
             r#"{"cmd":"ls","workdir":"/data/jdoe/parser"}"#,
             "$ whoami\njdoe\n",
             "bash-5.2# id -un\njdoe",
+            "❯ whoami\njdoe\n",
+            "wheel:x:10:jdoe\n",
+            "10:14 <jdoe> hi",
+            "Username for 'https://git.corp.example': jdoe\n",
+            "| jdoe@localhost | jdoe@% |",
+            "user:        jdoe\ndate: x",
         ] {
             let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
             assert!(
@@ -1756,6 +1762,34 @@ mod tests {
         ] {
             let found = cleaned_text(place, "ask Malin or Bergqvist");
             assert_eq!(found, "ask user-1 or user-1", "{place}");
+        }
+    }
+
+    #[test]
+    fn learn_text_finds_names_beside_their_labels_in_any_notation() {
+        for place in [
+            "a:2:{s:9:\"firstname\";s:5:\"Malin\";s:8:\"lastname\";s:9:\"Bergqvist\";}",
+            "[\"first_name\"]=>\n  string(5) \"Malin\"\n  [\"last_name\"]=>\n  string(9) \"Bergqvist\"",
+            "    [first_name] => Malin\n    [last_name] => Bergqvist\n",
+            r#"{"firstname": {"value": "Malin"}, "lastname": {"value": "Bergqvist"}}"#,
+            r#"[{"name": "firstName", "value": "Malin"}, {"name": "lastName", "value": "Bergqvist"}]"#,
+            "name=\"first_name\"\r\n\r\nMalin\r\n--x\r\nname=\"last_name\"\r\n\r\nBergqvist\r\n",
+            "<family value=\"Bergqvist\"/><given value=\"Malin\"/>",
+            "{ID:7 FirstName:Malin LastName:Bergqvist Active:true}",
+            "fill('input[name=\"firstName\"]', 'Malin'); fill('input[name=\"lastName\"]', 'Bergqvist')",
+            "<tr><th>Given name</th><th>Family name</th></tr><tr><td>Malin</td><td>Bergqvist</td></tr>",
+            "|givenName|familyName|city|\n|Malin|Bergqvist|Lund|",
+            "PID|1||7^^^H1||Bergqvist^Malin^^^Frau||",
+            "1 NAME Malin /Bergqvist/",
+            "[Malin Bergqvist](https://github.com/mb7)",
+            "- **Malin Bergqvist** – Product Owner",
+            "00:04:12 Malin Bergqvist: hej",
+        ] {
+            let found = cleaned_text(place, "ask Malin or Bergqvist");
+            assert!(
+                !found.contains("Malin") && !found.contains("Bergqvist"),
+                "{place}: {found}"
+            );
         }
     }
 

@@ -127,6 +127,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("own_email", Match(emails::own_email)),
     ("passwords", Own(passwords)),
     ("passwords_outside_programs", Own(passwords_outside_programs)),
+    ("postal_addresses", InText(numbers::postal_addresses)),
     ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
     ("beside_label", Match(numbers::beside_label)),
     ("hook", Match(random::hook)),

@@ -81,7 +81,8 @@ impl<'t> Text<'t> {
         keywords.of_owner(owner)
     }
 
-    fn digits(&self) -> &[Range<usize>] {
+    /// Returns the runs of digits.
+    pub(super) fn digits(&self) -> &[Range<usize>] {
         self.digits.get_or_init(|| digits_of(&self.letters))
     }
 
