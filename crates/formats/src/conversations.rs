@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{copies::hash_of, langchain, prelude::*, written};
+use crate::{copies::hash_of, langchain, prelude::*, sharegpt, written};
 
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
@@ -18,11 +18,27 @@ fn begins_messages(text: &Text) -> bool {
     })
 }
 
+/// Returns the messages of pairs of a role and a text, which LangChain takes for messages; `None` for another list.
+pub fn pairs_in(list: &[Value]) -> Option<Vec<Value>> {
+    let message = |pair: &Value| match list_of(Some(pair)) {
+        [role, content] => Some(message_by(
+            sharegpt::role_of(str_of(Some(role))?)?,
+            content.clone(),
+        )),
+        _ => None,
+    };
+    let messages: Option<Vec<_>> = list.iter().map(message).collect();
+    messages.filter(|messages| !messages.is_empty())
+}
+
 /// Returns the messages in a field of a record, which may be JSON in a text, as data sets have them.
 fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
     match record.get(name)? {
         Value::Array(list) if matches!(list.first(), Some(Value::String(_))) => from_texts(list),
         Value::Array(list) => {
+            if let Some(pairs) = pairs_in(list) {
+                return Some(pairs.into_iter().map(Cow::Owned).collect());
+            }
             // No other format has these for anything else.
             let is_alone = !matches!(name, "trajectory" | "history");
             list.first().map_or(is_alone, is_message).then(|| borrowed(list))

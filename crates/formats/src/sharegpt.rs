@@ -23,10 +23,10 @@ const CONTENTS: &[&str] = &["value", "content"];
 /// The role of turns of the agent that have calls in JSON.
 pub const CALLS: &str = "calls";
 
-/// Returns the role that a name of a speaker stands for; `None` for an unknown one.
+/// Returns the role that a name of a speaker stands for, in small letters or capitals; `None` for an unknown one.
 pub fn role_of(from: &str) -> Option<&'static str> {
     let mut speakers = tags("speaker").iter();
-    speakers.find_map(|[name, role]| (*name == from).then_some(*role))
+    speakers.find_map(|[name, role]| name.eq_ignore_ascii_case(from).then_some(*role))
 }
 
 /// Returns the role of a turn and its parts; `None` for anything else than a turn.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::merged::{Items, items_of_all};
-use crate::{conversations, prelude::*, sharegpt};
+use crate::{conversations, prelude::*};
 
 /// The input and the output of a model.
 #[derive(Default)]
@@ -161,7 +161,7 @@ pub fn messages_in(value: Option<&Value>, role: &str) -> Vec<Value> {
 pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
     match parsed(Some(value)).as_deref()? {
         Value::Array(found) => {
-            if let Some(messages) = pairs_in(found) {
+            if let Some(messages) = conversations::pairs_in(found) {
                 return Some(messages);
             }
             let list: Vec<&Value> = match found.first() {
@@ -195,19 +195,6 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
         }
         _ => None,
     }
-}
-
-/// Returns the messages of pairs of a role and a text, which LangChain takes for messages; `None` for another list.
-fn pairs_in(list: &[Value]) -> Option<Vec<Value>> {
-    let message = |pair: &Value| match list_of(Some(pair)) {
-        [role, content] => Some(message_by(
-            sharegpt::role_of(str_of(Some(role))?)?,
-            content.clone(),
-        )),
-        _ => None,
-    };
-    let messages: Option<Vec<_>> = list.iter().map(message).collect();
-    messages.filter(|messages| !messages.is_empty())
 }
 
 /// LangChain's inputs and outputs of a model: lists of lists, because it takes several conversations at once.
