@@ -343,8 +343,9 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     if !runs.is_empty() {
         return Some(runs);
     }
-    // The longest list of messages, whatever its name.
-    let lists = record.keys().filter_map(|name| list_in(record, name));
+    // The longest list of messages, whatever its name, but of no answer that was turned down.
+    let names = record.keys().filter(|name| *name != "rejected");
+    let lists = names.filter_map(|name| list_in(record, name));
     lists.filter(|list| !list.is_empty()).max_by_key(Vec::len)
 }
 
