@@ -522,7 +522,9 @@ async function until({ child, output }, condition) {
     execFileSync('mkfifo', [fifo]);
     const running = start(['score', '--novelty', 'prefix', '--verbose', ...argsOf(fifo, out)]);
     const { child, ended, output } = running;
-    await until(running, () => output.stderr.includes('model:'));
+    // The model is told before the output is opened.
+    const isOpen = () => filesIn(directory).length > left.length;
+    await until(running, () => output.stderr.includes('model:') && isOpen());
     child.kill('SIGTERM');
     await until(running, () => output.stderr.includes('once more') || child.exitCode !== null);
     child.kill('SIGTERM');
