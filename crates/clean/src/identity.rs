@@ -872,9 +872,8 @@ impl Identities {
             self.learn_labelled(&rows);
         }
         // One letter for each that is shown, so the cells of a column stand below each other.
-        let units: Vec<u16> = text.encode_utf16().collect();
-        let page = Text::new(&units);
-        let letters = page.letters();
+        let page = Text::of(text);
+        let (units, letters) = (page.units(), page.letters());
         let mut from = 0;
         while let Some(found) = LABEL.find_at(letters, from) {
             from = found.end();
@@ -891,7 +890,7 @@ impl Identities {
                 }
             } else if let Some(table) = Table::below(letters, line, &is_of_people) {
                 from = table.end.max(from);
-                self.learn_table(&units, &table);
+                self.learn_table(units, &table);
             }
         }
     }

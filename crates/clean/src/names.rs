@@ -353,9 +353,7 @@ impl<'l> Assignment<'l> {
             }
             b':' => match letters.get(start) {
                 // `s:8:"password";s:22:"…"`, as PHP serializes.
-                Some(b'"') if serialized_name(letters, end).is_some() => {
-                    end = serialized_name(letters, end).unwrap_or(end);
-                }
+                Some(b'"') => end = serialized_name(letters, end).unwrap_or(end),
                 // `name := value` and `${NAME:=value}` are found at `=`.
                 // Base64 in LDIF: `userPassword:: …`
                 Some(b':') if matches!(letters.get(start + 1), Some(b' ')) => start += 1,
