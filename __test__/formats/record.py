@@ -108,21 +108,16 @@ async def openai_agents():
     write("openai-agents/spans.jsonl", "\n".join(Keep.lines))
 
 
-async def google_adk():
+def call_of_google(at):
+    from google.genai import types
+
+    return types.Part(function_call=types.FunctionCall(name="depth", args=CALLS[at]))
+
+
+def agent_of_google(replies):
     from google.adk.agents import LlmAgent
     from google.adk.models import BaseLlm, LlmResponse
-    from google.adk.runners import Runner
-    from google.adk.sessions import DatabaseSessionService
-    from google.adk.sessions.schemas import v0
-    from google.adk.sessions.sqlite_session_service import SqliteSessionService
     from google.genai import types
-    from sqlalchemy import create_engine
-
-    def call(at):
-        return types.Part(function_call=types.FunctionCall(name="depth", args=CALLS[at]))
-
-    thought = types.Part(text="Ask the gauge.", thought=True)
-    replies = iter([[thought, call(0)], [types.Part(text="Once more."), call(1)], [types.Part(text=ANSWER)]])
 
     class Script(BaseLlm):
         async def generate_content_async(self, request, stream=False):
@@ -135,9 +130,23 @@ async def google_adk():
             return {"status": "error", "error_message": str(error)}
 
     safe.__name__ = "depth"
+    return LlmAgent(name="gauge", model=Script(model="script"), tools=[safe])
+
+
+async def google_adk():
+    from google.adk.runners import Runner
+    from google.adk.sessions import DatabaseSessionService
+    from google.adk.sessions.schemas import v0
+    from google.adk.sessions.sqlite_session_service import SqliteSessionService
+    from google.genai import types
+    from sqlalchemy import create_engine
+
+    thought = types.Part(text="Ask the gauge.", thought=True)
+    replies = iter([[thought, call_of_google(0)], [types.Part(text="Once more."), call_of_google(1)], [types.Part(text=ANSWER)]])
+
     service = SqliteSessionService("adk.db")
     await service.create_session(app_name="rivers", user_id="u", session_id="river-1")
-    runner = Runner(agent=LlmAgent(name="gauge", model=Script(model="script"), tools=[safe]), app_name="rivers", session_service=service)
+    runner = Runner(agent=agent_of_google(replies), app_name="rivers", session_service=service)
     message = types.Content(role="user", parts=[types.Part(text=TASK)])
     async for _ in runner.run_async(user_id="u", session_id="river-1", new_message=message):
         pass
@@ -328,8 +337,6 @@ def traced_langgraph():
 
 
 async def spans_of_google_adk():
-    from google.adk.agents import LlmAgent
-    from google.adk.models import BaseLlm, LlmResponse
     from google.adk.runners import InMemoryRunner
     from google.genai import types
     from opentelemetry import trace
@@ -337,23 +344,9 @@ async def spans_of_google_adk():
     provider, printed = printed_spans()
     trace.set_tracer_provider(provider)
 
-    def call(at):
-        return types.Part(function_call=types.FunctionCall(name="depth", args=CALLS[at]))
+    replies = iter([[types.Part(text="Ask the gauge."), call_of_google(0)], [types.Part(text="Once more."), call_of_google(1), call_of_google(1)], [types.Part(text=ANSWER)]])
 
-    replies = iter([[types.Part(text="Ask the gauge."), call(0)], [types.Part(text="Once more."), call(1), call(1)], [types.Part(text=ANSWER)]])
-
-    class Script(BaseLlm):
-        async def generate_content_async(self, request, stream=False):
-            yield LlmResponse(content=types.Content(role="model", parts=next(replies)))
-
-    def safe(river: str, place: str = "") -> dict:
-        try:
-            return {"status": "success", "depth": depth(river, place)}
-        except ValueError as error:
-            return {"status": "error", "error_message": str(error)}
-
-    safe.__name__ = "depth"
-    runner = InMemoryRunner(agent=LlmAgent(name="gauge", model=Script(model="script"), tools=[safe]), app_name="rivers")
+    runner = InMemoryRunner(agent=agent_of_google(replies), app_name="rivers")
     await runner.session_service.create_session(app_name="rivers", user_id="u", session_id="river-1")
     message = types.Content(role="user", parts=[types.Part(text=TASK)])
     async for _ in runner.run_async(user_id="u", session_id="river-1", new_message=message):
