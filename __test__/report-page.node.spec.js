@@ -225,6 +225,18 @@ needing(
     expect(await page.locator('mark.place').count()).toBe(2);
   });
 
+  test('keys that come at once are of the session that the one before opened', async () => {
+    const page = await openDesk({ hash: '#kp%3Atrace%3A0' });
+    await page.evaluate(() => {
+      for (const key of ['j', 'x', 'j', 'y']) dispatchEvent(new KeyboardEvent('keydown', { key }));
+    });
+    expect(await saved(page)).toEqual([
+      { session: 'kp:trace:0', decision: 'keep' },
+      { session: 'kp:trace:1', decision: 'leave out' },
+      { session: 'kp:trace:2', outcome: 'succeeded' },
+    ]);
+  });
+
   test('decisions by key and by click are saved, a line a session, with struck words and told outcomes', async () => {
     const page = await openDesk({ hash: '#kp%3Atrace%3A0' });
     await page.locator('.turn').first().waitFor();

@@ -57,7 +57,7 @@ export function drawDesk(desk, { conversationOf, save }) {
   const own = sessions.filter(({ parent }) => parent === null);
   const byId = new Map(sessions.map((session) => [session.id, session]));
   const decisions = makeDecisions(own);
-  const list = sessionList(sessions, decisions);
+  const list = sessionList(sessions, decisions, show);
   const ending = new AbortController();
   const { signal } = ending;
   const opened = sessionPane(sessions, decisions, conversationOf, signal);
@@ -156,7 +156,11 @@ export function drawDesk(desk, { conversationOf, save }) {
     keys,
   );
 
+  /** The address that is shown. @type {string | undefined} */
+  let shown;
   function route() {
+    if (location.hash === shown) return;
+    shown = location.hash;
     const session = byId.get(decodeURIComponent(location.hash.slice(1)));
     root.classList.toggle('reading', session !== undefined);
     whole.hidden = session !== undefined;
@@ -168,15 +172,18 @@ export function drawDesk(desk, { conversationOf, save }) {
     // On a narrow screen the list is hidden.
     if (!wasInList || list.list.offsetParent === null) opened.pane.focus({ preventScroll: true });
   }
+  /** Shows an address before the next key comes, which would otherwise decide about the session before. @param {string} address */
+  function show(address) {
+    location.hash = address;
+    route();
+  }
   /** @type {Record<string, () => void>} */
   const shortcuts = {
     ...opened.acts,
     j: () => list.go(1),
     J: () => list.go(-1),
     '/': () => list.search.focus(),
-    Escape: () => {
-      location.hash = '';
-    },
+    Escape: () => show(''),
     '?': () => keys.showModal(),
   };
   function press(/** @type {KeyboardEvent} */ event) {

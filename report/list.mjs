@@ -26,8 +26,9 @@ const wordsOf = ({ name, id, agent, model, project }) =>
 /**
  * @param {SessionRow[]} sessions
  * @param {Decisions} decisions
+ * @param {(address: string) => void} show opens what an address of the page names
  */
-export function sessionList(sessions, decisions) {
+export function sessionList(sessions, decisions, show) {
   // Sub-agents go with the sessions that started them.
   const own = sessions.filter(({ parent }) => parent === null);
   const subagents = new Map();
@@ -237,7 +238,7 @@ export function sessionList(sessions, decisions) {
   function go(by) {
     const at = current === undefined ? -1 : found.indexOf(current);
     const next = found[Math.min(Math.max(at + by, 0), found.length - 1)];
-    if (next) location.hash = addressOf(next.session.id);
+    if (next) show(addressOf(next.session.id));
   }
 
   decisions.follow(showDecisions);
