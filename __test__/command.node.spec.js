@@ -9,7 +9,6 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { Scorer, select, TraceMemory } = require('..');
-const { scoreOf } = require('../lib/score.js');
 const loader = require('../lib/loader.js');
 const { makeTrace } = require('./support/make-trace.js');
 const {
@@ -50,8 +49,9 @@ async function scoresOf(traces, options) {
   for (const trace of traces) scores.push(await scorer.score(trace));
   return scores;
 }
-/** The scores of the API by the breakdowns of the command. */
-const explained = (results) => results.map(({ breakdown }) => scoreOf(JSON.stringify(breakdown)));
+/** The scores of the API in the breakdowns of the command, which tell more. */
+const explained = (results) =>
+  results.map(({ breakdown: { profile, contributions, composite, tokens, truncated, ...score } }) => score);
 
 describe('what kp-score computes', () => {
   const lexical = () => ({ memory: new TraceMemory({ method: 'lexical' }) });
@@ -138,7 +138,7 @@ describe('what kp-score computes', () => {
       const { chosen, explanation } = await select(runs, { count: 4, method: novelty });
       expect(idsOf(linesOf(stdout).map((line) => JSON.parse(line)))).toEqual(idsOf(chosen));
       expect(linesOf(stderr)[0]).toBe(explanation);
-      const written = readLines(out).map((line) => JSON.parse(line));
+      const written = readTraces(out);
       expect(idsOf(written)).toEqual(idsOf(chosen));
       const { rank, reason, gain, covered, standsFor } = chosen[0];
       expect(written[0].metadata.selection).toMatchObject({ rank, reason, gain, covered, standsFor });

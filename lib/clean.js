@@ -5,10 +5,10 @@
 const { isRegExp } = require('node:util').types;
 
 const { withCall } = require('./calls/cancel.js');
-const { fromAddon, invalidInput } = require('./calls/errors.js');
-const { writeJson } = require('./calls/json.js');
+const { fromAddon } = require('./calls/errors.js');
 const {
   invalidOption,
+  kindOf,
   listOf,
   ofType,
   oneOf,
@@ -16,7 +16,7 @@ const {
   readOptions,
   recordOf,
 } = require('./calls/options.js');
-const { describe, isArray } = require('./calls/reading.js');
+const { isObject, readText, writeJson, wrongType } = require('./calls/reading.js');
 const native = require('./loader.js').addon;
 
 /**
@@ -32,11 +32,9 @@ const readLevel = oneOf(LEVELS);
 
 /** @type {typeof import('../index.js').cleanPii} */
 function cleanPii(text, level = LEVELS[0]) {
-  if (typeof text !== 'string') {
-    throw invalidInput(`text must be a string, got ${describe(text)}`);
-  }
+  const given = readText(text, 'text');
   const identifiers = readLevel(level, 'level') !== 'private';
-  const [cleaned, redactions] = fromAddon(() => native.cleanPii(text, identifiers)) ?? [text, []];
+  const [cleaned, redactions] = fromAddon(() => native.cleanPii(given, identifiers)) ?? [given, []];
   return { cleaned, redactions: counts(redactions) };
 }
 
@@ -63,13 +61,13 @@ function inRust({ source, flags }) {
   });
 }
 
+const readRegExp = kindOf(isRegExp, 'a RegExp');
+
 /** @type {OptionReader<string>} an expression as the addon reads it */
 function readExpression(value, path) {
-  if (!isRegExp(value)) throw invalidOption(TypeError, `${path} must be a RegExp, got ${describe(value)}`);
-  const { flags } = /** @type {RegExp} */ (value);
-  const source = inRust(/** @type {RegExp} */ (value));
-  const own = flags.replace(/[^ims]/g, '');
-  return own === '' ? source : `(?${own})${source}`;
+  const expression = readRegExp(value, path);
+  const own = expression.flags.replace(/[^ims]/g, '');
+  return own === '' ? inRust(expression) : `(?${own})${inRust(expression)}`;
 }
 
 /** @type {OptionReader<NativeCleanSettings['allow'][number]>} a value that stays: a text or an expression */
@@ -108,9 +106,8 @@ function settingsOf({ level = LEVELS[0], strict = true, allow = [], rules = [] }
 async function clean(value, options) {
   const { signal, ...given } = readCallOptions(options, OPTIONS);
   const isText = typeof value === 'string';
-  if (!isText && (value === null || typeof value !== 'object' || isArray(value))) {
-    throw invalidInput(`the value to clean must be a text or a trace, got ${describe(value)}`);
-  }
+  if (!isText && !isObject(value))
+    throw wrongType('ERR_INVALID_INPUT', 'the value to clean', 'a text or a trace', value);
   const text = isText ? value : writeJson(value, 'trace', 'ERR_INVALID_TRACE');
   const [cleaned, redactions] = await withCall(signal, (call) =>
     fromAddon(() => native.clean(text, !isText, settingsOf(given), call)),

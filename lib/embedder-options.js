@@ -8,9 +8,8 @@ const path = require('node:path');
 const { isUint8Array } = require('node:util').types;
 
 const { attempt } = require('./calls/errors.js');
-const { inRange, invalidOption, oneOf, readOptions, readPath } = require('./calls/options.js');
+const { inRange, invalidOption, kindOf, oneOf, readOptions, readPath } = require('./calls/options.js');
 const addonDirectory = require('./loader.js').directory;
-const { describe } = require('./calls/reading.js');
 
 /** @import { EmbedderOptions } from '../index.js' */
 
@@ -86,14 +85,9 @@ function readEmbedderOptions(given) {
   throw invalidOption(TypeError, `options.${other[0]} must not be given with options.model, ${reason}`);
 }
 
-/** @type {import('./calls/options.js').OptionReader<Uint8Array>} */
-function readBytes(value, path) {
-  if (isUint8Array(value)) return value;
-  throw invalidOption(TypeError, `${path} must be a Uint8Array, got ${describe(value)}`);
-}
-
 /** @type {import('./calls/options.js').OptionReader<NonNullable<EmbedderOptions['model']>>} */
 function readModel(value, path) {
+  const readBytes = kindOf(isUint8Array, 'a Uint8Array');
   return readOptions(value, { weights: readBytes, tokenizer: readBytes }, path, ['weights', 'tokenizer']);
 }
 

@@ -6,10 +6,10 @@ const { isMainThread } = require('node:worker_threads');
 
 const { cancellable } = require('./calls/cancel.js');
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
-const { codedError, fromAddon, invalidInput } = require('./calls/errors.js');
+const { codedError, fromAddon } = require('./calls/errors.js');
 const { readCallOptions } = require('./calls/options.js');
 const native = require('./loader.js').addon;
-const { describe, readList } = require('./calls/reading.js');
+const { readList, readText } = require('./calls/reading.js');
 
 /** @import { EmbedderOptions } from '../index.js' */
 
@@ -62,7 +62,10 @@ const MAX_IN_FLIGHT = 64;
 /** @type {typeof import('../index.js').embed} */
 async function embed(texts, options) {
   const { signal } = readCallOptions(options);
-  const checked = readList(texts, 'texts', 'ERR_INVALID_INPUT', readText);
+  // Lone surrogates become U+FFFD, whatever the engine does with them.
+  const readWhole = (/** @type {unknown} */ text, /** @type {string} */ path) =>
+    readText(text, path).replace(/\p{Surrogate}/gu, '\uFFFD');
+  const checked = readList(texts, 'texts', 'ERR_INVALID_INPUT', readWhole);
   ensureConfigured();
   /** @type {Float32Array[]} */
   const embeddings = [];
@@ -80,17 +83,6 @@ async function embed(texts, options) {
     embeddings.push(...found.map((embedding) => new Float32Array(embedding)));
   }
   return embeddings;
-}
-
-/**
- * Reads a text. Lone surrogates become U+FFFD, whatever the engine does with them.
- *
- * @param {unknown} text
- * @param {string} path
- */
-function readText(text, path) {
-  if (typeof text !== 'string') throw invalidInput(`${path} must be a string, got ${describe(text)}`);
-  return text.replace(/\p{Surrogate}/gu, '\uFFFD');
 }
 
 /** Emits one warning per process if the embedder is broken. */

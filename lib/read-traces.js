@@ -10,8 +10,7 @@ const { types } = require('node:util');
 const { cancellable } = require('./calls/cancel.js');
 const { ofType, oneOf, readCallOptions, readOptions } = require('./calls/options.js');
 const { attempt, codedError, fromAddon, invalidInput } = require('./calls/errors.js');
-const { reasonOf, writeJson } = require('./calls/json.js');
-const { guarded, isArray, lengthOf } = require('./calls/reading.js');
+const { guarded, isArray, lengthOf, reasonOf, writeJson } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
 
 /**
@@ -113,24 +112,21 @@ async function* allOf(reader) {
  * @param {AbortSignal | undefined} signal
  */
 async function* untilAborted(chunks, signal) {
-  if (signal === undefined) {
-    yield* chunks;
-    return;
-  }
   const each = (async function* () {
     yield* chunks;
   })();
-  const iterator = Symbol.asyncIterator in chunks ? chunks[Symbol.asyncIterator]() : each;
   try {
     for (;;) {
-      const { done, value } = await cancellable(() => iterator.next(), signal);
+      const { done, value } = await cancellable(() => each.next(), signal);
       if (done) return;
       yield value;
     }
   } finally {
-    // Closes a stream. Not awaited: while a chunk is awaited, only `destroy` of a stream of Node.js ends that.
-    iterator.return?.()?.catch?.(() => {});
-    if (signal.aborted) /** @type {{ destroy?: () => void }} */ (chunks).destroy?.();
+    const closed = each.return(undefined).catch(() => {});
+    const stream = /** @type {{ destroy?: () => void }} */ (chunks);
+    // While a chunk is awaited, only `destroy` of a stream of Node.js ends that.
+    if (signal?.aborted) stream.destroy?.();
+    else await closed;
   }
 }
 

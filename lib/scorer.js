@@ -5,23 +5,15 @@ const { setImmediate } = require('node:timers/promises');
 const { cancellable } = require('./calls/cancel.js');
 const { attempt, errorOfTrace, fromAddon } = require('./calls/errors.js');
 const { InOrder } = require('./calls/in-order.js');
-const {
-  invalidOption,
-  ofType,
-  oneOf,
-  readCallOptions,
-  readOptions,
-  recordOf,
-} = require('./calls/options.js');
-const { describe, lengthOf, readFrom } = require('./calls/reading.js');
+const { ofType, oneOf, readCallOptions, readOptions, recordOf } = require('./calls/options.js');
+const { lengthOf, readFrom, wrongType } = require('./calls/reading.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const native = require('./loader.js').addon;
-const { scoreOf } = require('./score.js');
 const { StoreCalls } = require('./store/calls.js');
 const { METHODS, TraceMemory, nativeOf } = require('./trace-memory.js');
 
 /**
- * @import { NoveltyMethod, Scorer as Public } from '../index.js'
+ * @import { NoveltyMethod, Score, Scorer as Public } from '../index.js'
  * @import { OptionReader } from './calls/options.js'
  * @import { NativeCall, NativeTraceMemory } from './binding.js'
  * @import { Store } from './store/calls.js'
@@ -67,7 +59,7 @@ class Scorer {
   /** @type {Public['score']} */
   async score(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: ofType('boolean') });
-    return scoreOf(await this.#settle(signal, (call) => this.#begin(trace, remember, call)));
+    return JSON.parse(await this.#settle(signal, (call) => this.#begin(trace, remember, call)));
   }
 
   /** @type {Public['scoreAll']} */
@@ -83,14 +75,14 @@ class Scorer {
       for (const { call } of [...inFlight].reverse()) call.cancel();
       return true;
     };
-    /** @type {Array<ReturnType<typeof scoreOf>>} */
+    /** @type {Score[]} */
     const scores = [];
     const takeFirst = async () => {
-      const breakdown = await inFlight[0].reply;
+      const score = await inFlight[0].reply;
       inFlight.shift();
       // If all traces in flight are scored, no rejection reports the abort.
       signal?.throwIfAborted();
-      scores.push(scoreOf(breakdown));
+      scores.push(JSON.parse(score));
       onProgress?.({ done: scores.length, total: length });
     };
     const scoreEach = async () => {
@@ -126,7 +118,7 @@ class Scorer {
   }
 
   /**
-   * Begins to score a trace; the reply is for {@link scoreOf}. Throws for an invalid trace.
+   * Begins to score a trace; the reply is a `Score` in JSON. Throws for an invalid trace.
    *
    * @param {unknown} trace
    * @param {boolean} remember
@@ -191,7 +183,7 @@ function readMemory(memory, path) {
       store,
     };
   }
-  throw invalidOption(TypeError, `${path} must be a TraceMemory or a PostgresStore, got ${describe(memory)}`);
+  throw wrongType('ERR_INVALID_OPTION', path, 'a TraceMemory or a PostgresStore', memory);
 }
 
 const WEIGHTS = {

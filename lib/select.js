@@ -15,14 +15,14 @@ const {
   requireNumber,
 } = require('./calls/options.js');
 const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
-const { describe, lengthOf, readFrom } = require('./calls/reading.js');
+const { lengthOf, readFrom, wrongType } = require('./calls/reading.js');
 const { embed } = require('./embedder.js');
 const native = require('./loader.js').addon;
-const { nativeOf } = require('./trace-memory.js');
+const { nativeOf, readMemory } = require('./trace-memory.js');
 
 /**
  * @import { OptionReader } from './calls/options.js'
- * @import { NativeCandidates, NativeTraceMemory } from './binding.js'
+ * @import { NativeCandidates } from './binding.js'
  */
 
 /** The number of traces that are read at a time. */
@@ -38,33 +38,25 @@ const INTERVAL = 50;
 function readCount(value, path) {
   const percent = typeof value === 'string' ? /^(\d+(?:\.\d+)?)%$/.exec(value) : null;
   if (percent) return [requireNumber(Number(percent[1]), path, { from: 0, to: 100 }), true];
-  if (typeof value !== 'number') {
-    const found = typeof value === 'string' ? JSON.stringify(value) : describe(value);
-    throw invalidOption(TypeError, `${path} must be a number or a percentage like '10%', got ${found}`);
-  }
+  if (typeof value !== 'number')
+    throw wrongType('ERR_INVALID_OPTION', path, "a number or a percentage like '10%'", value);
   return [requireNumber(value, path, { from: 0, whole: true }), false];
 }
 
 const SELECT_OPTIONS = {
   count: readCount,
   failures: readCount,
-  known: readKnown,
+  known: readMemory,
   labels: recordOf(ofType('boolean')),
   method: oneOf(/** @type {const} */ (['lexical', 'full'])),
   onProgress: ofType('function'),
 };
 
-/** @type {OptionReader<NativeTraceMemory>} */
-function readKnown(value, path) {
-  const known = nativeOf(value);
-  if (known !== undefined) return known;
-  throw invalidOption(TypeError, `${path} must be a TraceMemory, got ${describe(value)}`);
-}
-
 /** @type {typeof import('../index.js').select} */
 async function select(traces, options) {
   const given = readCallOptions(options, SELECT_OPTIONS, ['count']);
-  const { signal, count, failures, known, method = 'lexical', onProgress } = given;
+  const { signal, count, failures, method = 'lexical', onProgress } = given;
+  const known = nativeOf(given.known);
   if (known !== undefined && known.method !== method) {
     throw invalidOption(
       RangeError,

@@ -5,11 +5,10 @@
 const path = require('node:path');
 
 const { withCall } = require('./calls/cancel.js');
-const { fromAddon, invalidInput } = require('./calls/errors.js');
-const { writeJson } = require('./calls/json.js');
+const { fromAddon } = require('./calls/errors.js');
 const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
 const { oneOf, readCallOptions } = require('./calls/options.js');
-const { describe, isArray, readList } = require('./calls/reading.js');
+const { isArray, isObject, readList, writeJson, wrongType } = require('./calls/reading.js');
 const { readCleaning } = require('./clean.js');
 const native = require('./loader.js').addon;
 
@@ -18,18 +17,13 @@ const OPTIONS = {
   clean: readCleaning,
 };
 
-/** @type {{ shared: Array<[string, boolean]> | null, filledIn: number }} */
-const THIS_MACHINE = { shared: null, filledIn: 0 };
-
 /** @type {typeof import('../index.js').share} */
 async function share(tracesOrFiles, folder, options) {
   // Without a form the addon takes that of the folder.
   const { signal, as = '', clean = readCleaning({}, 'options.clean') } = readCallOptions(options, OPTIONS);
-  if (typeof folder !== 'string' || folder === '') {
-    const found = folder === '' ? 'an empty string' : describe(folder);
-    throw invalidInput(`folder must be the path of a folder, got ${found}`);
-  }
-  const { shared, filledIn } = tracesOrFiles === null ? THIS_MACHINE : listFrom(tracesOrFiles);
+  if (typeof folder !== 'string' || folder === '')
+    throw wrongType('ERR_INVALID_INPUT', 'folder', 'the path of a folder', folder);
+  const { shared, filledIn } = listFrom(tracesOrFiles);
   // Resolved now, because the working directory may change before it is used.
   const target = path.resolve(folder);
   const json = await withCall(signal, (call) =>
@@ -44,12 +38,12 @@ async function share(tracesOrFiles, folder, options) {
 /**
  * Returns what is shared of a list, and how many of its traces have an outcome that readers fill in.
  *
- * @param {unknown} list
+ * @param {unknown} list null for the sessions of this machine
  */
 function listFrom(list) {
-  if (!isArray(list)) {
-    throw invalidInput(`what is shared must be an array of traces or paths, or null, got ${describe(list)}`);
-  }
+  if (list === null) return { shared: null, filledIn: 0 };
+  if (!isArray(list))
+    throw wrongType('ERR_INVALID_INPUT', 'what is shared', 'an array of traces or paths, or null', list);
   let filledIn = 0;
   const shared = readList(list, 'traces', 'ERR_INVALID_INPUT', (value, place) => {
     if (isFilledIn(value)) filledIn++;
@@ -80,9 +74,7 @@ function inCamelCase(line) {
  */
 function sharedFrom(value, place) {
   if (typeof value === 'string') return [path.resolve(value), true];
-  if (value === null || typeof value !== 'object' || isArray(value)) {
-    throw invalidInput(`${place} must be a trace or a path, got ${describe(value)}`);
-  }
+  if (!isObject(value)) throw wrongType('ERR_INVALID_INPUT', place, 'a trace or a path', value);
   return [writeJson(value, place, 'ERR_INVALID_TRACE'), false];
 }
 

@@ -4,17 +4,23 @@ const path = require('node:path');
 const { isUint8Array } = require('node:util').types;
 
 const { withCall } = require('./calls/cancel.js');
-const { attempt, codedError, fromAddon, invalidInput } = require('./calls/errors.js');
+const { attempt, codedError, fromAddon } = require('./calls/errors.js');
 const { InOrder } = require('./calls/in-order.js');
-const { oneOf, readCallOptions, readOptions, readPath, requireNumber } = require('./calls/options.js');
-const { describe } = require('./calls/reading.js');
+const {
+  kindOf,
+  oneOf,
+  readCallOptions,
+  readOptions,
+  readPath,
+  requireNumber,
+} = require('./calls/options.js');
+const { wrongType } = require('./calls/reading.js');
 const { embedderStatus, ensureConfigured } = require('./embedder.js');
 const native = require('./loader.js').addon;
-const { scoreOf } = require('./score.js');
 const { DEFAULTS, OPTIONS } = require('./vector-cache.js');
 
 /**
- * @import { NoveltyMethod, ScorableTrace, TraceMemory as Public } from '../index.js'
+ * @import { NoveltyMethod, ScorableTrace, Score, TraceMemory as Public } from '../index.js'
  * @import { NativeCall, NativeTraceMemory } from './binding.js'
  */
 
@@ -61,7 +67,7 @@ class TraceMemory {
 
   /** @type {typeof Public['fromBytes']} */
   static async fromBytes(bytes, options) {
-    if (!isUint8Array(bytes)) throw invalidInput(`bytes must be a Uint8Array, got ${describe(bytes)}`);
+    if (!isUint8Array(bytes)) throw wrongType('ERR_INVALID_INPUT', 'bytes', 'a Uint8Array', bytes);
     return loadedFrom(bytes, options);
   }
 
@@ -131,7 +137,8 @@ class TraceMemory {
     this.#configure();
     const explained = (/** @type {NativeCall} */ call) =>
       fromAddon(() => this.#scorer.explain(trace, remember, call));
-    const score = scoreOf(await withCall(signal, explained));
+    /** @type {Score} */
+    const score = JSON.parse(await withCall(signal, explained));
     if (score.basis === 'no-embedder') throw await embedderFailure();
     return score;
   }
@@ -174,4 +181,10 @@ async function embedderFailure() {
  */
 const resolved = (file) => path.resolve(readPath(file, 'path'));
 
-module.exports = { METHODS, TraceMemory, nativeOf };
+/** Reads a `TraceMemory` of this copy of the package. */
+const readMemory = kindOf(
+  /** @type {(value: unknown) => value is TraceMemory} */ ((value) => nativeOf(value) !== undefined),
+  'a TraceMemory',
+);
+
+module.exports = { METHODS, TraceMemory, nativeOf, readMemory };

@@ -2,17 +2,15 @@
 
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
-const { inRange, readOptions, requireObject } = require('./calls/options.js');
-const { attempt, codedError, errorsOf, fromAddon } = require('./calls/errors.js');
+const { inRange, readObject, readOptions } = require('./calls/options.js');
+const { attempt, codedError, fromAddon } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
-const { describe, readFrom } = require('./calls/reading.js');
+const { readFrom, wrongType } = require('./calls/reading.js');
 
 /** @import { VectorCache as Public } from '../index.js' */
 
 /** The length of an embedding of all-MiniLM-L6-v2. The addon refuses models of another length. */
 const DIMENSIONS = 384;
-
-const invalidVector = errorsOf('ERR_INVALID_INPUT');
 
 const DEFAULTS = { maxElements: 1000, dimensions: DIMENSIONS, ttlMs: Number.POSITIVE_INFINITY };
 
@@ -28,7 +26,7 @@ const OPTIONS = {
  * @param {unknown} options
  */
 function readBounds(options) {
-  const given = requireObject(options, 'options');
+  const given = readObject(options, 'options');
   const read = (/** @type {string} */ name) => readFrom(given, name, `options.${name}`, 'ERR_INVALID_OPTION');
   const known = Object.fromEntries(Object.keys(OPTIONS).map((name) => [name, read(name)]));
   return readOptions({ ...known, ttlMs: known.ttlMs ?? undefined }, OPTIONS);
@@ -80,9 +78,8 @@ class VectorCache {
 }
 
 const TypedArray = Object.getPrototypeOf(Float32Array);
-/** @type {PropertyDescriptor} */
-const bufferProperty = Object.getOwnPropertyDescriptor(TypedArray.prototype, 'buffer') ?? {};
-const bufferOf = /** @type {() => ArrayBufferLike} */ (bufferProperty.get);
+/** @type {any} the getter of the buffer, which a value's own property cannot replace */
+const { get: bufferOf } = Object.getOwnPropertyDescriptor(TypedArray.prototype, 'buffer') ?? {};
 
 /**
  * Returns the typed array for the addon: `value` itself where that is safe, otherwise a copy in double precision. The addon checks
@@ -94,31 +91,22 @@ const bufferOf = /** @type {() => ArrayBufferLike} */ (bufferProperty.get);
  * @returns {Float32Array | Float64Array}
  */
 function toFloatArray(value, name, dimensions) {
-  if (isFloat32Array(value) || isFloat64Array(value)) {
-    // Copies shared memory, which another thread could change meanwhile. The value's own `buffer`, `slice` and constructor are not
-    // trusted.
-    if (!isSharedArrayBuffer(bufferOf.call(value))) return value;
-    return isFloat32Array(value) ? new Float32Array(value) : new Float64Array(value);
-  }
-  if (value === null || typeof value !== 'object') {
-    throw invalidVector(TypeError, `${name} must be an array of numbers, got ${describe(value)}`);
-  }
-  const length = readFrom(value, 'length', `${name}.length`, 'ERR_INVALID_INPUT');
-  if (typeof length !== 'number') {
-    throw invalidVector(TypeError, `${name}.length must be a number, got ${describe(length)}`);
-  }
-  if (length !== dimensions) {
-    throw invalidVector(RangeError, `Expected ${dimensions} dimensions, got ${length}`);
-  }
+  // Shared memory is copied, because another thread could change it meanwhile.
+  if ((isFloat32Array(value) || isFloat64Array(value)) && !isSharedArrayBuffer(bufferOf.call(value)))
+    return value;
+  const code = 'ERR_INVALID_INPUT';
+  if (value === null || typeof value !== 'object') throw wrongType(code, name, 'an array of numbers', value);
+  const length = readFrom(value, 'length', `${name}.length`, code);
+  if (typeof length !== 'number') throw wrongType(code, `${name}.length`, 'a number', length);
+  if (length !== dimensions)
+    throw codedError(RangeError, code, `Expected ${dimensions} dimensions, got ${length}`);
   const copy = attempt(() => new Float64Array(length), undefined);
   if (copy === undefined) {
     throw codedError(RangeError, 'ERR_OUT_OF_MEMORY', `no room for a vector of ${length} dimensions`);
   }
   for (let index = 0; index < length; index++) {
-    const component = readFrom(value, index, `${name}[${index}]`, 'ERR_INVALID_INPUT');
-    if (typeof component !== 'number') {
-      throw invalidVector(TypeError, `${name}[${index}] must be a number, got ${describe(component)}`);
-    }
+    const component = readFrom(value, index, `${name}[${index}]`, code);
+    if (typeof component !== 'number') throw wrongType(code, `${name}[${index}]`, 'a number', component);
     copy[index] = component;
   }
   return copy;

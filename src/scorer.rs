@@ -8,7 +8,7 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_command::breakdown::value_of;
+use knowledgepulse_command::breakdown::score_of;
 use knowledgepulse_error as error;
 use knowledgepulse_index::{
     memory::{Basis, ComparedTrace, Memory, Nearest, Novelty},
@@ -76,7 +76,7 @@ impl NativeScorer {
         score(env, request, |breakdown| breakdown.score)
     }
 
-    /// As `evaluate`, but tells how the score came about, as a `Breakdown` in JSON, and may leave the memory as it is.
+    /// As `evaluate`, but tells how the score came about, as a `Score` in JSON, and may leave the memory as it is.
     #[napi(catch_unwind, ts_return_type = "string | Promise<string>")]
     pub fn explain<'env>(
         &self,
@@ -89,7 +89,7 @@ impl NativeScorer {
             explained: true,
             ..self.request(env, trace, remember, call)?
         };
-        score(env, request, |breakdown| value_of(&breakdown).to_json())
+        score(env, request, |breakdown| score_of(&breakdown).to_json())
     }
 
     /// Finds what is compared of a trace, for a memory that lies elsewhere or for several neighbours. Throws for an invalid trace.
@@ -291,6 +291,6 @@ impl EmbeddedTrace {
         let ScoreInput {
             features, profile, ..
         } = &self.request.input;
-        value_of(&knowledgepulse_score::score(features, profile, novelty)).to_json()
+        score_of(&knowledgepulse_score::score(features, profile, novelty)).to_json()
     }
 }

@@ -70,14 +70,6 @@ function codedError(Class, code, message, cause) {
   return /** @type {CodedError} */ (Object.assign(error, { code }));
 }
 
-/**
- * Makes a function that makes errors with one code.
- *
- * @param {Code} code
- */
-const errorsOf = (code) => (/** @type {ErrorClass} */ Class, /** @type {string} */ message) =>
-  codedError(Class, code, message);
-
 /** @param {string} message */
 const invalidInput = (message) => codedError(TypeError, 'ERR_INVALID_INPUT', message);
 
@@ -162,7 +154,6 @@ module.exports = {
   codeOf,
   codedError,
   errorOfTrace,
-  errorsOf,
   fromAddon,
   invalidInput,
 };

@@ -4,10 +4,13 @@
 
 const { isMap } = require('node:util').types;
 
-const { attempt, errorsOf } = require('./errors.js');
-const { describe, isArray, namesOf, readFrom, readList } = require('./reading.js');
+const { attempt, codedError } = require('./errors.js');
+const { guarded, isObject, readFrom, readList, wrongType } = require('./reading.js');
 
-const invalidOption = errorsOf('ERR_INVALID_OPTION');
+/** @import { ErrorClass } from './errors.js' */
+
+/** @param {ErrorClass} Class @param {string} message */
+const invalidOption = (Class, message) => codedError(Class, 'ERR_INVALID_OPTION', message);
 
 /**
  * Checks the value of an option, which messages call `path`, and returns what it stands for.
@@ -37,7 +40,7 @@ const invalidOption = errorsOf('ERR_INVALID_OPTION');
  * @returns {OptionsRead<Readers, Required>}
  */
 function readOptions(options, readers, path = 'options', required = []) {
-  const given = requireObject(options, path);
+  const given = readObject(options, path);
   requireKnown(given, Object.keys(readers), path);
   /** @type {Record<string, unknown>} */
   const read = {};
@@ -73,14 +76,17 @@ function readCallOptions(options, readers, required) {
  */
 function recordOf(read) {
   return (value, path) => {
-    const record = requireObject(value, path);
+    const record = readObject(value, path);
     if (isMap(record)) throw invalidOption(TypeError, `${path} must be an object, not a Map`);
-    return namesOf(record, path, 'ERR_INVALID_OPTION').map((name) => {
+    return namesOf(record, path).map((name) => {
       const place = `${path}[${JSON.stringify(name)}]`;
       return [name, read(readFrom(record, name, place, 'ERR_INVALID_OPTION'), place, name)];
     });
   };
 }
+
+/** @param {object} object @param {string} path */
+const namesOf = (object, path) => guarded(() => Object.keys(object), path, 'ERR_INVALID_OPTION');
 
 /**
  * Makes a reader of an array whose elements have one reader.
@@ -94,14 +100,18 @@ function listOf(reader) {
 }
 
 /**
- * Returns the option `signal`. As for `fetch`, null means no signal.
+ * Makes a reader of values for which `is` holds; messages call them `expected`.
  *
- * @type {OptionReader<AbortSignal | undefined>}
+ * @template T
+ * @param {((value: unknown) => value is T) | ((value: any) => boolean)} is
+ * @param {string} expected
+ * @returns {OptionReader<T>}
  */
-function readSignal(value, path) {
-  if (value === null) return undefined;
-  if (!isAbortSignal(value)) throw invalidOption(TypeError, `${path} must be an AbortSignal`);
-  return value;
+function kindOf(is, expected) {
+  return (value, path) => {
+    if (is(value)) return /** @type {T} */ (value);
+    throw wrongType('ERR_INVALID_OPTION', path, expected, value);
+  };
 }
 
 /**
@@ -110,19 +120,19 @@ function readSignal(value, path) {
  * @typedef {{ boolean: boolean, function: (progress: { done: number, total: number }) => void, number: number, string: string }} OptionTypes
  */
 
-/**
- * @template {keyof OptionTypes} Type
- * @param {Type} type
- * @returns {OptionReader<OptionTypes[Type]>}
- */
-function ofType(type) {
-  return (value, path) => {
-    if (typeof value !== type) {
-      throw invalidOption(TypeError, `${path} must be a ${type}, got ${describe(value)}`);
-    }
-    return /** @type {OptionTypes[Type]} */ (value);
-  };
-}
+/** @type {<Type extends keyof OptionTypes>(type: Type) => OptionReader<OptionTypes[Type]>} */
+const ofType = (type) => kindOf((/** @type {unknown} */ value) => typeof value === type, `a ${type}`);
+
+const readObject = kindOf(isObject, 'an object');
+/** @type {OptionReader<string>} */
+const readPath = kindOf(
+  (/** @type {unknown} */ value) => typeof value === 'string' && value !== '',
+  'a path',
+);
+const readAbortSignal = kindOf(isAbortSignal, 'an AbortSignal');
+
+/** @type {OptionReader<AbortSignal | undefined>} as for `fetch`, null means no signal */
+const readSignal = (value, path) => (value === null ? undefined : readAbortSignal(value, path));
 
 /**
  * @param {Range} range
@@ -147,13 +157,6 @@ function oneOf(choices) {
   };
 }
 
-/** @type {OptionReader<string>} */
-function readPath(value, path) {
-  if (typeof value === 'string' && value !== '') return value;
-  const found = value === '' ? 'an empty string' : describe(value);
-  throw invalidOption(TypeError, `${path} must be a path, got ${found}`);
-}
-
 /**
  * Recognises an `AbortSignal`, also of another realm.
  *
@@ -162,18 +165,6 @@ function readPath(value, path) {
  */
 function isAbortSignal(value) {
   return attempt(() => Object.prototype.toString.call(value) === '[object AbortSignal]', false);
-}
-
-/**
- * @param {unknown} value
- * @param {string} path
- * @returns {object}
- */
-function requireObject(value, path) {
-  if (value === null || typeof value !== 'object' || isArray(value)) {
-    throw invalidOption(TypeError, `${path} must be an object, got ${describe(value)}`);
-  }
-  return value;
 }
 
 /**
@@ -188,7 +179,7 @@ function requireKnown(given, known, path) {
   if (known.includes('signal') && isAbortSignal(given)) {
     throw invalidOption(TypeError, `${path} must be an object with the signal in it: { signal }`);
   }
-  for (const name of namesOf(given, path, 'ERR_INVALID_OPTION')) {
+  for (const name of namesOf(given, path)) {
     if (known.includes(name)) continue;
     const where = /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`;
     if (readFrom(given, name, where, 'ERR_INVALID_OPTION') === undefined) continue;
@@ -210,9 +201,7 @@ function requireKnown(given, known, path) {
  * @param {Range} range
  */
 function requireNumber(value, path, { from, to = Number.POSITIVE_INFINITY, whole = false }) {
-  if (typeof value !== 'number') {
-    throw invalidOption(TypeError, `${path} must be a number, got ${describe(value)}`);
-  }
+  if (typeof value !== 'number') throw wrongType('ERR_INVALID_OPTION', path, 'a number', value);
   // NaN fails every comparison.
   if (!(value >= from && value <= to) || (whole && !Number.isSafeInteger(value))) {
     const kind = whole ? 'a safe integer' : 'a number';
@@ -225,13 +214,14 @@ function requireNumber(value, path, { from, to = Number.POSITIVE_INFINITY, whole
 module.exports = {
   inRange,
   invalidOption,
+  kindOf,
   listOf,
   ofType,
   oneOf,
   readCallOptions,
+  readObject,
   readOptions,
   readPath,
   recordOf,
   requireNumber,
-  requireObject,
 };

@@ -5,17 +5,15 @@
 const { createHash, randomUUID } = require('node:crypto');
 
 const { attempt, codedError, fromAddon } = require('../calls/errors.js');
-const { inRange, invalidOption, ofType, oneOf, readOptions } = require('../calls/options.js');
+const { inRange, invalidOption, kindOf, ofType, oneOf, readOptions } = require('../calls/options.js');
 const { addon } = require('../loader.js');
-const { describe } = require('../calls/reading.js');
-const { METHODS, nativeOf } = require('../trace-memory.js');
+const { METHODS, readMemory } = require('../trace-memory.js');
 const { DIMENSIONS } = require('../vector-cache.js');
 const sql = require('./sql.js');
 const { flush } = require('./fallback.js');
 const { transact } = require('./transaction.js');
 
 /**
- * @import { TraceMemory } from '../../index.js'
  * @import { PgPool, PostgresStore as Public } from '../../postgres.js'
  * @import { NativeTraceSample } from '../binding.js'
  * @import { Entry, Neighbour, Store } from './calls.js'
@@ -436,13 +434,13 @@ function ignoreIdleErrors(pool) {
 }
 
 const OPTIONS = {
-  pool: readPool,
+  pool: kindOf(isPool, 'a Pool of the package pg'),
   table: readTable,
   method: oneOf(METHODS),
   maxElements: inRange({ from: 1, whole: true }),
   ttlMs: inRange({ from: 0 }),
   hnsw: ofType('boolean'),
-  fallback: readFallback,
+  fallback: readMemory,
 };
 
 /** @param {unknown} options */
@@ -465,27 +463,18 @@ function readSettings(options) {
   return { pool, schema, table, method, maxElements, ttlMs, hnsw, fallback };
 }
 
-/** @type {import('../calls/options.js').OptionReader<TraceMemory>} */
-function readFallback(value, path) {
-  if (nativeOf(value) !== undefined) return /** @type {TraceMemory} */ (value);
-  throw invalidOption(TypeError, `${path} must be a TraceMemory, got ${describe(value)}`);
-}
-
 /**
- * Reads a pool: it has `connect`, and is not itself a connection.
+ * Whether a value is a pool: it has `connect`, and is not itself a connection.
  *
  * @param {unknown} value
- * @param {string} path
- * @returns {PgPool}
+ * @returns {value is PgPool}
  */
-function readPool(value, path) {
-  const isPool = attempt(() => {
+function isPool(value) {
+  return attempt(() => {
     const { connect, query, totalCount } = /** @type {Record<string, unknown>} */ (value);
     const isConnection = typeof query === 'function' && totalCount === undefined;
     return typeof value === 'object' && typeof connect === 'function' && !isConnection;
   }, false);
-  if (isPool) return /** @type {PgPool} */ (value);
-  throw invalidOption(TypeError, `${path} must be a Pool of the package pg`);
 }
 
 /**

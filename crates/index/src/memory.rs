@@ -21,12 +21,12 @@ use crate::{
 };
 
 named! {
-    /// The source of a novelty, with its name in a breakdown.
+    /// The source of a novelty, with its name in a score.
     pub enum Basis {
         /// A comparison with the memory.
-        Memory = "cache",
+        Memory = "memory",
         /// The memory was empty.
-        EmptyMemory = "empty-cache",
+        EmptyMemory = "empty-memory",
         /// There is no embedding.
         NoEmbedder = "no-embedder",
         /// A comparison with a store.
@@ -372,17 +372,17 @@ mod tests {
     }
 
     #[test]
-    fn bases_have_the_names_of_a_breakdown() {
+    fn bases_have_the_names_of_a_score() {
         for (basis, name) in [
-            (Basis::Memory, "cache"),
-            (Basis::EmptyMemory, "empty-cache"),
+            (Basis::Memory, "memory"),
+            (Basis::EmptyMemory, "empty-memory"),
             (Basis::NoEmbedder, "no-embedder"),
             (Basis::Store, "store"),
             (Basis::EmptyStore, "empty-store"),
         ] {
             assert_eq!((basis.name(), Basis::from_name(name)), (name, Some(basis)));
         }
-        assert_eq!(Basis::from_name("memory"), None);
+        assert_eq!(Basis::from_name("cache"), None);
     }
 
     #[test]

@@ -1,11 +1,28 @@
-//! A breakdown as the JSON object that the package's `explain` returns.
+//! A score as the JSON object that the package's `score` returns, and that `--explain` prints.
 
 use knowledgepulse_index::{memory::Nearest, traces::explain::ExplainedWord};
 use knowledgepulse_json::{Value, json_object, object};
 use knowledgepulse_score::{Breakdown, dimensions::ByDimension, overrides::Override};
 
-/// Returns the JSON object, with the fields in the order of `ScoreBreakdown` in index.d.ts.
+/// Returns the object of `--explain`: the score, and the numbers from which it was computed.
 pub fn value_of(breakdown: &Breakdown) -> Value {
+    let reading = breakdown.novelty.reading;
+    let more = [
+        ("profile", breakdown.profile.name.as_str().into()),
+        ("contributions", by_dimension(breakdown.contributions)),
+        ("composite", breakdown.composite.into()),
+        ("tokens", reading.and_then(|reading| reading.tokens).into()),
+        ("truncated", reading.map(|reading| reading.truncated).into()),
+    ];
+    object(fields_of(breakdown).into_iter().chain(more))
+}
+
+/// Returns the object that `Score` in index.d.ts declares.
+pub fn score_of(breakdown: &Breakdown) -> Value {
+    object(fields_of(breakdown))
+}
+
+fn fields_of(breakdown: &Breakdown) -> [(&'static str, Value); 6] {
     let novelty = &breakdown.novelty;
     let overrides = breakdown
         .overrides
@@ -13,19 +30,14 @@ pub fn value_of(breakdown: &Breakdown) -> Value {
         .map(|Override { rule, before, after }| {
             json_object! { "rule": rule.name(), "before": *before, "after": *after }
         });
-    json_object! {
-        "score": breakdown.score,
-        "dimensions": by_dimension(breakdown.dimensions),
-        "profile": breakdown.profile.name.as_str(),
-        "weights": by_dimension(breakdown.profile.weights),
-        "contributions": by_dimension(breakdown.contributions),
-        "composite": breakdown.composite,
-        "overrides": overrides.collect::<Value>(),
-        "noveltyBasis": novelty.basis.name(),
-        "nearest": novelty.nearest.as_ref().map(nearest_value),
-        "tokens": novelty.reading.and_then(|reading| reading.tokens),
-        "truncated": novelty.reading.map(|reading| reading.truncated),
-    }
+    [
+        ("value", breakdown.score.into()),
+        ("dimensions", by_dimension(breakdown.dimensions)),
+        ("weights", by_dimension(breakdown.profile.weights)),
+        ("overrides", overrides.collect()),
+        ("nearest", novelty.nearest.as_ref().map(nearest_value).into()),
+        ("basis", novelty.basis.name().into()),
+    ]
 }
 
 /// Returns the object with a number for each dimension.
@@ -40,7 +52,7 @@ fn by_dimension(numbers: ByDimension) -> Value {
 fn nearest_value(nearest: &Nearest) -> Value {
     let (parts, words) = (nearest.parts, nearest.words.as_ref());
     json_object! {
-        "label": nearest.label.as_deref(),
+        "id": nearest.label.as_deref(),
         "similarity": nearest.similarity,
         "lexical": parts.map(|parts| parts.lexical),
         "contained": parts.map(|parts| parts.contained),

@@ -62,7 +62,7 @@ fn nearest() -> impl Strategy<Value = Nearest> {
 fn breakdown() -> impl Strategy<Value = Breakdown> {
     let novelty = (
         prop_oneof![0.0..2.0, Just(0.5), Just(-1e-9)],
-        proptest::sample::select(vec!["cache", "empty-cache", "store", "no-embedder"]),
+        proptest::sample::select(vec!["memory", "empty-memory", "store", "no-embedder"]),
         option::of(nearest()),
         option::of((option::of(0..600_usize), any::<bool>())),
     );
