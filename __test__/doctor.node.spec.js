@@ -15,8 +15,6 @@ const { copyModel, copyPackage, replaceFile, scratchDirectory, writerIn } = requ
 
 const scratch = scratchDirectory('doctor');
 const write = writerIn(scratch);
-/** The engine alone: which library it takes is what these cases are about. */
-const ONNXRUNTIME = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
 
 /** The files of the fp32 model by name, as its manifest describes them. */
 function manifestFiles() {
@@ -160,26 +158,6 @@ describe('a broken installation', () => {
       [example, 'KNOWLEDGEPULSE_MODEL_DIR'],
     ],
     [
-      'an addon without its runtime',
-      () => ({ ...ONNXRUNTIME, ...ofAddon(copy(addon, 'alone', path.basename(addon))) }),
-      'ERR_RUNTIME_UNUSABLE',
-      ['KNOWLEDGEPULSE_ONNXRUNTIME'],
-    ],
-    [
-      'no model package',
-      () => ofAddon(addon),
-      'ERR_MODEL_NOT_FOUND',
-      ['install @knowledgepulse/all-minilm-l6-v2'],
-      () => copyPackage(inScratch('no-model')),
-    ],
-    [
-      'no model package of the dtype that is asked for',
-      () => ({ ...ofAddon(addon), KNOWLEDGEPULSE_DTYPE: 'q8' }),
-      'ERR_MODEL_NOT_FOUND',
-      ['-q8', 'KNOWLEDGEPULSE_DTYPE'],
-      () => copyPackage(inScratch('no-q8')),
-    ],
-    [
       'an addon of another version',
       () => ({ ...ofAddon(addon), KNOWLEDGEPULSE_MODEL_DIR: modelDirectory }),
       'ERR_ADDON_LOAD',
@@ -254,13 +232,6 @@ describe('a broken installation', () => {
     expect(['ERR_INTERNAL', 'ERR_ADDON_LOAD']).toContain(found.problems[0].code);
     expect(JSON.stringify(found.problems[0])).toContain('half.node');
   });
-
-  function copy(source, ...names) {
-    const file = path.join(scratch, ...names);
-    fs.mkdirSync(path.dirname(file), { recursive: true });
-    fs.copyFileSync(source, file);
-    return file;
-  }
 });
 
 describe('the command line', () => {

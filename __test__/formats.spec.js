@@ -13,6 +13,7 @@ const zlib = require('node:zlib');
 const { KnowledgePulseError, Scorer, readTraces, traceFromMessages } = require('..');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { readTraces: readJsonLines } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
@@ -38,10 +39,7 @@ async function tracesOf(input, options) {
 const stepsOf = ({ steps }) => steps.map(({ type, content }) => [type, content]);
 
 /** The records of a recording, one a line. */
-const recordsOf = (name) => {
-  const lines = fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n');
-  return lines.map((line) => JSON.parse(line));
-};
+const recordsOf = (name) => readJsonLines(path.join(folder, name));
 
 /** The bytes of an input in chunks of some size. */
 function* chunksOf(bytes, size) {

@@ -1,6 +1,6 @@
 'use strict';
 
-// The file of a memory as the core writes it: whole after a kill and on a full disk, and readable in Python.
+// The file of a memory as the core writes it: whole after a kill, and readable in Python. crates/os and command.node.spec.js fill disks.
 
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
@@ -82,33 +82,6 @@ test('save of a TraceMemory in a process that is killed at any moment leaves a w
   await new TraceMemory({ method: 'lexical' }).save(file);
   expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
 }, 120_000);
-
-/** Saves a small memory and then a large one, for which there is no room; prints what became of that. */
-const WITHOUT_ROOM = `${LARGE}
-  (async () => {
-    const small = new TraceMemory({ method: 'lexical' });
-    await small.add({ ...makeTrace(), id: 'small' });
-    await small.save(file);
-    while (added < ${SIZE}) await add();
-    await memory.save(file).catch((error) => console.log(JSON.stringify([error.code, error.message])));
-  })();
-`;
-
-(process.platform === 'win32' ? test.skip : test)(
-  'save of a TraceMemory without room leaves the old file',
-  async () => {
-    const file = newFile();
-    // In blocks of 512 or 1,024 bytes. A process that has not asked to be told is killed.
-    const script = 'trap "" XFSZ; ulimit -f 400; exec "$@"';
-    const args = ['-c', script, 'sh', process.execPath, '-e', WITHOUT_ROOM, file];
-    const { code, stdout, stderr } = await run('sh', args);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const [errorCode, message] = JSON.parse(stdout);
-    expect([errorCode, message]).toEqual(['ERR_IO', expect.stringContaining(file)]);
-    expect(await idsIn(file)).toEqual(['small']);
-    expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
-  },
-);
 
 (isUnprivileged ? test : test.skip)(
   'save of a TraceMemory replaces a file in a directory that cannot be read',

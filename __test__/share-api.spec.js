@@ -7,20 +7,13 @@ const zlib = require('node:zlib');
 const { share } = require('..');
 const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { readTraces } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const directory = scratchDirectory('share-api');
 let folders = 0;
 const newFolder = () => path.join(directory, `shared-${folders++}`);
-
-/** The JSON lines of a file in a folder. */
-const linesOf = (folder, file) =>
-  fs
-    .readFileSync(path.join(folder, file), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
 
 const secret = 'ghp_aB3dE5fG7hJaB3dE5fG7hJaB3dE5fG7hJaB3';
 const trace = makeTrace({ objective: `Log in with ${secret}` });
@@ -56,7 +49,7 @@ test.each([
   expect(sessions[0]).toMatchObject({ agent: 'trace', success: true, confidence: 0.9, outcomeFrom: 'log' });
   expect(sessions[0].qualityScore).toEqual(as === 'knowledgepulse' ? expect.any(Number) : undefined);
   expect(sessions[0].redactions).toEqual({ api_key: 1 });
-  const lines = linesOf(folder, 'manifest.jsonl');
+  const lines = readTraces(path.join(folder, 'manifest.jsonl'));
   expect(lines.map((line) => line.session_id)).toEqual(sessions.map(({ sessionId }) => sessionId));
   expect(lines.map((line) => Object.values(line))).toEqual(sessions.map((session) => Object.values(session)));
   const text = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
@@ -125,7 +118,7 @@ test('share adds to a folder in its form, each session once, and keeps the files
   await share([trace], folder, { as: 'messages' });
   const { sessions } = await share([trace, file], folder);
   expect(sessions.map(({ line }) => line)).toEqual([1, 2]);
-  expect(linesOf(folder, 'messages.jsonl')).toHaveLength(2);
+  expect(readTraces(path.join(folder, 'messages.jsonl'))).toHaveLength(2);
   const names = ['README.md', 'manifest.jsonl', 'messages.jsonl', 'thesis.txt'];
   expect(fs.readdirSync(folder).sort()).toEqual(names);
   const error = await rejectionOf(share([trace], folder, { as: 'native' }));

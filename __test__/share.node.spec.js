@@ -8,7 +8,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { kpScore, linesOf, results } = require('./support/kp-score.js');
-const { root } = require('./support/paths.js');
+const { readTraces, root } = require('./support/paths.js');
 const { python, testWithPackages } = require('./support/python.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
@@ -69,10 +69,7 @@ async function shareAs(form, ...args) {
     const ended = await kpScore(['share', count, logs, '-o', folder, '--as', form, '--yes', ...args]);
     expect(ended).toMatchObject({ code: 0 });
   }
-  const manifest = linesOf(fs.readFileSync(path.join(folder, 'manifest.jsonl'), 'utf8')).map((line) =>
-    JSON.parse(line),
-  );
-  return { folder, manifest };
+  return { folder, manifest: readTraces(path.join(folder, 'manifest.jsonl')) };
 }
 
 const testTemplates = testWithPackages('trl', 'jinja2');

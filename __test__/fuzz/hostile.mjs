@@ -15,7 +15,7 @@ import { runInNewContext } from 'node:vm';
 
 import fc from 'fast-check';
 
-import { residentMegabytes, slope } from '../support/memory.mjs';
+import { growthOf, residentMegabytes } from '../support/memory.mjs';
 import { option, templates, texts, thrown, trace, value } from './values.mjs';
 
 const require = createRequire(import.meta.url);
@@ -23,8 +23,6 @@ const { Scorer, TraceMemory, VectorCache, ...kp } = require('../..');
 const { MemoryStore } = require('../store/stores.js');
 
 const WAVES_PER_ROUND = 40;
-/** The part of the calls after which memory should not grow any more. */
-const WARM_UP = 0.3;
 /** How many times as many calls are made at most where memory seems to grow: a heap that still fills settles, and a leak goes on. */
 const MOST_PATIENCE = 4;
 /** Generous: a leak of one small object per call is less, but a leaked trace, promise or vector is more. */
@@ -233,7 +231,7 @@ for (let round = 0; calls < target; round++) {
   if (calls >= target && grows() && target < MOST_PATIENCE * wanted) target *= 2;
 }
 console.log(`${calls} calls in ${((performance.now() - start) / 1000).toFixed(1)} s`, counts);
-const { first, last, perTenThousand } = growth();
+const { first, last, perTenThousand } = growthOf(memory);
 console.log(
   `resident memory: ${first.toFixed(0)} MB after the warm-up, ${last.toFixed(0)} MB at the end,`,
   `${perTenThousand.toFixed(2)} MB per 10,000 calls`,
@@ -313,13 +311,8 @@ async function scoresOfTemplates() {
   return scores;
 }
 
-function growth() {
-  const settled = memory.filter(([count]) => count >= target * WARM_UP);
-  return { first: settled[0][1], last: settled.at(-1)[1], perTenThousand: slope(settled) * 10_000 };
-}
-
 function grows() {
-  const { first, last, perTenThousand } = growth();
+  const { first, last, perTenThousand } = growthOf(memory);
   return last - first > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB;
 }
 

@@ -1,7 +1,6 @@
 // Programs run by the tests: each in an environment as empty as a new machine's.
 
-import { spawn } from 'node:child_process';
-import { performance } from 'node:perf_hooks';
+import { run as runCommand } from '../support/run-script.js';
 
 /** After how many milliseconds a process that hangs is killed, and its case fails. */
 const PATIENCE = 120_000;
@@ -25,26 +24,14 @@ function emptyEnvironment(home) {
  */
 export async function run([program, ...args], { cwd, home, env = {} }) {
   const start = performance.now();
-  const child = spawn(program, args, {
-    cwd,
-    env: { ...emptyEnvironment(home), ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: PATIENCE,
-    killSignal: 'SIGKILL',
+  const unset = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
+  const own = { ...unset, ...emptyEnvironment(home), ...env };
+  const ended = await runCommand(program, args, own, cwd, (child) => {
+    child.stdin.end();
+    const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE);
+    child.on('close', () => clearTimeout(timer));
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    stderr += text;
-  });
-  const [code, signal] = await new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (...how) => resolve(how));
-  });
-  return { code, signal, stdout, stderr, milliseconds: performance.now() - start };
+  return { ...ended, milliseconds: performance.now() - start };
 }
 
 /** As {@link run}, for a program that must succeed. */

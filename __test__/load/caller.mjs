@@ -3,11 +3,10 @@
 import { createRequire } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 
-import { faultOfScore, isAborted, isExplained, traceOf } from './workload.mjs';
+import { faultOfScore, isAborted, traceOf } from './workload.mjs';
 
 /**
- * Makes `count` calls of `scorer`, some of which are explanations and some of which are aborted; checks that the replies
- * come in the order of the calls, and are right. `done` counts the calls of all callers.
+ * Makes `count` calls of `scorer`, some of which are aborted; checks that the replies come in the order of the calls, and are right. `done` counts the calls of all callers.
  */
 export async function call({ caller, from, count, inFlight, done }, scorer) {
   const waiting = [];
@@ -16,10 +15,7 @@ export async function call({ caller, from, count, inFlight, done }, scorer) {
     // A caller of the package limits its calls in flight by awaiting them; so does this one.
     while (waiting.length >= inFlight) await waiting.shift();
     const number = index - from;
-    const trace = traceOf(caller, index);
-    const score = isExplained(index)
-      ? explainScore(scorer, trace)
-      : scorer.score(trace).then(({ value }) => value);
+    const score = scoreOf(scorer, traceOf(caller, index));
     if (isAborted(index)) waiting.push(abortCall(scorer, caller, index));
     const reply = score.then((score) => {
       if (replies++ !== number)
@@ -35,7 +31,8 @@ export async function call({ caller, from, count, inFlight, done }, scorer) {
   await Promise.all(waiting);
 }
 
-async function explainScore(scorer, trace) {
+/** Scores a trace, and checks that the parts of the score make up its value. */
+async function scoreOf(scorer, trace) {
   const { value, dimensions, weights, overrides } = await scorer.score(trace);
   const names = Object.keys(weights);
   const composite = names.reduce((sum, name) => sum + dimensions[name] * weights[name], 0);

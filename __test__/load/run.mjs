@@ -1,5 +1,4 @@
-// `npm run test:load`: 50,000 evaluations, every fifth with its explanation, from eight workers and the main thread at
-// once, with batches in between that are aborted.
+// `npm run test:load`: 50,000 evaluations from eight workers and the main thread at once, and in between calls that are aborted.
 //
 //   npm run test:load -- --calls 3000
 //
@@ -10,7 +9,7 @@ import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 
-import { residentMegabytes, slope } from '../support/memory.mjs';
+import { growthOf, residentMegabytes } from '../support/memory.mjs';
 import { call } from './caller.mjs';
 import { primer } from './workload.mjs';
 
@@ -22,8 +21,6 @@ const WORKERS = 8;
 const CAPACITY = 1000;
 /** How many calls each caller keeps in flight. */
 const IN_FLIGHT = 32;
-/** The part of the calls after which memory should not grow any more. */
-const WARM_UP = 0.3;
 /** Generous, because resident memory is no exact measure. */
 const MOST_GROWTH_MB = 96;
 const MOST_SLOPE_MB = 48;
@@ -99,22 +96,11 @@ function report() {
   console.log(
     `${ours.calls} evaluations by ${WORKERS + 1} callers in ${ours.seconds.toFixed(1)} s, ${perSecond} a second`,
   );
-  const { first, most, growth: grown, perTenThousand } = growth();
+  const { first, last, perTenThousand } = growthOf(ours.memory);
   console.log(
-    `resident memory: ${first.toFixed(0)} MB after the warm-up, ${most.toFixed(0)} MB at most,`,
+    `resident memory: ${first.toFixed(0)} MB after the warm-up, ${last.toFixed(0)} MB at the end,`,
     `${perTenThousand.toFixed(2)} MB per 10,000 evaluations; ${residentMegabytes().toFixed(0)} MB afterwards`,
   );
-  if (grown > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB) throw new Error('memory grows');
+  if (last - first > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB) throw new Error('memory grows');
   console.log('all well');
-}
-
-function growth() {
-  const settled = ours.memory.filter(([calls]) => calls >= ours.calls * WARM_UP);
-  const megabytes = settled.map(([, size]) => size);
-  return {
-    first: megabytes[0],
-    most: Math.max(...megabytes),
-    growth: megabytes.at(-1) - megabytes[0],
-    perTenThousand: slope(settled) * 10_000,
-  };
 }

@@ -27,14 +27,8 @@ const huge = MEGABYTES.map((size, index) => {
 const NEW_EVERY = 25;
 const HUGE_EVERY = 250;
 
-/** So often a call is an explanation, and so often one is aborted besides. */
-const EXPLAINED_EVERY = 5;
+/** So often a call is aborted besides. */
 const ABORTED_EVERY = 20;
-
-/** Whether the call about that trace is an explanation. */
-export function isExplained(index) {
-  return index % EXPLAINED_EVERY === 2;
-}
 
 /** Whether another call is made after it, and aborted. */
 export function isAborted(index) {

@@ -47,28 +47,43 @@ function dimensionsOf(trace, novelty) {
 }
 
 /**
+ * What the rules make of a value, in their order, and whether each applies to a trace.
+ *
+ * @type {Record<string, { applies: (trace: Trace) => boolean, effect: (value: number) => number }>}
+ */
+const RULES = {
+  'single-thought': {
+    applies: ({ steps }) => steps.length === 1 && steps[0].type === 'thought',
+    effect: () => 0.1,
+  },
+  'recovery-bonus': {
+    applies: ({ steps, metadata }) =>
+      metadata.success && steps.filter(({ type }) => type === 'error_recovery').length > 2,
+    effect: (value) => Math.min(1, value + 0.1),
+  },
+  'single-tool-penalty': {
+    applies: ({ steps }) => new Set(steps.flatMap(({ tool }) => (tool ? [tool.name] : []))).size === 1,
+    effect: (value) => Math.max(0, value - 0.1),
+  },
+  clamp: { applies: () => true, effect: (value) => Math.min(1, Math.max(0, value)) },
+};
+
+/**
  * The score of a trace, for a known novelty.
  *
  * @param {Trace} trace
  * @param {number} novelty
  */
 function scoreOf(trace, novelty) {
-  const { steps, metadata } = trace;
   const dimensions = dimensionsOf(trace, novelty);
-  const weights = PROFILES.get(metadata.task_domain) ?? DEFAULT;
-  let score =
+  const weights = PROFILES.get(trace.metadata.task_domain) ?? DEFAULT;
+  const composite =
     dimensions.complexity * weights.complexity +
     dimensions.novelty * weights.novelty +
     dimensions.toolDiversity * weights.toolDiversity +
     dimensions.outcomeConfidence * weights.outcomeConfidence;
-
-  const errorRecovery = steps.filter((step) => step.type === 'error_recovery').length;
-  const tools = steps.flatMap(({ tool }) => (tool ? [tool.name] : []));
-  const uniqueTools = new Set(tools).size;
-  if (steps.length === 1 && steps[0].type === 'thought') score = 0.1;
-  if (errorRecovery > 2 && metadata.success) score = Math.min(1, score + 0.1);
-  if (uniqueTools <= 1 && tools.length > 0) score = Math.max(0, score - 0.1);
-  return Math.min(1, Math.max(0, score));
+  const rules = Object.values(RULES).filter(({ applies }) => applies(trace));
+  return rules.reduce((value, { effect }) => effect(value), composite);
 }
 
 /**
@@ -119,4 +134,4 @@ class OracleScorer {
   }
 }
 
-module.exports = { OracleScorer, PROFILES, cosineSimilarity, dimensionsOf, scoreOf, textOf };
+module.exports = { OracleScorer, PROFILES, RULES, cosineSimilarity, dimensionsOf, scoreOf, textOf };

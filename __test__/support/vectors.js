@@ -2,17 +2,13 @@
 
 // Vectors as embeddings are: of 384 numbers and length 1. The same seed gives the same one, in every process.
 
+const { random } = require('./random.js');
+
 const DIMENSIONS = 384;
 
 function randomVector(seed) {
-  let state = Math.imul(seed + 1, 0x9e3779b1);
-  const vector = Float32Array.from({ length: DIMENSIONS }, () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 2 ** 32 - 0.5;
-  });
-  return unit(vector);
+  const next = random(seed);
+  return unit(Float32Array.from({ length: DIMENSIONS }, () => next() - 0.5));
 }
 
 /** One of a kind: those of the same of `kinds` resemble one another, as traces of a task do. */

@@ -1,5 +1,3 @@
-export { Capture, type CaptureConfig } from './capture.js';
-export { contributeKnowledge } from './contribute.js';
 export { VectorCache } from './hnsw-cache.js';
 export { _getLocalCache, evaluateValue, type ScoringWeights } from './scoring.js';
 export { CONTEXT, type Procedure, type Trace } from './types.js';

@@ -8,7 +8,7 @@ import {
   traceFromMessages,
 } from '@knowledgepulse/native';
 import * as sdk from './index.js';
-import type { Cache, CleanResult, PrivacyLevel, Trace, Weights } from './types.js';
+import type { Cache, CleanResult, PrivacyLevel, Procedure, Trace, Weights } from './types.js';
 
 interface Modules {
   evaluateValue(trace: Trace): Promise<number>;
@@ -20,6 +20,8 @@ export const modules: Modules = sdk;
 /** Where the SDK's own type of the function stands. */
 export const evaluate: (trace: Trace) => Promise<number> = sdk.evaluateValue;
 
+/** Where traces go. */
+declare function contribute(unit: Trace | Procedure): Promise<string>;
 declare const theirs: Trace;
 declare const weights: Weights;
 declare const result: CleanResult;
@@ -32,12 +34,12 @@ export const ourResult: sdk.PiiCleanResult = result;
 export const theirResult: CleanResult = ourResult;
 
 export async function share(): Promise<string[]> {
-  const sent = [await sdk.contributeKnowledge(ours)];
+  const sent = [await contribute(ours)];
   const cleaned: Trace = (await clean(theirs)).cleaned;
-  sent.push(await sdk.contributeKnowledge(cleaned));
-  sent.push(await sdk.contributeKnowledge(traceFromMessages([], { success: true })));
+  sent.push(await contribute(cleaned));
+  sent.push(await contribute(traceFromMessages([], { success: true })));
   for await (const { trace } of readTraces('')) {
-    if (trace) sent.push(await sdk.contributeKnowledge((await clean(trace)).cleaned));
+    if (trace) sent.push(await contribute((await clean(trace)).cleaned));
   }
   const scores: number[] = await Promise.all([theirs].map(sdk.evaluateValue));
   return [...sent, ...scores.map(String)];
