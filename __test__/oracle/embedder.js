@@ -31,16 +31,16 @@ class OracleEmbedder {
   }
 
   /** The embedding of `text` and its number of tokens after the cut. */
-  describe(text) {
+  describe(text, counts = true) {
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject });
-      this.#process.stdin.write(`${JSON.stringify({ id, text })}\n`);
+      this.#process.stdin.write(`${JSON.stringify({ id, text, counts })}\n`);
     });
   }
 
   async embed(text) {
-    return (await this.describe(text)).embedding;
+    return (await this.describe(text, false)).embedding;
   }
 
   close() {

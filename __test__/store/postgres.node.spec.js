@@ -276,13 +276,14 @@ describeWithPostgres('PostgresStore', () => {
   });
 
   test('PostgresStore with hnsw uses its index', async () => {
-    const mine = store({ method: 'prefix', hnsw: true, table: 'indexed' });
+    const database = pool({ max: 1 });
+    const mine = store({ pool: database, method: 'prefix', hnsw: true, table: 'indexed' });
     await mine.compareAndAdd(await entriesFor('prefix', 60));
     await mine.compareAndAdd(await entriesFor('prefix', 60, 60));
-    // Reported some time later.
+    // Else a connection reports its scans seconds later.
+    await database.query('SELECT pg_stat_force_next_flush()');
     const scans = "SELECT 1 FROM pg_stat_user_indexes WHERE indexrelname = 'indexed_hnsw' AND idx_scan > 0";
-    const observer = pool();
-    while ((await observer.query(scans)).rows.length === 0) await sleep(50);
+    while ((await database.query(scans)).rows.length === 0) await sleep(50);
   });
 
   describe('tables', () => {
