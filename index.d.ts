@@ -349,7 +349,17 @@ export type FormatName =
   | ('copilot-chat' | 'opencode' | 'cline' | 'goose' | 'droid' | 'hermes' | 'kimi' | 'grok' | 'crush')
   | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'openhands' | 'inspect')
   | ('pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2' | 'openai-agents')
-  | ('langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire' | 'langchain')
+  | (
+      | 'langsmith'
+      | 'langfuse'
+      | 'phoenix'
+      | 'mlflow'
+      | 'weave'
+      | 'braintrust'
+      | 'logfire'
+      | 'mastra'
+      | 'langchain'
+    )
   | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'streams');
 
 /**

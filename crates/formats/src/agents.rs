@@ -124,6 +124,7 @@ agents! {
     Braintrust = platforms::BRAINTRUST,
     Logfire = platforms::LOGFIRE,
     OpenaiAgents = platforms::OPENAI_AGENTS,
+    Mastra = platforms::MASTRA,
     Streams = streams::FORMAT,
     Langchain = chat::LANGCHAIN,
     Sharegpt = chat::SHAREGPT,

@@ -232,11 +232,33 @@ fn query_of(record: &Object) -> Option<Messages<'_>> {
 
 /// Returns the messages of a state or a result of the OpenAI Agents SDK: what the agent was given, and its items.
 fn state_of(record: &Object) -> Option<Messages<'_>> {
-    let given = first_of(record, &["original_input", "input"])?;
-    let mut items = ["session_items", "generated_items", "new_items"].into_iter();
-    let items = items.find_map(|name| record.get(name).filter(|list| is_truthy(Some(list))));
-    let has_items = items.is_some() || record.contains("original_input");
+    let given = first_named(record, "run-input")?;
+    let items = words("run-items").find_map(|name| record.get(name).filter(|list| is_truthy(Some(list))));
+    let has_items = items.is_some() || given != record.get("input").unwrap_or(&Value::Null);
     has_items.then(|| [input_of(Some(given)), borrowed(list_of(items))].concat())
+}
+
+/// Returns the messages of a result or a step of the AI SDK: what its request asked, and the reply, which has those of the steps before too.
+fn replied_in(record: &Object) -> Option<Messages<'_>> {
+    let last = list_at(record, "steps")
+        .last()
+        .map_or(record, |step| object_of(Some(step)));
+    let said = list_at(fields_of(last, "response"), "messages");
+    said.first().filter(|first| is_message(first))?;
+    let body = parsed(fields_of(last, "request").get("body"));
+    let asked = messages_of(object_of(body.as_deref())).unwrap_or_default();
+    // The request of a later step has the reply until then.
+    let is_answer = |part: &Part| matches!(part, Part::Result { .. });
+    let is_asked = |message: &Cow<Value>| {
+        let content = first_of(&**message, &["content", "parts"]);
+        role_of(&**message) == "user" && !parts_of(content).iter().any(is_answer)
+    };
+    let end = asked.iter().rposition(is_asked).map_or(0, |at| at + 1);
+    let asked = asked
+        .into_iter()
+        .take(end)
+        .map(|message| Cow::Owned(message.into_owned()));
+    Some(asked.chain(borrowed(said)).collect())
 }
 
 /// Returns the messages of a row for fine-tuning: a prompt and its completion, or the chosen one of two answers.
@@ -269,36 +291,29 @@ fn pair_of(record: &Object) -> Option<Messages<'_>> {
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let is_logged = record.contains("response_body");
-    let response = fields_of(record, if is_logged { "response_body" } else { "response" });
+    let response = record.get(if is_logged { "response_body" } else { "response" });
+    // Mastra has the messages of the AI SDK's reply in the record, too.
+    let response = object_of(response.filter(|response| !has_list(*response, "messages")));
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
-    // The reply of a step of the AI SDK has the messages of all before it too.
-    let step = list_at(record, "steps")
-        .last()
-        .and_then(|step| step.get("response"));
-    let step = step
-        .or(record.get("response"))
-        .filter(|step| has_list(*step, "messages"));
     let asked = ["request", "request_body", "body", "values", "run_data"].map(|name| record.get(name));
-    // Sessions of Microsoft's Agent Framework have them by their provider.
+    // Sessions of Microsoft's Agent Framework have them by their provider, and results of LlamaIndex in its memory.
     let state = fields_of(record, "state").values().map(Some);
-    let of_session = state.filter(|_| record.contains("session_id"));
-    let asked = asked.into_iter().chain([body_of_log, step]).chain(of_session);
+    let asked = asked.into_iter().chain([body_of_log]).chain(state);
     let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
-    let mut lists = words("messages-field").filter_map(|name| list_in(record, name));
-    if let Some(asked) = lists.next().or_else(|| asked.next()) {
+    let own = words("messages-field").find_map(|name| list_in(record, name));
+    if let Some(replied) = replied_in(record).filter(|_| own.is_none()) {
+        return Some(replied);
+    }
+    if let Some(asked) = own.or_else(|| asked.next()) {
         // LLaMA-Factory has the chosen answer beside the conversation.
         let chosen = record.get("chosen").filter(|chosen| is_message(chosen));
         let chosen = chosen.map(Cow::Borrowed).into_iter().collect();
-        return Some(
-            [
-                asked,
-                chosen,
-                reply_of(record),
-                reply_of(response),
-                made_in(record),
-            ]
-            .concat(),
-        );
+        let mut reply = reply_of(record);
+        let last = asked
+            .last()
+            .map(|last| (role_of(&**last).to_owned(), last.get("content").cloned()));
+        reply.retain(|reply| last != Some((role_of(&**reply).to_owned(), reply.get("content").cloned())));
+        return Some([asked, chosen, reply, reply_of(response), made_in(record)].concat());
     }
     let others = pair_of(record)
         .or_else(|| query_of(record))
@@ -308,7 +323,12 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     }
     let output = list_of(record.get("output"));
     if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {
-        return Some([input_of(record.get("input")), borrowed(output)].concat());
+        // AgentKit has the results beside the output.
+        let results = list_at(record, "toolCalls")
+            .iter()
+            .filter(|result| is_message(result));
+        let results = results.map(Cow::Borrowed).collect();
+        return Some([input_of(record.get("input")), borrowed(output), results].concat());
     }
     let input = list_of(record.get("input"));
     if input.first().is_some_and(is_message) {
@@ -483,8 +503,8 @@ fn made_in(task: &Object) -> Messages<'_> {
     said.into_iter().chain(made).collect()
 }
 
-/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse, Google's kit or Gemini;
-/// `None` without one.
+/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse, Google's kit, Genkit, Ollama or
+/// Gemini; `None` without one.
 fn message_of(reply: &Object) -> Option<&Value> {
     let first = |name| object_of(list_of(reply.get(name)).first());
     let choice = first("choices")
@@ -492,6 +512,7 @@ fn message_of(reply: &Object) -> Option<&Value> {
         .filter(|message| message.as_object().is_some());
     let others = [
         fields_of(reply, "output").get("message"),
+        reply.get("message").filter(|message| role_of(*message) != "user"),
         reply.get("content"),
         first("candidates").get("content"),
     ];

@@ -66,6 +66,10 @@ pub fn read(message: &Value) -> Option<(&'static str, &Object, Vec<Part>)> {
     let is_named = |call: &Call| call.id.is_none() || named.contains(&call.id);
     let mut content = tagged::parts_by(role, fields.get("content"));
     content.retain(|part| named.is_empty() || !matches!(part, Part::Call(call) if is_named(call)));
+    // Reasoning may be in both, too.
+    if content.iter().any(|part| matches!(part, Part::Thought(Some(_)))) {
+        before.clear();
+    }
     before.extend(content);
     before.extend(after);
     Some((role, fields, before))

@@ -11,7 +11,7 @@ use crate::{
     shapes::is,
     sharegpt, tagged,
     trace::UNKNOWN_CALL,
-    values::{Fields, first_of, id_of, is_given, list_of, object_of, role_of, str_of},
+    values::{Fields, fields_of, first_of, id_of, is_given, list_of, object_of, role_of, str_of},
 };
 
 /// Counts messages of roles that are not known.
@@ -33,7 +33,7 @@ pub fn is_message(value: &Value) -> bool {
 fn item_in(fields: &Object) -> Option<&Value> {
     let is_item = str_of(fields.get("type")).is_some_and(|kind| kind.ends_with("_item"));
     let is_choice = fields.contains("finish_reason") && !fields.contains("role");
-    let item = fields.get("raw_item").filter(|_| is_item);
+    let item = first_of(fields, &["raw_item", "rawItem"]).filter(|_| is_item);
     item.or_else(|| fields.get("message").filter(|_| is_choice))
 }
 
@@ -112,9 +112,16 @@ fn add_of_role(say: &mut Events, message: &Object, role: &str) {
 
 /// Adds a content, and what a record has beside it, as a message of a role. Fields that no message has are not counted.
 pub fn add_as(say: &mut Events, record: &Object, role: &str, content: Option<&Value>) {
-    // LlamaIndex has what is not in the blocks in a field.
+    // LlamaIndex has what is not in the content in a field, in TypeScript results too.
     let more = record.get("additional_kwargs").and_then(Value::as_object);
-    let record = more.filter(|_| record.contains("blocks")).unwrap_or(record);
+    let more = more.filter(|_| record.contains("blocks"));
+    let options = fields_of(record, "options");
+    if let Some(result @ Value::Object(_)) = options.get("toolResult") {
+        let result = Part::result(result.get("id"), result.get("result"), failure_of(result));
+        return say.say_parts(TextKind::Event, vec![result]);
+    }
+    let more = more.or(Some(options).filter(|options| options.contains("toolCall")));
+    let record = more.unwrap_or(record);
     let called = || sharegpt::calls_of(role, content?.as_str()?);
     if let Some(calls) = called() {
         return add_parts(say, record, "assistant", calls);

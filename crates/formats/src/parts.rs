@@ -157,6 +157,7 @@ fn is_result(kind: &str) -> bool {
         || kind.ends_with("tool_call_response")
         || kind.ends_with("tool_result")
         || kind.ends_with("_call_output")
+        || kind.ends_with("_call_result")
 }
 
 /// Returns whether a value of this type is an item of a conversation.
@@ -253,8 +254,10 @@ fn decode(part: &Value, parts: &mut Vec<Part>) {
     parts.push(match text_in(fields) {
         _ if is_shape(fields) => by_shape(fields, &Text::default()),
         Some(text) => Part::Text(text.clone()),
-        // A summary of reasoning may have no type.
-        None if fields.contains("summary") => Part::Thought(reasoning_in(fields)),
+        // Reasoning may have no type.
+        None if fields.contains("summary") || has_text(fields, "reasoning") => {
+            Part::Thought(reasoning_in(fields))
+        }
         None if fields.len() == 1 && first_of(fields, &["data", "url"]).is_some() => {
             Part::Picture("file".into())
         }
@@ -298,12 +301,12 @@ fn of_kind(kind: &str, value: &Value) -> Option<Part> {
             Part::thought(get("reasoningText").unwrap_or(value))
         }
         "redactedthinking" => Part::Thought(None),
-        "tooluse" | "toolcall" | "functioncall" => Part::Call(Call::of(value)),
+        "tooluse" | "toolcall" | "toolrequest" | "functioncall" => Part::Call(Call::of(value)),
         "toolcallresult" => {
             let id = fields_of(value, "origin").get("id");
             Part::result(id, get("result"), failure_of(value))
         }
-        "toolresult" => {
+        "toolresult" | "toolresponse" => {
             let content = first_named(value, "result-content").or_else(|| get(kind));
             let is_well = str_of(get("status")) == Some("success");
             let failed = failure_of(value)
@@ -346,7 +349,13 @@ fn of_type(part: &Object, value: &Value, kind: &Text, parts: &mut Vec<Part>) {
             .into_iter()
             .for_each(|value| decode(value, parts)),
         kind if is_tool(kind) => of_item(part, kind, parts),
-        "text" | "input_text" | "output_text" => parts.push(by_shape(part, kind)),
+        "text" | "input_text" | "output_text" => {
+            // The OpenAI Agents SDK has the reasoning of chat APIs in the part.
+            let inner = [part, fields_of(part, "providerData")].into_iter();
+            let mut reasoning = inner.filter_map(|inner| first_named(inner, "reasoning-field"));
+            parts.extend(reasoning.next().map(Part::thought));
+            parts.push(by_shape(part, kind));
+        }
         _ => parts.push(of_kind(kind, value).unwrap_or_else(|| by_shape(part, kind))),
     }
 }
@@ -427,7 +436,7 @@ pub fn failure_of(item: &impl Fields) -> Option<bool> {
             || is_truthy(first_of(item, &["error", "exception"]));
         is_failed.then_some(true)
     };
-    truth_of(first_of(item, &["is_error", "tool_call_error"])).or_else(says_so)
+    truth_of(first_of(item, &["is_error", "isError", "tool_call_error"])).or_else(says_so)
 }
 
 /// Returns the reasoning in the fields of an object; `None` if it has none that can be read.
@@ -458,7 +467,13 @@ pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
         let tools = list_of(message.field("toolInvocations")).iter();
         tools.for_each(|tool| of_tool(object_of(Some(tool)), "", &mut after));
     }
-    for call in words("calls-field").flat_map(|name| list_of(message.field(name))) {
+    // The type of a message of AgentKit says what its tools are.
+    let are_calls = str_of(message.field("type")).is_some_and(is_call);
+    let tools = message.field("tools").filter(|_| are_calls);
+    let calls = words("calls-field")
+        .map(|name| message.field(name))
+        .chain([tools]);
+    for call in calls.flat_map(list_of) {
         // Data sets have them as JSON in texts.
         let parsed = call.as_str().and_then(|text| parse_str(text).ok());
         after.push(Part::Call(Call::of(parsed.as_ref().unwrap_or(call))));
@@ -478,7 +493,7 @@ fn of_tool(part: &Object, name: &str, parts: &mut Vec<Part>) {
         ..call
     }));
     parts.push(match str_of(part.get("state")).unwrap_or_default() {
-        "output-available" => result_part(id, part.get("output"), None),
+        "output-available" => of_output(id, part.get("output")),
         "result" => result_part(id, part.get("result"), None),
         "output-error" => result_part(id, part.get("errorText"), Some(true)),
         "output-denied" => denied(id, fields_of(part, "approval").get("reason")),
@@ -488,16 +503,22 @@ fn of_tool(part: &Object, name: &str, parts: &mut Vec<Part>) {
 
 fn of_tool_result(part: &Object) -> Part {
     let id = part.get("toolCallId");
-    let Some(Value::Object(output)) = part.get("output") else {
-        let failed = is_true(part, "isError").then_some(true);
-        return result_part(id, first_of(part, &["result", "output"]), failed);
-    };
-    let value = output.get("value");
-    match output.get("type").and_then(Value::as_str) {
-        Some("execution-denied") => denied(id, output.get("reason")),
+    match first_of(part, &["result"]) {
+        None => of_output(id, part.get("output")),
+        result => result_part(id, result, is_true(part, "isError").then_some(true)),
+    }
+}
+
+/// Returns the result whose output is a value, or one that the AI SDK has with its type.
+fn of_output(id: Option<&Value>, output: Option<&Value>) -> Part {
+    let typed = object_of(output);
+    let value = typed.get("value");
+    match str_of(typed.get("type")) {
+        Some("execution-denied") => denied(id, typed.get("reason")),
         Some("error-text" | "error-json") => result_part(id, value, Some(true)),
         Some("content") => Part::result(id, value, None),
-        _ => result_part(id, value, None),
+        Some("text" | "json") if value.is_some() => result_part(id, value, None),
+        _ => result_part(id, output, None),
     }
 }
 

@@ -114,6 +114,13 @@ SELECT session_id FROM agno_sessions WHERE runs IS NOT NULL ORDER BY created_at,
 SELECT json_object('session_id', session_id, 'created_at', created_at, 'runs', json(runs ->> '$'))
 FROM agno_sessions WHERE session_id = ?1;
 
+-- Threads of Mastra. Messages of its first version are texts.
+-- @ openai-chat mastra_messages thread_id mastra_messages
+SELECT thread_id FROM mastra_messages GROUP BY thread_id ORDER BY min(createdAt), thread_id;
+SELECT json_object('id', ?1, 'messages', json_group_array(json_object('id', id, 'role', role, 'createdAt', createdAt,
+    'content', json(iif(json_valid(content), content, json_quote(content)))) ORDER BY createdAt, rowid))
+FROM mastra_messages WHERE thread_id = ?1;
+
 -- Google ADK. A session's name is unique with its app and user.
 -- @ google-adk events event_data sessions events
 SELECT rowid FROM sessions ORDER BY create_time, rowid;

@@ -1,5 +1,5 @@
 //! Platforms whose spans are records: rows and replies of Phoenix, runs of LangSmith, observations of Langfuse, traces of MLflow, calls of
-//! Weave, spans of Braintrust, rows of Logfire. `tables/platforms.tsv` says for each where things are; `spans` reads the attributes of
+//! Weave, spans of Braintrust and Mastra, rows of Logfire. `tables/platforms.tsv` says for each where things are; `spans` reads the attributes of
 //! OpenInference that they become.
 
 use std::borrow::Cow;
@@ -38,6 +38,7 @@ platforms! {
     BRAINTRUST = "braintrust";
     LOGFIRE = "logfire";
     OPENAI_AGENTS = "openai-agents";
+    MASTRA = "mastra";
 }
 
 const LANGFUSE_SPANS: Platform = Platform("langfuse");
@@ -181,6 +182,10 @@ impl Platform {
         let is_tool = kind.is_some() && str_of(kind.as_deref()) == self.word("tool");
         let kind = kind.map_or("CHAIN", |kind| if is_tool { "TOOL" } else { kind_of(&kind) });
         let name = name.map(|name| short(&name));
+        let (kind, output) = match kind {
+            "ASKED" => ("LLM", None),
+            kind => (kind, output),
+        };
         let (input, output) = (input.as_deref(), output.as_deref());
         // A list of choices has the message.
         let reply = list_of(output).first().and_then(|choice| choice.get("message"));

@@ -38,17 +38,27 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             begin(say, None);
             say.answer(id_of(data.get("tool_call_id")), data.get("error"), Some(true));
         }
-        "on_chain_start" if list_at(record, "parent_ids").is_empty() => add_all(say, data.get("input"), true),
+        // In JavaScript, events have no parents.
+        "on_chain_start"
+            if list_at(record, "parent_ids").is_empty()
+                && !fields_of(record, "metadata").contains("langgraph_node") =>
+        {
+            add_all(say, data.get("input"), true)
+        }
         event if event.starts_with("on_") => {}
         _ if is_completion(record) => {
             let delta = fields_of(object_of(list_at(record, "choices").first()), "delta");
             add_pieces(say, record.get("id"), delta, delta.get("tool_calls"));
         }
+        // Mastra says where a chunk is from.
+        "" if has_text(record, "from") && has_object(record, "payload") => {
+            return Ok(add_of_type(say, record, record.get("payload").unwrap_or(record)));
+        }
         "" if has_text(record, "type")
             && first_of(record, &["payload", "data"]).is_none()
             && !langchain::is_message(record) =>
         {
-            return Ok(add_of_type(say, record));
+            return Ok(add_of_type(say, record, record));
         }
         event => {
             let inner = first_of(record, &["data", "payload"]).unwrap_or(record);
@@ -70,14 +80,16 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 }
 
 /// Adds the messages of LangChain in a value: itself, a list of them, those of a state, or those of each node of a graph. A piece is as
-/// whole as it is so far where `is_whole` says so.
+/// whole as it is so far where `is_whole` says so, and in a state.
 fn add_all(say: &mut Events, value: Option<&Value>, is_whole: bool) {
     let Some(value) = value else { return };
     let of_state = elements_of(value.get("messages"));
     let of_nodes = object_of(Some(value))
         .values()
         .flat_map(|node| elements_of(node.get("messages")));
-    for message in elements_of(Some(value)).iter().chain(of_state).chain(of_nodes) {
+    let alone = elements_of(Some(value)).iter().map(|message| (message, is_whole));
+    let of_states = of_state.iter().chain(of_nodes).map(|message| (message, true));
+    for (message, is_whole) in alone.chain(of_states) {
         let pair = list_of(Some(message));
         let fields = langchain::unwrapped(message).map(|(_, fields)| fields);
         if let ([Value::String(role), content], None) = (pair, fields) {
@@ -102,8 +114,12 @@ fn begin(say: &mut Events, message: Option<&Value>) {
 
 /// Adds a piece of a message: its reasoning, its text, and pieces of its calls, of which the first one of each has the name.
 fn add_pieces(say: &mut Events, id: Option<&Value>, delta: &Object, calls: Option<&Value>) {
-    let reasoning = first_of(delta, &["reasoning_content", "reasoning"]).map(Part::thought);
-    for part in reasoning.into_iter().chain(parts_of(delta.get("content"))) {
+    let inner = [delta, fields_of(delta, "additional_kwargs")].into_iter();
+    let mut reasoning = inner.filter_map(|inner| first_named(inner, "reasoning-field"));
+    let parts = parts_of(delta.get("content"));
+    let is_in_content = parts.iter().any(|part| matches!(part, Part::Thought(_)));
+    let reasoning = reasoning.next().filter(|_| !is_in_content).map(Part::thought);
+    for part in reasoning.into_iter().chain(parts) {
         let (kind, text) = match part {
             Part::Thought(text) => (TextKind::Reasoning, text.unwrap_or_default()),
             Part::Text(text) => (TextKind::Message, text),
@@ -140,10 +156,11 @@ fn add_arguments(say: &mut Events, text: Option<&Value>) {
     }
 }
 
-/// Adds an event of the AI SDK, of Anthropic's API, of Responses or of AG-UI. The table says what each type is.
-fn add_of_type(say: &mut Events, record: &Value) -> Decoded {
+/// Adds what an event of the AI SDK, of Anthropic's API, of Responses, of AG-UI, of the OpenAI Agents SDK or of Mastra has. The table says what
+/// each type is.
+fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
     let call = id_of(record.get("toolCallId"));
-    let kind = str_of(record.get("type")).unwrap_or_default();
+    let kind = str_of(event.get("type")).unwrap_or_default();
     let mut types = tags("stream-event").iter();
     let what = types.find_map(|[name, what]| (*name == kind).then_some(*what));
     let delta = record.get("delta");
@@ -165,7 +182,7 @@ fn add_of_type(say: &mut Events, record: &Value) -> Decoded {
         Some(what @ ("call" | "result" | "error" | "item" | "block")) => {
             begin(say, None);
             let inner = first_of(record, &["item", "content_block"]).unwrap_or(record);
-            let output = first_of(record, &["output", "content"]);
+            let output = first_of(record, &["output", "content", "result"]);
             let output = output.map(|output| Value::from(json_of(output).into_owned()));
             match what {
                 "call" => say.call(Call::of(record)),

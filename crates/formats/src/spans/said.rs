@@ -174,12 +174,19 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
             if list.iter().any(|each| is_message(each)) {
                 return Some(list.into_iter().cloned().collect());
             }
+            if let [reply @ Value::Object(_)] = list[..] {
+                return messages_within(reply, role);
+            }
             let of_role = |text: &Value| message_by(role, text.clone());
             list.iter()
                 .all(|each| each.as_text().is_some())
                 .then(|| list.into_iter().map(of_role).collect())
         }
         found @ Value::Object(_) if is_message(found) => Some(vec![found.clone()]),
+        // The reply of a step, as the AI SDK and Mastra have it.
+        Value::Object(found) if has_list(found, "toolCalls") && !has_list(found, "messages") => {
+            Some(reply_with(|name| found.get(name)))
+        }
         Value::Object(found) => {
             // The request to a model, and its reply.
             let messages = conversations::messages_of(found)
@@ -212,7 +219,11 @@ fn messages_of_langchain(found: &Object, role: &str) -> Option<Vec<Value>> {
 
 /// Returns a model's reply to the AI SDK, as a message.
 fn response_of(attributes: &Object, prefix: &str) -> Vec<Value> {
-    let field = |name: &str| attributes.get(&format!("{prefix}.{name}"));
+    reply_with(|name| attributes.get(&format!("{prefix}.{name}")))
+}
+
+/// Returns the reply whose fields are so, as a message.
+fn reply_with<'a>(field: impl Fn(&str) -> Option<&'a Value>) -> Vec<Value> {
     let text = or(field("text"), field("object"));
     let reasoning = field("reasoning");
     let calls = parsed(field("toolCalls"));
