@@ -11,7 +11,7 @@ use knowledgepulse_json::{Value, object};
 use regex::Regex;
 
 use crate::{
-    phrases::{Phrases, first},
+    phrases::{are_in, first},
     roles::{Role, roles_of},
     shell::{commands_of, length_of, program_of},
 };
@@ -135,7 +135,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         let words = first(text(at), LAST_WORDS);
         // Thanks before a correction are politeness.
         let kinds = [FactKind::Corrected, FactKind::Thanked];
-        let said = kinds.into_iter().find(|kind| WORDS.say(kind.name(), words));
+        let said = kinds.into_iter().find(|kind| are_in(kind.name(), words));
         said.into_iter().for_each(|kind| note(&mut facts, kind, at));
     }
     let reasoning = trace
@@ -149,7 +149,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
     let stopped = trace
         .at(&["metadata", "imported", INTERRUPTED])
         .and_then(Value::as_number);
-    let said_so = |at: usize| !is_agent(at) && WORDS.say("stopped", first(text(at), LAST_WORDS));
+    let said_so = |at: usize| !is_agent(at) && are_in("stopped", first(text(at), LAST_WORDS));
     let stopped = last(&|at| index(at) == stopped).max(last(&said_so));
     if let Some(at) = stopped
         && !(at + 1..steps.len()).any(is_agent)
@@ -157,7 +157,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         note(&mut facts, FactKind::Interrupted, at);
     }
     if let Some(at) = last(&is_message) {
-        if WORDS.say(FactKind::GaveUp.name(), first(text(at), LAST_MESSAGE)) {
+        if are_in(FactKind::GaveUp.name(), first(text(at), LAST_MESSAGE)) {
             note(&mut facts, FactKind::GaveUp, at);
         }
         if at + 1 == steps.len() {
@@ -442,31 +442,6 @@ impl Table {
     }
 }
 
-/// `tables/words.tsv`: phrases by what they say.
-struct Said(HashMap<&'static str, Phrases>);
-
-static WORDS: LazyLock<Said> = LazyLock::new(|| {
-    let mut lists: HashMap<_, Vec<_>> = HashMap::new();
-    for line in include_str!("../tables/words.tsv").lines() {
-        let mut cells = line.split('\t');
-        if let (Some(kind), Some(_), Some(phrases)) = (cells.next(), cells.next(), cells.next()) {
-            lists.entry(kind).or_default().push(phrases);
-        }
-    }
-    let lists = lists.into_iter();
-    Said(
-        lists
-            .map(|(kind, lists)| (kind, Phrases::of(lists.into_iter())))
-            .collect(),
-    )
-});
-
-impl Said {
-    fn say(&self, kind: &str, text: &str) -> bool {
-        self.0.get(kind).is_some_and(|phrases| phrases.are_in(text))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use knowledgepulse_json::parse_str;
@@ -693,7 +668,8 @@ mod tests {
         {
             let kind = line.split('\t').next().unwrap();
             assert!(
-                FactKind::ALL.iter().any(|fact| fact.name() == kind) || kind == "stopped",
+                FactKind::ALL.iter().any(|fact| fact.name() == kind)
+                    || ["stopped", "hedge", "error"].contains(&kind),
                 "{line}"
             );
         }

@@ -1,27 +1,43 @@
-//! Phrases that are found in texts as whole words.
+//! Phrases that are found in texts as whole words: those of `tables/words.tsv`.
+
+use std::{collections::HashMap, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+/// The phrases of each kind.
+static PHRASES: LazyLock<HashMap<&str, Phrases>> = LazyLock::new(|| {
+    let mut lists: HashMap<_, Vec<_>> = HashMap::new();
+    for line in include_str!("../tables/words.tsv").lines() {
+        let mut cells = line.split('\t');
+        if let (Some(kind), Some(_), Some(phrases)) = (cells.next(), cells.next(), cells.next()) {
+            lists.entry(kind).or_default().push(phrases);
+        }
+    }
+    let lists = lists.into_iter();
+    lists.map(|(kind, lists)| (kind, Phrases::of(&lists))).collect()
+});
+
+/// Counts the phrases of a kind in a text.
+pub(crate) fn count_in(kind: &str, text: &str) -> usize {
+    PHRASES.get(kind).map_or(0, |phrases| phrases.found(text).count())
+}
+
+/// Returns whether a text has a phrase of a kind.
+pub(crate) fn are_in(kind: &str, text: &str) -> bool {
+    let phrases = PHRASES.get(kind);
+    phrases.is_some_and(|phrases| phrases.found(text).next().is_some())
+}
+
 /// Phrases in any case. Those in a script without spaces between words, or with endings, are found anywhere.
-pub(crate) struct Phrases(Option<AhoCorasick>);
+struct Phrases(Option<AhoCorasick>);
 
 impl Phrases {
     /// Returns the phrases of lists with `|` between them.
-    pub(crate) fn of<'l>(lists: impl Iterator<Item = &'l str>) -> Self {
-        let phrases = lists.flat_map(|list| list.split('|'));
+    fn of(lists: &[&str]) -> Self {
+        let phrases = lists.iter().flat_map(|list| list.split('|'));
         let mut builder = AhoCorasick::builder();
         // It fails for more phrases than a file of this repository has; tests use all lists.
         Self(builder.match_kind(MatchKind::LeftmostLongest).build(phrases).ok())
-    }
-
-    /// Counts the phrases in a text.
-    pub(crate) fn count_in(&self, text: &str) -> usize {
-        self.found(text).count()
-    }
-
-    /// Returns whether a text has one of the phrases.
-    pub(crate) fn are_in(&self, text: &str) -> bool {
-        self.found(text).next().is_some()
     }
 
     fn found(&self, text: &str) -> impl Iterator<Item = ()> {

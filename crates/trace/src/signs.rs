@@ -1,25 +1,13 @@
 //! The signs by which runs are ordered whose outcome nobody knows. They order; none is a verdict. "Unknown outcomes" in
 //! crates/score/DESIGN.md has how well each tells successes from failures.
 
-use std::sync::LazyLock;
-
 use crate::{
     StepKind, Trace,
-    phrases::{Phrases, first},
+    phrases::{are_in, count_in, first},
 };
 
 /// The characters of a tool's result that are searched for words of an error.
 const MOST_OF_RESULT: usize = 4_000;
-
-/// The words by which the result of a tool tells of an error.
-const ERRORS: &str = "error|traceback|exception|failed|failure|no such file|not found|cannot|could not|denied|timed out|invalid|unexpected";
-
-static ERROR_PHRASES: LazyLock<Phrases> = LazyLock::new(|| Phrases::of([ERRORS].into_iter()));
-
-static HEDGES: LazyLock<Phrases> = LazyLock::new(|| {
-    let table = include_str!("../tables/hedges.tsv").lines();
-    Phrases::of(table.filter_map(|line| Some(line.split_once('\t')?.1)))
-});
 
 /// What a run shows of how it went.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -45,7 +33,7 @@ impl Signs {
         let late = &results[results.len() - (results.len() / 3).max(1).min(results.len())..];
         let late_errors = late.iter().filter(|step| {
             let content = step.content.as_deref().unwrap_or_default();
-            step.kind == StepKind::ErrorRecovery || ERROR_PHRASES.are_in(first(content, MOST_OF_RESULT))
+            step.kind == StepKind::ErrorRecovery || are_in("error", first(content, MOST_OF_RESULT))
         });
         let thoughts = steps.iter().rev().filter(|step| step.kind == StepKind::Thought);
         let last = thoughts.filter_map(|step| step.content.as_deref()).next();
@@ -60,7 +48,7 @@ impl Signs {
 
 #[allow(clippy::cast_precision_loss)] // No text has 2^53 characters.
 fn hedging(text: &str) -> f64 {
-    let hedges = HEDGES.count_in(text) as f64;
+    let hedges = count_in("hedge", text) as f64;
     hedges / (1.0 + text.chars().count() as f64 / 100.0).sqrt()
 }
 
@@ -135,11 +123,11 @@ mod tests {
             ("לצערי לא הצלחתי", 2),
         ];
         for (text, hedges) in texts {
-            assert_eq!(HEDGES.count_in(text), hedges, "{text}");
+            assert_eq!(count_in("hedge", text), hedges, "{text}");
         }
-        let languages = include_str!("../tables/hedges.tsv")
+        let languages = include_str!("../tables/words.tsv")
             .lines()
-            .filter(|line| !line.starts_with('#'));
+            .filter(|line| line.starts_with("hedge\t"));
         assert_eq!(languages.count(), texts.len() - 1);
         let trace = with_texts("", &["sorry", &format!("sorry{}", " ".repeat(295))]);
         assert_eq!(Signs::of(&trace).hedging, 0.5);
