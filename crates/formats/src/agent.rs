@@ -9,7 +9,9 @@ use crate::{
     event::Events,
     named::{Named, by_folders},
     places,
-    shapes::is,
+    shapes::{is, is_known},
+    values::{all_in_path, has_list},
+    words::words,
 };
 
 /// Returns whether a record is of a format.
@@ -17,6 +19,18 @@ type Recognises = fn(&Value) -> bool;
 
 /// Decodes a record: says what it means.
 type Decode = fn(&Value, &mut Events) -> Result<Decoded, Wrong>;
+
+/// Says what a message of a run means.
+type AddMessage = fn(&mut Events, &Value);
+
+/// How records are decoded.
+#[derive(Clone, Copy)]
+enum Decoder {
+    /// Each kind of record in a way of its own.
+    OfRecords(Decode),
+    /// As a header, as a run with a list of messages, or as one of these messages.
+    OfMessages(AddMessage),
+}
 
 /// The format of an agent, a platform or a kind of rows: what its adapter does. [`crate::agents`] lists them.
 pub struct Format {
@@ -30,9 +44,9 @@ pub struct Format {
     also: Recognises,
     /// The name of a file in which more records are of this agent than in any, and their shape.
     of_file: Option<(&'static str, &'static str)>,
-    /// Says what a record means. It keeps no state: `session` puts the events of a run together. An error is for a record of a known kind
-    /// that is wrong.
-    pub(crate) decode: Decode,
+    decoder: Decoder,
+    /// Says what a run has beside its facts and its messages, at its end.
+    end: fn(&mut Events, &Value),
     /// Where a record has further runs, which are decoded by themselves.
     pub(crate) inner: Option<Inner>,
     /// Says what files beside the input of this path tell of its runs.
@@ -64,7 +78,8 @@ impl Format {
             kind,
             also: |_| false,
             of_file: None,
-            decode,
+            decoder: Decoder::OfRecords(decode),
+            end: |_, _| {},
             inner: None,
             beside: |_, _| {},
             patch: |_, _| false,
@@ -75,6 +90,27 @@ impl Format {
     /// Returns the format of an agent that keeps sessions.
     pub(crate) const fn sessions(name: &'static str, decode: Decode) -> Self {
         Self::new(name, Kind::Sessions, decode)
+    }
+
+    /// Returns the format of an agent whose runs are lists of messages. The rows of `NAME-list` in `tables/words.tsv` say where a record has
+    /// the list, and those of `NAME-facts` what is beside it. Where messages are records, `NAME-header` in `tables/shapes.tsv` is the shape of
+    /// the first of a run, and `NAME-line` that of a message, if it is not that of the format.
+    pub(crate) const fn of_messages(name: &'static str, add: AddMessage) -> Self {
+        Self {
+            decoder: Decoder::OfMessages(add),
+            ..Self::sessions(name, |_, _| Ok(Decoded::Unknown))
+        }
+    }
+
+    /// Says that its records are rows, each recognised by itself.
+    pub(crate) const fn rows(self) -> Self {
+        let kind = Kind::Rows;
+        Self { kind, ..self }.of_any_domain()
+    }
+
+    /// Says what else there is to say of a run, once its messages are said.
+    pub(crate) const fn end(self, end: fn(&mut Events, &Value)) -> Self {
+        Self { end, ..self }
     }
 
     /// Says which records it recognises beside those of the shape of its name.
@@ -119,6 +155,48 @@ impl Format {
     pub(crate) fn is_of(&self, record: &Value, path: Option<&Path>) -> bool {
         let is_of_file = |(name, shape)| path.is_some_and(|path| path.ends_with(name)) && is(record, shape);
         is(record, self.name) || (self.also)(record) || self.of_file.is_some_and(is_of_file)
+    }
+
+    /// Returns the list of messages of a record that is a run: the longest at the first place where the format keeps one.
+    pub(crate) fn list_in<'r>(&self, record: &'r Value) -> Option<&'r [Value]> {
+        let is_run = is(record, self.name);
+        let is_list = |list: &&[Value]| is_run || list.first().is_some_and(|first| is(first, self.name));
+        let kind = format!("{}-list", self.name);
+        let mut places = words(&kind);
+        places.find_map(|path| {
+            let lists = all_in_path(record, path).into_iter();
+            let lists = lists.filter_map(Value::as_array).filter(is_list);
+            lists.max_by_key(|list| list.len())
+        })
+    }
+
+    /// Says what a record means. It keeps no state: `session` puts the events of a run together.
+    ///
+    /// # Errors
+    /// If a record of a known kind is wrong.
+    pub(crate) fn decode(&self, record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+        let add = match self.decoder {
+            Decoder::OfRecords(decode) => return decode(record, say),
+            Decoder::OfMessages(add) => add,
+        };
+        let [header, line, facts] = ["header", "line", "facts"].map(|what| format!("{}-{what}", self.name));
+        let list = self.list_in(record);
+        if list.is_none() && self.inner.is_some_and(|inner| has_list(record, inner.list)) {
+            return Ok(Decoded::Whole);
+        }
+        if list.is_none() && !is(record, &header) {
+            let line = if is_known(&line) { &line } else { self.name };
+            if !is(record, line) {
+                return Ok(Decoded::Unknown);
+            }
+            add(say, record);
+            return Ok(Decoded::GoesOn);
+        }
+        say.begin_run(&facts, record);
+        let messages = list.unwrap_or_default().iter();
+        messages.for_each(|message| add(say, message));
+        (self.end)(say, record);
+        Ok(list.map_or(Decoded::Begins, |_| Decoded::Whole))
     }
 
     /// Returns its row in `tables/agents.tsv`.

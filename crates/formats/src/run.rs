@@ -68,7 +68,7 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
             return head.format.is_none();
         };
         let mut say = Events::default();
-        if (agent.decode)(&value, &mut say).is_ok() {
+        if agent.decode(&value, &mut say).is_ok() {
             let events = say.into_list();
             let named = events.iter().flat_map(names_of);
             head.keys

@@ -429,7 +429,7 @@ impl Runs {
     ) -> Result<Decoded, Wrong> {
         let mut say = Events::default();
         // Of several spans, those beside a wrong one are read.
-        let (decoded, mut outcome) = match (self.agent().decode)(value, &mut say) {
+        let (decoded, mut outcome) = match self.agent().decode(value, &mut say) {
             Ok(decoded) => (decoded, Ok(())),
             Err(wrong) if self.agent().kind == Kind::Spans => (Decoded::GoesOn, Err(wrong)),
             Err(wrong) => return Err(wrong),

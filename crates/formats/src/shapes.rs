@@ -71,6 +71,11 @@ pub fn is(record: &Value, shape: &str) -> bool {
     SHAPES.get(shape).is_some_and(|shapes| shapes.iter().any(fits))
 }
 
+/// Returns whether there is a shape of this name.
+pub fn is_known(shape: &str) -> bool {
+    SHAPES.contains_key(shape)
+}
+
 impl Mark {
     fn is_in(&self, value: &Value, path: &[&str]) -> bool {
         let is_in = |rest| move |value: &Value| self.is_in(value, rest);
@@ -178,7 +183,10 @@ mod tests {
         let sources =
             crate::words::tests::sources(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
         for shape in SHAPES.keys() {
-            let is_format = crate::FormatName::from_name(shape).is_some();
+            let of_format = ["-header", "-line"]
+                .iter()
+                .find_map(|end| shape.strip_suffix(end));
+            let is_format = crate::FormatName::from_name(of_format.unwrap_or(shape)).is_some();
             let is_named = sources.contains(&format!("\"{shape}\"")) || ROWS.contains(&format!("@{shape}"));
             assert!(is_format || is_named, "{shape}");
         }

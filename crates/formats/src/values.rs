@@ -70,6 +70,17 @@ pub fn in_path<'a>(record: &'a impl Fields, path: &str) -> Option<&'a Value> {
     names.try_fold(first, |value, name| value.get(name))
 }
 
+/// Returns the values at the end of a path, in which `*` stands for any field.
+pub fn all_in_path<'a>(record: &'a Value, path: &str) -> Vec<&'a Value> {
+    path.split('/').fold(vec![record], |values, name| match name {
+        "*" => values
+            .into_iter()
+            .flat_map(|value| object_of(Some(value)).values())
+            .collect(),
+        name => values.into_iter().filter_map(|value| value.get(name)).collect(),
+    })
+}
+
 /// Returns the string with something in it that a field of a record has.
 pub fn text_at(record: &impl Fields, name: &str) -> Option<Text> {
     string_of(record.field(name)).cloned()

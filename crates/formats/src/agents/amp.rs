@@ -2,20 +2,13 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("amp", decode);
+pub static FORMAT: Format = Format::of_messages("amp", add_message_of);
 
-fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    say.begin_run("amp-facts", thread);
-    for message in list_at(thread, "messages") {
-        say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
-        say.first_fact("model", fields_of(message, "usage").get("model"));
-        let parts = list_at(message, "content")
-            .iter()
-            .flat_map(parts_of_one)
-            .collect();
-        add_parts(say, object_of(None), role_of(message), parts);
-    }
-    Ok(Decoded::Whole)
+fn add_message_of(say: &mut Events, message: &Value) {
+    say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
+    say.first_fact("model", fields_of(message, "usage").get("model"));
+    let parts = list_at(message, "content").iter().flat_map(parts_of_one);
+    add_parts(say, object_of(None), role_of(message), parts.collect());
 }
 
 /// Returns the parts that one stands for, which may be a result in Amp's own shape.

@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("antigravity", decode);
+pub static FORMAT: Format = Format::of_messages("antigravity", add_step);
 
 /// How the lines begin with which a result opens.
 const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
@@ -10,10 +10,7 @@ const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
 /// What says in a result that its command failed.
 const FAILED: &str = "failed with exit code";
 
-fn decode(step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !is(step, "antigravity") {
-        return Ok(Decoded::Unknown);
-    }
+fn add_step(say: &mut Events, step: &Value) {
     say.begin_record(None, step.get("created_at"));
     let kind = str_of(step.get("type"));
     match (str_of(step.get("source")), kind) {
@@ -24,7 +21,6 @@ fn decode(step: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         (Some("MODEL"), _) => add_result(say, step),
         _ => say.leave_out(format!("event {}", kind.unwrap_or("of an unknown kind"))),
     }
-    Ok(Decoded::GoesOn)
 }
 
 /// The step of a tool; it does not name its call.

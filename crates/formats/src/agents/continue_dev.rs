@@ -11,7 +11,7 @@ use std::{
 
 use crate::{input::text_of_small, prelude::*};
 
-pub static FORMAT: Format = Format::sessions("continue", decode).beside(beside);
+pub static FORMAT: Format = Format::of_messages("continue", add_item).beside(beside);
 
 /// The list of a folder, `sessions.json`.
 struct List {
@@ -56,14 +56,6 @@ fn beside(path: &Path, say: &mut Events) {
     }
     lists.insert(0, list);
     lists.truncate(MOST_LISTS);
-}
-
-fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    say.begin_run("continue-facts", session);
-    for item in list_at(session, "history") {
-        add_item(say, item);
-    }
-    Ok(Decoded::Whole)
 }
 
 fn add_item(say: &mut Events, item: &Value) {

@@ -4,7 +4,7 @@ use std::{collections::HashSet, mem};
 
 use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format = Format::sessions("copilot-chat", decode)
+pub static FORMAT: Format = Format::of_messages("copilot-chat", add_request)
     .patch(patch)
     .beside(beside);
 
@@ -41,17 +41,6 @@ fn patch(whole: &mut Value, record: &Value) -> bool {
         None => {}
     }
     true
-}
-
-fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !is(session, "copilot-session") {
-        return Ok(Decoded::Unknown);
-    }
-    say.begin_run("copilot-chat-facts", session);
-    for request in list_at(session, "requests") {
-        add_request(say, request);
-    }
-    Ok(Decoded::Whole)
 }
 
 /// Returns the place of a path, made if its last field is missing.

@@ -2,12 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("copilot-cli", decode);
+pub static FORMAT: Format = Format::of_messages("copilot-cli", add_event);
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    let Some(kind) = str_of(record.get("type")).filter(|_| is(record, "copilot-cli")) else {
-        return Ok(Decoded::Unknown);
-    };
+fn add_event(say: &mut Events, record: &Value) {
     let data = fields_of(record, "data");
     say.begin(Origin {
         id: text_at(record, "id"),
@@ -21,11 +18,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         ..Origin::default()
     });
     let source = str_of(data.get("source")).unwrap_or_default();
-    match kind {
-        "session.start" => {
-            say.facts("copilot-cli-facts", data);
-            return Ok(Decoded::Begins);
-        }
+    match str_of(record.get("type")).unwrap_or_default() {
         "user.message" if source.starts_with("skill-") => say.leave_out("message of a skill"),
         "user.message" if source == "autopilot" || is_true(data, "isAutopilotContinuation") => {
             say.leave_out("continuation by the autopilot")
@@ -56,7 +49,6 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         }
         kind => say.leave_out(format!("event {kind}")),
     }
-    Ok(Decoded::GoesOn)
 }
 
 fn add_result(say: &mut Events, data: &Object) {

@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("crush", decode).beside(beside);
+pub static FORMAT: Format = Format::of_messages("crush", add_message_of).beside(beside);
 
 /// Says the folder that the agent worked in: `.crush` is in it.
 fn beside(path: &Path, say: &mut Events) {
@@ -11,15 +11,7 @@ fn beside(path: &Path, say: &mut Events) {
     say.fact("cwd", project.map(Value::from).as_ref());
 }
 
-fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    say.begin_run("crush-facts", session);
-    for message in list_at(session, "messages") {
-        add_message(say, message);
-    }
-    Ok(Decoded::Whole)
-}
-
-fn add_message(say: &mut Events, message: &Value) {
+fn add_message_of(say: &mut Events, message: &Value) {
     say.begin_record(message.get("id"), None);
     say.first_fact("model", message.get("model"));
     if number_of(message.get("is_summary_message")).is_some_and(|is_summary| is_summary != 0.0) {

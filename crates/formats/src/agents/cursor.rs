@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("cursor", decode).named(named);
+pub static FORMAT: Format = Format::of_messages("cursor", add_record).named(named);
 
 /// The transcripts do not name their session: their files do.
 fn named(path: &Path) -> Named {
@@ -15,23 +15,17 @@ fn named(path: &Path) -> Named {
     }
 }
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if record.get("composerId").is_some() {
-        add_composer(say, record);
-        return Ok(Decoded::Whole);
-    }
-    if has_text(record, "session_id") && has_text(record, "type") {
-        add_printed(say, record);
-        return Ok(Decoded::GoesOn);
+fn add_record(say: &mut Events, record: &Value) {
+    if is(record, "cursor-printed") {
+        return add_printed(say, record);
     }
     if !is(record, "cursor-line") {
-        return Ok(Decoded::Unknown);
+        return add_bubble(say, record);
     }
     say.begin_record(record.get("id"), None);
     let message = fields_of(record, "message");
     say.first_fact("model", message.get("model"));
     add_by(say, record, message.get("content"));
-    Ok(Decoded::GoesOn)
 }
 
 /// Adds a record that the CLI prints.
@@ -67,22 +61,18 @@ fn add_printed(say: &mut Events, record: &Value) {
     }
 }
 
-fn add_composer(say: &mut Events, composer: &Value) {
-    say.begin_run("cursor-facts", composer);
-    for bubble in list_at(composer, "bubbles") {
-        let time = first_of(bubble, &["createdAt", "timestamp"]);
-        say.begin_record(bubble.get("bubbleId"), time);
-        let text = or(bubble.get("text"), bubble.get("rawText"));
-        if number_of(bubble.get("type")) == Some(1.0) {
-            say.say_content(TextKind::User, text);
-            continue;
-        }
-        if let Some(thought) = text_at(fields_of(bubble, "thinking"), "text") {
-            say.say(TextKind::Reasoning, thought);
-        }
-        say.say_content(TextKind::Message, text);
-        add_tool(say, fields_of(bubble, "toolFormerData"));
+fn add_bubble(say: &mut Events, bubble: &Value) {
+    let time = first_of(bubble, &["createdAt", "timestamp"]);
+    say.begin_record(bubble.get("bubbleId"), time);
+    let text = or(bubble.get("text"), bubble.get("rawText"));
+    if number_of(bubble.get("type")) == Some(1.0) {
+        return say.say_content(TextKind::User, text);
     }
+    if let Some(thought) = text_at(fields_of(bubble, "thinking"), "text") {
+        say.say(TextKind::Reasoning, thought);
+    }
+    say.say_content(TextKind::Message, text);
+    add_tool(say, fields_of(bubble, "toolFormerData"));
 }
 
 /// What a tool did is in the bubble of its call; texts of JSON are in each field.

@@ -3,21 +3,12 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("droid", decode);
+pub static FORMAT: Format = Format::of_messages("droid", add_record);
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+fn add_record(say: &mut Events, record: &Value) {
     let kind = str_of(record.get("type")).unwrap_or_default();
-    match kind {
-        "session_start" => {
-            say.begin_run("droid-facts", record);
-            return Ok(Decoded::Begins);
-        }
-        "message" if has_object(record, "message") => {}
-        _ if is(record, "droid-printed") => {
-            add_printed(say, record, kind);
-            return Ok(Decoded::GoesOn);
-        }
-        _ => return Ok(Decoded::Unknown),
+    if is(record, "droid-printed") {
+        return add_printed(say, record, kind);
     }
     say.begin(Origin {
         id: text_at(record, "id"),
@@ -28,7 +19,6 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let message = fields_of(record, "message");
     say.first_fact("model", message.get("modelId"));
     add_by(say, message, message.get("content"));
-    Ok(Decoded::GoesOn)
 }
 
 /// Adds a record that `droid exec` prints. The last message is in the `completion` again.

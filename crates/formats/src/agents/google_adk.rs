@@ -3,7 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("google-adk", decode)
+pub static FORMAT: Format = Format::of_messages("google-adk", add_event)
     .inner("eval_cases", false, None)
     .of_any_domain();
 
@@ -36,31 +36,10 @@ fn add_turn(say: &mut Events, turn: &Value) {
     );
 }
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is(record, "google-adk-set") || is(record, "google-adk-case") {
-        if is(record, "google-adk-case") {
-            say.begin_run("google-adk-case-facts", record);
-            list_at(record, "conversation")
-                .iter()
-                .for_each(|turn| add_turn(say, turn));
-        }
-        return Ok(Decoded::Whole);
-    }
-    if is(record, "google-adk-session") {
-        say.begin_run("google-adk-facts", record);
-        list_at(record, "events")
-            .iter()
-            .for_each(|event| add_event(say, event));
-        return Ok(Decoded::Whole);
-    }
-    if !is(record, "google-adk-event") {
-        return Ok(Decoded::Unknown);
-    }
-    add_event(say, record);
-    Ok(Decoded::GoesOn)
-}
-
 fn add_event(say: &mut Events, event: &Value) {
+    if !is(event, "google-adk-line") {
+        return add_turn(say, event);
+    }
     say.begin_record(event.get("id"), milliseconds_of(event.get("timestamp")).as_ref());
     say.first_fact("model", first_of(event, &["modelVersion", "model_version"]));
     if is_true(event, "partial") {

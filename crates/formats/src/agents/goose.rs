@@ -2,32 +2,15 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("goose", decode);
+pub static FORMAT: Format = Format::of_messages("goose", add_message_of).end(add_facts);
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !is(record, "goose-header") {
-        if record.get("role").is_none() {
-            return Ok(Decoded::Unknown);
-        }
-        add_message(say, record);
-        return Ok(Decoded::GoesOn);
-    }
-    say.begin_run("goose-facts", record);
+fn add_facts(say: &mut Events, record: &Value) {
     let is_sub_agent = str_of(record.get("session_type")) == Some("sub_agent");
     say.sub_agent(is_sub_agent, record.get(PARENT));
-    say.fact("cwd", record.get("working_dir"));
-    say.fact("summary", first_of(record, &["name", "description"]));
     say.fact("model", input_of(record.get("model_config")).get("model_name"));
-    let Some(messages) = record.get("conversation") else {
-        return Ok(Decoded::Begins);
-    };
-    for message in list_of(messages.get("messages").or(Some(messages))) {
-        add_message(say, message);
-    }
-    Ok(Decoded::Whole)
 }
 
-fn add_message(say: &mut Events, message: &Value) {
+fn add_message_of(say: &mut Events, message: &Value) {
     say.begin_record(message.get("id"), None);
     if fields_of(message, "metadata").get("userVisible") == Some(&Value::Bool(false)) {
         return say.leave_out("message of the program");

@@ -3,7 +3,9 @@
 
 use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format = Format::sessions("kimi", decode).named(named).beside(beside);
+pub static FORMAT: Format = Format::of_messages("kimi", add_record)
+    .named(named)
+    .beside(beside);
 
 /// The session is the folder around `agents/main/`, and the parent of what other agents there say.
 fn named(path: &Path) -> Named {
@@ -33,20 +35,15 @@ fn origin_of(prompt: &impl Fields) -> Option<&str> {
     kind.filter(|kind| is_one(kind, "kimi-program") && !is_task)
 }
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+fn add_record(say: &mut Events, record: &Value) {
     let message = fields_of(record, "message");
     if is(record, "kimi-old") {
         let time = milliseconds_of(record.get("timestamp"));
         say.begin_record(None, time.as_ref());
-        add_old(say, message);
-        return Ok(Decoded::GoesOn);
-    }
-    if !is(record, "kimi-new") {
-        return Ok(Decoded::Unknown);
+        return add_old(say, message);
     }
     say.begin_record(None, record.get("time"));
     match str_of(record.get("type")).unwrap_or_default() {
-        "metadata" => return Ok(Decoded::Begins),
         "config.update" => {
             say.fact("cwd", record.get("cwd"));
             say.first_fact("model", record.get("modelAlias"));
@@ -72,7 +69,6 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         "context.undone" => say.leave_out("message of the program"),
         kind => say.leave_out(format!("event {kind}")),
     }
-    Ok(Decoded::GoesOn)
 }
 
 fn add_loop_event(say: &mut Events, event: &Object) {

@@ -2,26 +2,15 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("kiro", decode);
+pub static FORMAT: Format = Format::of_messages("kiro", add_turn);
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is(record, "kiro-line") {
-        let is_reply = str_of(record.get("kind")) == Some("AssistantMessage");
-        let role = if is_reply { "assistant" } else { "user" };
-        let data = fields_of(record, "data");
-        say.begin_record(data.get("message_id"), None);
-        let parts = list_at(data, "content").iter().map(part_of).collect();
-        add_parts(say, object_of(None), role, parts);
-        return Ok(Decoded::GoesOn);
-    }
-    if record.get("history").is_none() {
-        return Ok(Decoded::Unknown);
-    }
-    say.begin_run("kiro-facts", record);
-    for turn in list_at(record, "history") {
-        add_turn(say, turn);
-    }
-    Ok(Decoded::Whole)
+fn add_line(say: &mut Events, record: &Value) {
+    let is_reply = str_of(record.get("kind")) == Some("AssistantMessage");
+    let role = if is_reply { "assistant" } else { "user" };
+    let data = fields_of(record, "data");
+    say.begin_record(data.get("message_id"), None);
+    let parts = list_at(data, "content").iter().map(part_of).collect();
+    add_parts(say, object_of(None), role, parts);
 }
 
 /// Returns a part of a kind and data.
@@ -44,6 +33,9 @@ fn result_in(result: &impl Fields, id: Option<&Value>) -> Part {
 }
 
 fn add_turn(say: &mut Events, turn: &Value) {
+    if is(turn, "kiro-line") {
+        return add_line(say, turn);
+    }
     let user = fields_of(turn, "user");
     say.begin_record(None, user.get("timestamp"));
     let state = fields_of(fields_of(user, "env_context"), "env_state");

@@ -2,12 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("letta", decode);
+pub static FORMAT: Format = Format::of_messages("letta", add_row);
 
-fn decode(row: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !is(row, "letta") {
-        return Ok(Decoded::Unknown);
-    }
+fn add_row(say: &mut Events, row: &Value) {
     say.begin(Origin {
         id: text_at(row, "source_line_id"),
         message: text_at(row, "source_message_id"),
@@ -33,5 +30,4 @@ fn decode(row: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         }
         _ => say.leave_out("event error"),
     }
-    Ok(Decoded::GoesOn)
 }

@@ -2,30 +2,23 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("opencode", decode);
+pub static FORMAT: Format = Format::of_messages("opencode", add_message_of).end(take_back);
 
-fn decode(session: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is(session, "opencode-printed") {
-        say.begin_in_run(text_at(session, "sessionID"), session.get("timestamp"));
-        session
-            .get("part")
-            .into_iter()
-            .for_each(|part| add_part(say, part));
-        return Ok(Decoded::GoesOn);
-    }
-    say.begin_run("opencode-facts", session);
-    for message in list_at(session, "messages") {
-        add_message(say, message);
-    }
+/// Takes back what the user went back before.
+fn take_back(say: &mut Events, session: &Value) {
     let revert = fields_of(fields_of(session, "info"), "revert");
     say.begin(Origin::default());
     if let Some(from) = string_of(first_of(revert, &["partID", "messageID"])) {
         say.add(What::Undo(Undo::FromIfThere(from.clone())));
     }
-    Ok(Decoded::Whole)
 }
 
-fn add_message(say: &mut Events, message: &Value) {
+fn add_message_of(say: &mut Events, message: &Value) {
+    if is(message, "opencode-printed") {
+        say.begin_in_run(text_at(message, "sessionID"), message.get("timestamp"));
+        let part = message.get("part").into_iter();
+        return part.for_each(|part| add_part(say, part));
+    }
     if let Some(kind) = str_of(message.get("type")) {
         return add_newer(say, message, kind);
     }

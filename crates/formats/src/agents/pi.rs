@@ -4,20 +4,16 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("pi", decode);
+pub static FORMAT: Format = Format::of_messages("pi", add_entry).end(add_harness);
 
-fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is(entry, "pi-header") {
-        say.begin_run("pi-facts", entry);
-        if let Some(harness) = text_at(entry, "harness") {
-            say.add(What::Fact(Fact::Framework(harness)));
-            say.add(What::Fact(Fact::Domain("default")));
-        }
-        return Ok(Decoded::Begins);
+fn add_harness(say: &mut Events, header: &Value) {
+    if let Some(harness) = text_at(header, "harness") {
+        say.add(What::Fact(Fact::Framework(harness)));
+        say.add(What::Fact(Fact::Domain("default")));
     }
-    let Some(kind) = str_of(entry.get("type")).filter(|_| is(entry, "pi")) else {
-        return Ok(Decoded::Unknown);
-    };
+}
+
+fn add_entry(say: &mut Events, entry: &Value) {
     let message = fields_of(entry, "message");
     let time = text_at(entry, "timestamp").map(Value::from);
     say.begin(Origin {
@@ -26,13 +22,12 @@ fn decode(entry: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         time: time.or_else(|| number_of(message.get("timestamp")).map(Value::from)),
         ..Origin::default()
     });
-    match kind {
+    match str_of(entry.get("type")).unwrap_or_default() {
         "message" => add_message_of(say, message),
         "custom_message" => say.say_content(TextKind::Event, entry.get("content")),
         "compaction" | "branch_summary" => say.leave_out("summary of a compaction"),
         kind => say.leave_out(format!("entry {kind}")),
     }
-    Ok(Decoded::GoesOn)
 }
 
 fn add_message_of(say: &mut Events, message: &Object) {

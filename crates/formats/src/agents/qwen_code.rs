@@ -4,19 +4,16 @@
 use super::gemini_cli::add_turn;
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("qwen-code", decode);
+pub static FORMAT: Format = Format::of_messages("qwen-code", add_record);
 
 /// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.
 const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    let Some(session) = text_at(record, "sessionId") else {
-        return Ok(Decoded::Unknown);
-    };
+fn add_record(say: &mut Events, record: &Value) {
     say.begin(Origin {
         id: text_at(record, "uuid"),
         parent: Parent::of(record, "parentUuid"),
-        run: Some(session),
+        run: text_at(record, "sessionId"),
         agent: if is_true(record, "isSidechain") {
             text_at(record, "agentId").map_or(Agent::Unnamed, Agent::Named)
         } else {
@@ -42,5 +39,4 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         Some("assistant") => add_said(say, "model", content),
         kind => say.leave_out(format!("record {}", kind.unwrap_or("of no type"))),
     }
-    Ok(Decoded::GoesOn)
 }

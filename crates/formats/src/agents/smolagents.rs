@@ -2,12 +2,10 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("smolagents", decode)
-    .also(|record| !steps_of(record).is_empty())
+pub static FORMAT: Format = Format::of_messages("smolagents", add_step)
+    .also(|record| FORMAT.list_in(record).is_some())
+    .end(add_outcome)
     .of_any_domain();
-
-/// Where results and rows have the steps.
-const MEMORIES: [&str; 4] = ["steps", "agent_memory", "memory", "intermediate_steps"];
 
 /// The tool whose argument is the answer.
 const ANSWER: &str = "final_answer";
@@ -15,29 +13,11 @@ const ANSWER: &str = "final_answer";
 /// How the code of a code agent begins in its text.
 const CODE: [&str; 3] = ["<code>", "```py", "```"];
 
-/// Returns the steps of a result, or of a row that has them beside its task.
-fn steps_of(record: &Value) -> &[Value] {
-    let inner = MEMORIES.iter().filter_map(|name| record.get(name));
-    let lists = inner.flat_map(|inner| [list_of(Some(inner)), list_at(inner, "steps")]);
-    let mut lists = lists.filter(|list| list.first().is_some_and(|step| is(step, "smolagents")));
-    lists.next().unwrap_or_default()
-}
-
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is(record, "smolagents") {
-        add_step(say, record);
-        return Ok(Decoded::GoesOn);
-    }
-    let steps = steps_of(record);
-    if steps.is_empty() {
-        return Ok(Decoded::Unknown);
-    }
-    say.begin_run("smolagents-facts", record);
-    if str_of(record.get("state")) == Some("max_steps_error") {
+/// A run that had no steps left did not do its task.
+fn add_outcome(say: &mut Events, run: &Value) {
+    if str_of(run.get("state")) == Some("max_steps_error") {
         say.add(What::Success(false));
     }
-    steps.iter().for_each(|step| add_step(say, step));
-    Ok(Decoded::Whole)
 }
 
 fn add_step(say: &mut Events, step: &Value) {

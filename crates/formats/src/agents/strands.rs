@@ -2,7 +2,9 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("strands", decode).named(named).of_any_domain();
+pub static FORMAT: Format = Format::of_messages("strands", add_record)
+    .named(named)
+    .of_any_domain();
 
 /// How the folder of a session begins.
 const SESSION: &str = "session_";
@@ -15,14 +17,10 @@ fn named(path: &Path) -> Named {
     }
 }
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if !is(record, "strands") {
-        return Ok(Decoded::Unknown);
-    }
+fn add_record(say: &mut Events, record: &Value) {
     say.begin_record(record.get("message_id"), record.get("created_at"));
     // What a guardrail has put in its place.
     let message = first_of(record, &["redact_message", "message"]);
     let message = object_of(message);
     add_by(say, message, message.get("content"));
-    Ok(Decoded::GoesOn)
 }

@@ -2,21 +2,16 @@
 
 use crate::{prelude::*, verdicts::verdicts_of};
 
-pub static FORMAT: Format = Format::new("tau2", Kind::Rows, decode).inner("simulations", false, None);
+pub static FORMAT: Format = Format::of_messages("tau2", add_turn)
+    .end(add_verdicts)
+    .inner("simulations", false, None)
+    .rows();
 
 /// How a simulated user ends a conversation.
 const ENDS: [&str; 3] = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if has_list(record, "simulations") {
-        return Ok(Decoded::Whole);
-    }
-    say.begin_run("tau2-facts", record);
-    say.add_all(verdicts_of(object_of(Some(record))).into_iter().map(What::Fact));
-    for message in list_at(record, "messages") {
-        add_turn(say, message);
-    }
-    Ok(Decoded::Whole)
+fn add_verdicts(say: &mut Events, run: &Value) {
+    say.add_all(verdicts_of(object_of(Some(run))).into_iter().map(What::Fact));
 }
 
 fn add_turn(say: &mut Events, message: &Value) {

@@ -2,29 +2,25 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("zed", decode);
+pub static FORMAT: Format = Format::of_messages("zed", add_message_of);
 
-fn decode(thread: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    say.begin_run("zed-facts", thread);
-    for message in list_at(thread, "messages") {
-        let (user, agent) = (fields_of(message, "User"), fields_of(message, "Agent"));
-        say.begin_record(user.get("id"), None);
-        let contents = [user, agent].into_iter();
-        let parts = contents.flat_map(|said| list_at(said, "content")).map(part_of);
-        let segments = list_at(message, "segments")
-            .iter()
-            .map(|segment| Part::named(str_of(segment.get("type")).unwrap_or_default(), segment));
-        let calls = list_at(message, "tool_uses").iter();
-        let calls = calls.map(|call| Part::Call(Call::of(call)));
-        let parts = parts.chain(segments).chain(calls).collect();
-        let is_agent = message.get("Agent").is_some();
-        let role = str_of(message.get("role")).unwrap_or(if is_agent { "assistant" } else { "user" });
-        add_parts(say, object_of(None), role, parts);
-        let results = fields_of(agent, "tool_results").values();
-        let results = results.chain(list_at(message, "tool_results")).map(result_in);
-        say.say_parts(TextKind::User, results);
-    }
-    Ok(Decoded::Whole)
+fn add_message_of(say: &mut Events, message: &Value) {
+    let (user, agent) = (fields_of(message, "User"), fields_of(message, "Agent"));
+    say.begin_record(user.get("id"), None);
+    let contents = [user, agent].into_iter();
+    let parts = contents.flat_map(|said| list_at(said, "content")).map(part_of);
+    let segments = list_at(message, "segments").iter();
+    let segments =
+        segments.map(|segment| Part::named(str_of(segment.get("type")).unwrap_or_default(), segment));
+    let calls = list_at(message, "tool_uses").iter();
+    let calls = calls.map(|call| Part::Call(Call::of(call)));
+    let parts = parts.chain(segments).chain(calls).collect();
+    let is_agent = message.get("Agent").is_some();
+    let role = str_of(message.get("role")).unwrap_or(if is_agent { "assistant" } else { "user" });
+    add_parts(say, object_of(None), role, parts);
+    let results = fields_of(agent, "tool_results").values();
+    let results = results.chain(list_at(message, "tool_results")).map(result_in);
+    say.say_parts(TextKind::User, results);
 }
 
 /// Returns a part that its only field names. A mention is a file or another thing that the user names; its text is
