@@ -24,8 +24,8 @@ use crate::{
     values::{fields_of, str_of},
 };
 
-/// So many bytes of a file are read at once for its first records.
-const BEGINNING_SIZE: usize = 64 * 1024;
+/// So many bytes of a file are read at once for its first records. All that are read are parsed.
+const BEGINNING_SIZE: usize = 16 * 1024;
 
 /// How many segments a thread has at most.
 const MOST_SEGMENTS: usize = 1000;
