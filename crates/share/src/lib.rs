@@ -26,7 +26,7 @@ use std::{
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_error::named;
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
@@ -46,6 +46,7 @@ pub use set::{Published, SessionNames, Set};
 pub use shown::{Shown, shown};
 
 use card::Before;
+use native::line_for_python;
 use session::Ready;
 use set::{REMOVED, files_of, line_of, rows_of};
 
@@ -354,11 +355,11 @@ impl Writer<'_> {
         let before = before.and_then(|file| file.strip_suffix(ending)?.strip_suffix('.'));
         let mut of_session = before.map(str::to_owned);
         for document in ready.documents {
-            let (stem, mut text) = (document.stem, document.text);
-            let quality_score = match form {
-                Form::Knowledgepulse => Some(self.score(&session.log.name, &mut text)?),
-                _ => None,
-            };
+            let (stem, mut text, mut quality_score) = (document.stem, document.text, None);
+            if let Some(mut unit) = document.unit {
+                quality_score = Some(self.score(&session.log.name, &mut unit)?);
+                text = line_for_python(&unit);
+            }
             let (file, line) = if let Some(file) = form.file() {
                 self.write(file, &text)?;
                 self.lines += 1;
@@ -386,20 +387,18 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes the score of a unit into its line, unless it brings one, and returns it.
-    fn score(&self, name: &str, line: &mut String) -> Result<f64, ShareError> {
-        let failed = |error| ShareError::Score(name.to_owned(), error);
-        let mut unit = parse_str(line).map_err(|error| failed(io::Error::other(error)))?;
+    /// Writes the score of a unit into it, unless it brings one, and returns it.
+    fn score(&self, name: &str, unit: &mut Value) -> Result<f64, ShareError> {
         let given = unit.at(&["metadata", "quality_score"]).and_then(Value::as_number);
         // The memory takes part in the scores of later units, so each unit is compared.
-        let score = self.settings.quality.of(&unit).map_err(failed)?;
+        let score = self.settings.quality.of(unit);
+        let score = score.map_err(|error| ShareError::Score(name.to_owned(), error))?;
         let score = given.filter(|given| *given > 0.0).unwrap_or(score);
-        if let Value::Object(unit) = &mut unit
+        if let Value::Object(unit) = unit
             && let Some(Value::Object(metadata)) = unit.get_mut("metadata")
         {
             metadata.insert("quality_score", score);
         }
-        *line = unit.to_json() + "\n";
         Ok(score)
     }
 

@@ -198,3 +198,8 @@ pub(crate) fn for_python(line: &str) -> Cow<'_, str> {
     }
     line
 }
+
+/// Returns a value as a line of JSON, as Python reads it.
+pub(crate) fn line_for_python(value: &Value) -> String {
+    for_python(&(value.to_json() + "\n")).into_owned()
+}

@@ -7,7 +7,7 @@ use knowledgepulse_formats::{
     FormatName,
     trace::{DEFAULT_CONFIDENCE, known_of},
 };
-use knowledgepulse_json::{Object, Value, parse_str};
+use knowledgepulse_json::{Object, Value};
 
 use crate::{
     Form, Log, Session, Settings,
@@ -19,7 +19,10 @@ use crate::{
         unit::unit_of,
     },
     manifest::{Entry, ReviewPlace, stem_of},
-    native::{DOCUMENT, Shape, for_python, is_piece, leave_out_documents, records_of, session_id_of},
+    native::{
+        DOCUMENT, Shape, for_python, is_piece, leave_out_documents, line_for_python, records_of,
+        session_id_of,
+    },
 };
 
 /// The formats that `datasets` loads as they are.
@@ -55,6 +58,8 @@ pub(crate) struct Document {
     /// The name of its file, without its ending.
     pub stem: String,
     pub text: String,
+    /// The value of the text, if it is a unit, which gets a score.
+    pub unit: Option<Value>,
     /// The `session_id` that its row has; of a unit its `id`.
     pub session_id: Value,
     /// Whether it is in its own format: all that its file has.
@@ -275,16 +280,21 @@ impl Cleaning {
         let about = self.about(&read)?;
         let native = read.records.filter(|_| read.shape.is_loadable());
         let is_whole_file = native.is_some();
+        let mut unit = None;
         let (text, session_id) = if let Some(records) = native {
             let text = self.native(records, row)?;
             let session_id = session_id_of(&text).unwrap_or_default();
             (text, session_id)
         } else {
-            self.written(read.trace, form, read.outcome, row)?
+            let (mut lines, session_id) = self.written(read.trace, form, read.outcome, row)?;
+            let text = lines.iter().map(line_for_python).collect();
+            unit = lines.pop().filter(|_| form == Form::Knowledgepulse);
+            (text, session_id)
         };
         let document = Document {
             stem: stem_of(&about),
             text,
+            unit,
             session_id,
             is_whole_file,
         };
@@ -320,30 +330,28 @@ impl Cleaning {
         Ok(document)
     }
 
-    /// Returns a trace in the format that it is shared in, and the `session_id` of its row.
+    /// Returns the lines of a trace in the format that it is shared in, and the `session_id` of its row.
     fn written(
         &mut self,
         mut trace: Value,
         form: Form,
         outcome: Option<(bool, f64)>,
         row: usize,
-    ) -> Result<(String, Value), Refusal> {
+    ) -> Result<(Vec<Value>, Value), Refusal> {
         if let Value::Object(trace) = &mut trace {
             trace.remove("knowledge_graph_delta");
         }
         let (trace, found) = self.clean(&trace)?;
         self.count(found);
-        let text = match (form, outcome) {
-            (Form::Native, _) => simple::write(&trace),
-            (Form::Messages, _) => messages::write(&trace, outcome),
-            (Form::Atif, _) => atif::write(&trace),
-            (Form::Knowledgepulse, Some(outcome)) => unit_of(&trace, outcome)?.to_json() + "\n",
+        let lines = match (form, outcome) {
+            (Form::Native, _) => simple::entries_of(&trace),
+            (Form::Messages, _) => vec![messages::row_of(&trace, outcome)],
+            (Form::Atif, _) => vec![atif::trajectory_of(&trace)],
+            (Form::Knowledgepulse, Some(outcome)) => vec![unit_of(&trace, outcome)?],
             (Form::Knowledgepulse, None) => return Err("its outcome is not known".into()),
         };
-        let text = for_python(&text).into_owned();
-        for (line, text) in (1..).zip(text.lines()) {
-            let value = parse_str(text).unwrap_or_default();
-            let places = places_in_json(&value).into_iter();
+        for (line, value) in (1..).zip(&lines) {
+            let places = places_in_json(value).into_iter();
             self.review
                 .extend(places.map(|place| ReviewPlace { row, line, place }));
         }
@@ -351,6 +359,6 @@ impl Cleaning {
             Form::Knowledgepulse => trace.get("id").cloned().unwrap_or_default(),
             _ => session_of(&trace).into(),
         };
-        Ok((text, session_id))
+        Ok((lines, session_id))
     }
 }

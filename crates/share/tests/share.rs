@@ -317,6 +317,10 @@ fn share_writes_lines_that_python_reads() {
         "zorblax wrote it",
         "a\u{2028}b\u{85}c \\ud83d \\\\ud83d \\ude00\\ud83d\\ude00",
     );
+    let mut sessions = sessions_of("s.jsonl", &text);
+    sessions[0].log.outcome = Some((true, 0.9));
+    let (shelf, _) = shared_as(&sessions, Form::Knowledgepulse, ALL);
+    assert!(shelf.files["units.jsonl"].contains(r"a\u2028b\u0085c"));
     let (shelf, _) = shared("s.jsonl", &text);
     let text = only(&shelf);
     assert!(

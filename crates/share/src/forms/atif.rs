@@ -8,8 +8,8 @@ use super::{
     with_some,
 };
 
-/// Writes a trace as a trajectory in a line.
-pub(crate) fn write(trace: &Value) -> String {
+/// Returns a trace as a trajectory.
+pub(crate) fn trajectory_of(trace: &Value) -> Value {
     let mut steps: Vec<Step> = Vec::new();
     for turn in results_behind_calls(turns_of(trace)) {
         match turn {
@@ -39,13 +39,12 @@ pub(crate) fn write(trace: &Value) -> String {
         ("version", Some(version.into())),
         ("model_name", model_of(trace)),
     ]);
-    let trajectory = object([
+    object([
         ("schema_version", "ATIF-v1.7".into()),
         ("session_id", session_of(trace).into()),
         ("agent", agent),
         ("steps", steps),
-    ]);
-    trajectory.to_json() + "\n"
+    ])
 }
 
 /// A step of ATIF.

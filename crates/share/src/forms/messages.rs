@@ -11,9 +11,9 @@ use super::{
     with_some,
 };
 
-/// Writes a trace as a line with its messages, its tools and its outcome, if that is known. A user's message follows no other one, and an
-/// agent's neither, because chat templates refuse that.
-pub(crate) fn write(trace: &Value, outcome: Option<(bool, f64)>) -> String {
+/// Returns a trace as its messages, its tools and its outcome, if that is known. A user's message follows no other one, and an agent's
+/// neither, because chat templates refuse that.
+pub(crate) fn row_of(trace: &Value, outcome: Option<(bool, f64)>) -> Value {
     let turns = results_behind_calls(turns_of(trace));
     let tools = recorded_tools(trace).map_or_else(|| inferred_tools(&turns), <[Value]>::to_vec);
     let mut joined: Vec<Turn> = Vec::with_capacity(turns.len());
@@ -34,15 +34,14 @@ pub(crate) fn write(trace: &Value, outcome: Option<(bool, f64)>) -> String {
         }
     }
     let messages: Vec<Value> = joined.into_iter().map(message_of).collect();
-    let row = with_some([
+    with_some([
         ("session_id", Some(session_of(trace).into())),
         ("created_at", time_of(trace)),
         ("messages", Some(messages.into())),
         ("tools", Some(tools.into())),
         ("success", outcome.map(|(success, _)| success.into())),
         ("confidence", outcome.map(|(_, confidence)| confidence.into())),
-    ]);
-    row.to_json() + "\n"
+    ])
 }
 
 fn join(before: &mut Text, text: Text) {

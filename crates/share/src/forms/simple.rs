@@ -8,8 +8,8 @@ use super::{
     with_some,
 };
 
-/// Writes a trace: an entry a line.
-pub(crate) fn write(trace: &Value) -> String {
+/// Returns the entries of a trace, a line each.
+pub(crate) fn entries_of(trace: &Value) -> Vec<Value> {
     let mut entries = vec![with_some([
         ("type", Some("session".into())),
         ("version", Some(3.0.into())),
@@ -27,7 +27,7 @@ pub(crate) fn write(trace: &Value) -> String {
             ("message", message_of(turn, model.clone())),
         ]));
     }
-    entries.iter().map(|entry| entry.to_json() + "\n").collect()
+    entries
 }
 
 fn message_of(turn: Turn, model: Option<Value>) -> Value {
