@@ -41,7 +41,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
         filter: args.filter,
         ..InputArgs::default()
     };
-    let inputs = input.open(&[], &[], messages)?;
+    let inputs = input.open(None, &[], messages)?;
     let choice = ChoiceArgs::of(Count::Percent(100.0));
     let format = args.format.unwrap_or(Format::Table);
     let table = Table::new(false, (!args.all).then_some(BEST));
@@ -65,8 +65,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
             .map(|number| number.to_string())
             .collect();
         let next = if !is_remembered {
-            let paths = input.paths.iter().map(|path| format!(" {}", quoted(path)));
-            format!("kp-score share 20{} -o shared", paths.collect::<String>())
+            sharing_command("20", &input.paths)
         } else if numbers.is_empty() {
             "kp-score show 1".to_owned()
         } else {
@@ -119,11 +118,10 @@ fn folded(set: &Set) -> impl Fn(&Chosen) -> String {
     }
 }
 
-/// Returns the command that shares what a page decides about these paths, as a shell takes them.
-pub(crate) fn next_command(paths: &[String], out: &str) -> String {
+/// Returns the command that shares `what` of these paths, as a shell takes them.
+pub(crate) fn sharing_command(what: &str, paths: &[String]) -> String {
     let paths = paths.iter().map(|path| format!(" {}", quoted(path)));
-    let (paths, out) = (paths.collect::<String>(), quoted(out));
-    format!("kp-score share --decisions decisions.jsonl{paths} -o {out}")
+    format!("kp-score share {what}{} -o shared", paths.collect::<String>())
 }
 
 /// Returns a path as a shell takes it for one word.
