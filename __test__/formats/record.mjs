@@ -100,6 +100,32 @@ async function aiSdk() {
   await writeAll('streams/ai-sdk.jsonl', streamText(options).fullStream);
 }
 
+async function aiSdkSpans() {
+  const { generateText, stepCountIs, tool } = await import('ai');
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const { JsonTraceSerializer } = await import('@opentelemetry/otlp-transformer');
+  const { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } = await import(
+    '@opentelemetry/sdk-trace-node'
+  );
+  const exporter = new InMemorySpanExporter();
+  new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register();
+  const image =
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+  const content = [
+    { type: 'text', text: TASK },
+    { type: 'image', image },
+  ];
+  await generateText({
+    model: createOpenAICompatible({ name: 'script', baseURL })('script'),
+    tools: { depth: tool({ inputSchema: schema, execute: depth }) },
+    messages: [{ role: 'user', content }],
+    stopWhen: stepCountIs(5),
+    experimental_telemetry: { isEnabled: true },
+  });
+  const bytes = JsonTraceSerializer.serializeRequest(exporter.getFinishedSpans());
+  write('otel-ai-sdk/spans.json', `${Buffer.from(bytes)}\n`);
+}
+
 async function openaiAgents() {
   const { Agent, OpenAIChatCompletionsModel, run, tool } = await import('@openai/agents');
   const { default: OpenAI } = await import('openai');
@@ -218,6 +244,16 @@ async function agentKit() {
   write('openai-chat-typescript/agentkit.json', (await agent.run(TASK)).export());
 }
 
-const recordings = { mastra, llamaIndex, agentKit, aiSdk, openaiAgents, langchain, genkit, voltAgent };
+const recordings = {
+  mastra,
+  llamaIndex,
+  agentKit,
+  aiSdk,
+  aiSdkSpans,
+  openaiAgents,
+  langchain,
+  genkit,
+  voltAgent,
+};
 for (const name of process.argv.slice(3)) await recordings[name]();
 process.exit();

@@ -483,7 +483,12 @@ fn reply_of(reply: &Object) -> Messages<'_> {
     if let Some(inner) = inner.find_map(Value::as_object) {
         return reply_of(inner);
     }
-    if let Some(message) = message_of(reply) {
+    // Genkit and Ollama have it beside the messages.
+    let beside = || {
+        let message = reply.get("message").filter(|message| is_message(message));
+        message.filter(|message| role_of(*message) != "user")
+    };
+    if let Some(message) = message_of(reply).or_else(beside) {
         return vec![Cow::Borrowed(message)];
     }
     if str_of(reply.get("type")) == Some("message") && str_of(reply.get("role")) == Some("assistant") {

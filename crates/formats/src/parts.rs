@@ -378,10 +378,14 @@ fn by_shape(part: &Object, kind: &Text) -> Part {
     if is_shape(part) {
         return Part::Call(Call::of(part));
     }
-    match text_in(part).or_else(|| string_of(part.get(kind))) {
+    let named = || string_of(part.get(kind)).filter(|_| *kind != "image");
+    match text_in(part).or_else(named) {
         Some(text) => Part::Text(text.clone()),
         None if part.len() == 1 || words("part-of-file").any(|word| kind.contains(word)) => {
-            Part::Picture(kind.clone())
+            // The AI SDK makes files of pictures.
+            let media = str_of(first_of(part, &["mediaType", "mimeType", "mime_type"]));
+            let is_image = media.is_some_and(|media| media.starts_with("image/"));
+            Part::Picture(if is_image { "image".into() } else { kind.clone() })
         }
         None => Part::Other(Value::from(part.clone()).to_json().into()),
     }
