@@ -253,7 +253,7 @@ describeWithPostgres('PostgresStore', () => {
   test('PostgresStore whose index gives up among expired embeddings scans them', async () => {
     const mine = store({ method: 'prefix', hnsw: true, table: 'expired', ttlMs: 60_000 });
     await mine.size();
-    const vectors = Array.from({ length: 1000 }, (_, index) => `[${clusteredVector(index, 2)}]`);
+    const vectors = Array.from({ length: 300 }, (_, index) => `[${clusteredVector(index, 2)}]`);
     await pool().query(
       `INSERT INTO expired (position, call, entry, added, embedding)
        SELECT number, gen_random_uuid(), 1, now() - interval '1 day', given::vector

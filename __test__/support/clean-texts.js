@@ -89,48 +89,4 @@ const hostileText = fc
 
 const level = fc.constantFrom('aggregated', 'federated', 'private', undefined);
 
-/** Texts, by name, on which an expression that backtracks takes quadratic time. */
-const slowTexts = {
-  'letters without an @': (length) => 'a'.repeat(length),
-  'dots and hyphens after an @': (length) => `a@${'b-.'.repeat(length / 3)}`,
-  '@ after @': (length) => 'a@'.repeat(length / 2),
-  digits: (length) => '1234567890'.repeat(length / 10),
-  'digits in threes': (length) => '123 '.repeat(length / 4),
-  Base64: (length) => 'QmFzZTY0K/'.repeat(length / 10),
-  'white space': (length) => ' '.repeat(length),
-  'names with white space': (length) => `token${' '.repeat(99)}`.repeat(length / 104),
-  'names and opening quotes': (length) => `token="token='`.repeat(length / 14),
-  markers: (length) => 'token: [REDACTED'.repeat(length / 16),
-  'Bearer without a token': (length) => 'Bearer kp_abcdefghijklmnopqrstuv'.repeat(length / 32),
-  'dots between numbers': (length) => '1.'.repeat(length / 2),
-  backslashes: (length) => `C:\\Users\\a${'\\'.repeat(length)}`,
-  'begun private keys': (length) => '-----BEGIN PRIVATE KEY-----\n'.repeat(length / 28),
-  'begun web tokens': (length) => 'eyJhbGciOiJ9.'.repeat(length / 13),
-  colons: (length) => '1:'.repeat(length / 2),
-  'cards that are none': (length) => '4111 1111 1111 1112 '.repeat(length / 20),
-  'names in quotes': (length) => '"password":"\\'.repeat(length / 13),
-  'names and short values': (length) => 'pwd=aa '.repeat(length / 7),
-  'names and two letters': (length) => 'pw=aa;'.repeat(length / 6),
-  'prefixes that their own keys contain': (length) => 'ATAT='.repeat(length / 5),
-  'prefixes with hyphens': (length) => 'xoxd-'.repeat(length / 5),
-  "providers' names": (length) => 'kraken='.repeat(length / 7),
-  'names and words that are no secrets': (length) => 'x_token: no '.repeat(length / 12),
-  'names and calls': (length) => 'x_token: f("'.repeat(length / 12),
-  'names and begun lists': (length) => '"token": ['.repeat(length / 10),
-  'names of pairs': (length) => '"name": "x_token", "value": '.repeat(length / 28),
-  'names and long words': (length) => `x_key=${'a'.repeat(200)} `.repeat(length / 207),
-  'begun elements': (length) => '<password>'.repeat(length / 10),
-  cookies: (length) => 'Cookie: a='.repeat(length / 10),
-  schemes: (length) => 'authorization: Token '.repeat(length / 21),
-  commands: (length) => 'mysql -p'.repeat(length / 8),
-  options: (length) => '--password '.repeat(length / 11),
-  sentences: (length) => 'password is '.repeat(length / 12),
-  'begun addresses of URLs': (length) => '://:a@'.repeat(length / 6),
-  'lines of .pgpass': (length) => 'a:5432:b:c:'.repeat(length / 11),
-  'begun account numbers': (length) => 'DE89 3704'.repeat(length / 9),
-  'begun calling codes': (length) => '+49 30 '.repeat(length / 7),
-  'addresses with apostrophes': (length) => "a'b@".repeat(length / 4),
-  'homes of sessions': (length) => '-home-'.repeat(length / 6),
-};
-
-module.exports = { hostileText, level, slowTexts };
+module.exports = { hostileText, level };

@@ -37,8 +37,14 @@ fn time_of(text: &str) -> f64 {
     processor_time() - start
 }
 
-/// Learns from a text, cleans it as a text of JSON, and looks for places to review.
+/// Cleans a text as the SDK does, learns from it, cleans it as a text of JSON, and looks for places to review.
 fn clean(text: &str) {
+    let sdk = CleanOptions {
+        identifiers: true,
+        strict: false,
+    };
+    let units: Vec<_> = text.encode_utf16().collect();
+    black_box(Cleaner::new(sdk).clean_text(&units));
     let value = Value::Array(vec![text.into()]);
     let mut identities = Identities::default();
     identities.learn_json(&value);
@@ -124,9 +130,26 @@ fn time_grows_linearly_with_repeated_beginnings() {
         "\u{200b}",
         "secret 0 ",
         "'a','-",
+        "a",
+        "1234567890",
+        "token: [REDACTED",
+        "1.",
+        "4111 1111 1111 1112 ",
+        "xoxd-",
+        "<password>",
+        "mysql -p",
+        "a:5432:b:c:",
+        "DE89 3704",
+        "+49 30 ",
+        "a'b@",
     ] {
         expect_linear(unit, |_| unit.to_owned());
     }
+    expect_linear("dots and hyphens after an @", |at| match at {
+        0 => "a@b-.".into(),
+        _ => "b-.".into(),
+    });
+    expect_linear("names and long words", |_| format!("x_key={} ", "a".repeat(200)));
 }
 
 #[test]
