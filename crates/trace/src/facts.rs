@@ -13,7 +13,7 @@ use regex::Regex;
 use crate::{
     phrases::{are_in, first},
     roles::{Role, roles_of},
-    shell::{commands_of, length_of, program_of},
+    shell::{commands_of, length_of, program_of, rows, words_of},
 };
 
 /// The field of `metadata.imported` with the places of the steps that are reasoning, which the user did not see.
@@ -218,20 +218,6 @@ const ACTIONS: [(&str, [Option<FactKind>; 3]); 6] = {
     ]
 };
 
-/// What a target of a runner does by a part of its name, such as `test:unit`.
-const TARGETS: [(&str, &str); 10] = [
-    ("test", "tests"),
-    ("spec", "tests"),
-    ("e2e", "tests"),
-    ("lint", "lint"),
-    ("clippy", "lint"),
-    ("check", "lint"),
-    ("build", "build"),
-    ("compile", "build"),
-    ("assemble", "build"),
-    ("bundle", "build"),
-];
-
 fn action_of(name: &str) -> Option<Action> {
     ACTIONS.iter().position(|(known, _)| *known == name)
 }
@@ -312,17 +298,6 @@ impl<'t> End<'t> {
     }
 }
 
-/// Fields of a call with a script for a shell, or its words.
-const SCRIPTS: [&str; 7] = [
-    "command",
-    "cmd",
-    "script",
-    "commands",
-    "keystrokes",
-    "CommandLine",
-    "bash_command",
-];
-
 /// Returns what a call does, each action once.
 fn actions_of(call: &Value) -> Vec<Action> {
     let name = call
@@ -334,7 +309,7 @@ fn actions_of(call: &Value) -> Vec<Action> {
     let inputs = [call.get("input"), call.at(&["input", "action"])]
         .into_iter()
         .flatten();
-    for field in inputs.flat_map(|input| SCRIPTS.iter().filter_map(|field| input.get(field))) {
+    for field in inputs.flat_map(|input| words_of("field").filter_map(|field| input.get(field))) {
         for script in scripts_in(field) {
             actions.extend(
                 commands_of(&script)
@@ -372,26 +347,23 @@ fn scripts_in(field: &Value) -> Vec<String> {
 struct Table {
     /// Beginnings of commands by their first words, each with what it does; `None` for runners.
     commands: HashMap<&'static str, Vec<(&'static str, Option<Action>)>>,
-    wrappers: Vec<&'static str>,
     tools: Vec<(&'static str, Action)>,
+    targets: Vec<(&'static str, Action)>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table {
         commands: HashMap::new(),
-        wrappers: Vec::new(),
         tools: Vec::new(),
+        targets: Vec::new(),
     };
-    for line in include_str!("../tables/commands.tsv").lines() {
-        let mut cells = line.split('\t');
-        let (Some(kind), Some(of), Some(names)) = (cells.next(), cells.next(), cells.next()) else {
-            continue;
-        };
+    for (kind, of, names) in rows() {
         let action = action_of(kind);
-        for name in names.split('|') {
+        for name in names {
             match (action, of) {
                 (Some(action), "tool") => table.tools.push((name, action)),
-                (None, _) if kind == "wrapper" => table.wrappers.push(name),
+                (Some(action), "target") => table.targets.push((name, action)),
+                (None, _) if kind != "runner" => {}
                 _ => {
                     let first = name.split(' ').next().unwrap_or(name);
                     table.commands.entry(first).or_default().push((name, action));
@@ -410,12 +382,12 @@ impl Table {
 
     /// Returns what a command does: the longest beginning decides, and a target that a runner names before that.
     fn of_command(&self, mut words: &[String]) -> Option<Action> {
-        while let Some(length) = self
-            .wrappers
-            .iter()
-            .filter_map(|wrapper| length_of(words, wrapper))
-            .max()
-        {
+        let length = |words| {
+            words_of("wrapper")
+                .filter_map(|wrapper| length_of(words, wrapper))
+                .max()
+        };
+        while let Some(length) = length(words) {
             let is_own =
                 |word: &&String| word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
             words = &words[length..];
@@ -430,8 +402,8 @@ impl Table {
                 .iter()
                 .filter(|word| !word.starts_with('-') && *word != "clean");
             let target = targets.next()?.to_lowercase();
-            let (_, action) = TARGETS.iter().find(|(part, _)| target.contains(part))?;
-            action_of(action)
+            let found = self.targets.iter().find(|(part, _)| target.contains(part));
+            found.map(|(_, action)| *action)
         };
         let found = known.filter_map(|(length, action)| {
             Some((action.is_none(), length, action.or_else(|| of_target(length))?))
@@ -658,7 +630,8 @@ mod tests {
         {
             let kind = line.split('\t').next().unwrap();
             assert!(
-                action_of(kind).is_some() || ["runner", "wrapper"].contains(&kind),
+                action_of(kind).is_some()
+                    || ["runner", "wrapper", "field", "option", "question"].contains(&kind),
                 "{line}"
             );
         }

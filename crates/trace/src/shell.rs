@@ -1,33 +1,31 @@
 //! The commands of a script for a shell, as far as it takes to know which programs ran.
 
+use std::{collections::HashMap, str::Split, sync::LazyLock};
+
 /// So much of a script is looked at, in bytes, and so many words of a command.
 const MOST_BYTES: usize = 16 * 1024;
 const MOST_WORDS: usize = 16;
 
-/// Options whose value is a word of its own.
-const WITH_VALUE: [&str; 11] = [
-    "-C",
-    "-c",
-    "-F",
-    "-f",
-    "-w",
-    "--prefix",
-    "--cwd",
-    "--dir",
-    "--filter",
-    "--with",
-    "--workspace",
-];
+/// Returns the rows of `tables/commands.tsv`: a kind, what it is of, and words.
+pub(crate) fn rows() -> impl Iterator<Item = (&'static str, &'static str, Split<'static, char>)> {
+    let rows = include_str!("../tables/commands.tsv").lines();
+    rows.filter_map(|row| {
+        let mut cells = row.split('\t');
+        Some((cells.next()?, cells.next()?, cells.next()?.split('|')))
+    })
+}
 
-/// Options of commands that run nothing.
-const RUNS_NOTHING: [&str; 6] = [
-    "--help",
-    "--version",
-    "--no-run",
-    "--collect-only",
-    "--dry-run",
-    "-h",
-];
+/// The words of each kind.
+static WORDS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut words: HashMap<_, Vec<_>> = HashMap::new();
+    rows().for_each(|(kind, _, names)| words.entry(kind).or_default().extend(names));
+    words
+});
+
+/// Returns the words of a kind.
+pub(crate) fn words_of(kind: &str) -> impl Iterator<Item = &'static str> {
+    WORDS.get(kind).into_iter().flatten().copied()
+}
 
 /// Returns the words of each command of a script that runs something, without the text of here-documents and comments.
 pub(crate) fn commands_of(script: &str) -> Vec<Vec<String>> {
@@ -116,7 +114,11 @@ impl Commands {
     fn end(&mut self) {
         self.end_word();
         let words = std::mem::take(&mut self.words);
-        if !words.is_empty() && !words.iter().any(|word| RUNS_NOTHING.contains(&word.as_str())) {
+        if !words.is_empty()
+            && !words
+                .iter()
+                .any(|word| words_of("question").any(|option| option == word))
+        {
             self.list.push(words);
         }
     }
@@ -135,7 +137,7 @@ pub(crate) fn length_of(words: &[String], beginning: &str) -> Option<usize> {
             match word.as_str() {
                 _ if at == 1 => return None,
                 "clean" => {}
-                option if WITH_VALUE.contains(&option) => at += 1,
+                option if words_of("option").any(|other| other == option) => at += 1,
                 option if option.starts_with(['-', '+']) => {}
                 _ => return None,
             }
