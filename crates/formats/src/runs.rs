@@ -436,14 +436,6 @@ impl Runs {
         };
         let is_session = self.agent().kind == Kind::Sessions;
         let is_named = self.settings.format.is_some();
-        let decoded = match decoded {
-            // A value of any kind may be decoded as a run without words.
-            Decoded::Whole if is_session && !is_named && !self.agent().is_of(value, None) => {
-                say = Events::default();
-                Decoded::Unknown
-            }
-            decoded => decoded,
-        };
         self.has_whole |= decoded == Decoded::Whole;
         if decoded == Decoded::Unknown {
             let kind = str_of(value.get("type")).unwrap_or("of an unknown kind");

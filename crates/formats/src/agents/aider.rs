@@ -16,7 +16,8 @@ const SHELL: [&str; 3] = ["/run", "/test", "/git"];
 const BLANK: &str = "<blank>";
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    let Some(text) = record.get("text").and_then(Value::as_text) else {
+    let text = record.get("text").filter(|_| is(record, "aider"));
+    let Some(text) = text.and_then(Value::as_text) else {
         return Ok(Decoded::Unknown);
     };
     say.begin_record(None, record.get("aider"));

@@ -198,25 +198,6 @@ fn add_printed(say: &mut Events, event: &Object) -> Decoded {
     Decoded::GoesOn
 }
 
-/// Returns the tool that an item used, the fields that are its arguments, and the field of its result.
-fn tool_of(kind: &str) -> Option<(&'static str, &'static [&'static str], &'static str)> {
-    Some(match kind {
-        "command_execution" => ("command_execution", &["command"], "aggregated_output"),
-        "CommandExecution" => ("exec_command", &["command"], "aggregated_output"),
-        "file_change" => ("file_change", &["changes"], "status"),
-        "FileChange" => ("apply_patch", &["changes"], "status"),
-        "mcp_tool_call" | "McpToolCall" => ("mcp_tool_call", &[], "result"),
-        "collab_tool_call" | "CollabAgentToolCall" => {
-            let args = &["prompt", "receiver_thread_ids"];
-            ("collab_tool_call", args, "agents_states")
-        }
-        "web_search" | "WebSearch" => ("web_search", &["query"], "results"),
-        "ImageView" => ("view_image", &["path"], "result"),
-        "ImageGeneration" => ("image_generation", &["revised_prompt"], "result"),
-        _ => return None,
-    })
-}
-
 fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
     match str_of(item.get("type")).unwrap_or_default() {
         "reasoning" if is_over => return say.say_content(TextKind::Reasoning, item.get("text")),
@@ -241,10 +222,13 @@ fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
 
 /// Returns the call that an item tells of, and its result where it is there.
 fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<Outcome>)> {
-    let (name, arguments, outcome) = tool_of(str_of(item.get("type"))?)?;
+    let kind = str_of(item.get("type"))?;
+    let [_, about] = tags("codex-tool").iter().find(|[of, _]| *of == kind)?;
+    let mut about = about.split(' ');
+    let (name, outcome) = (about.next()?, about.next()?);
     let mut args = input_of(item.get("arguments"));
-    for name in arguments {
-        args.insert(*name, item.get(name).cloned().unwrap_or_default());
+    for name in about {
+        args.insert(name, item.get(name).cloned().unwrap_or_default());
     }
     let id = string_of(first_of(item, &["call_id", "id"])).cloned();
     let call = Call {
