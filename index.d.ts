@@ -349,18 +349,8 @@ export type FormatName =
   | ('copilot-chat' | 'opencode' | 'cline' | 'goose' | 'droid' | 'hermes' | 'kimi' | 'grok' | 'crush')
   | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'openhands' | 'inspect')
   | ('pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2' | 'openai-agents')
-  | (
-      | 'langsmith'
-      | 'langfuse'
-      | 'phoenix'
-      | 'mlflow'
-      | 'weave'
-      | 'braintrust'
-      | 'logfire'
-      | 'mastra'
-      | 'langchain'
-    )
-  | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'streams');
+  | ('langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire' | 'langchain')
+  | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'streams' | 'mastra');
 
 /**
  * What {@link readTraces} reads: the path of a file or folder, as a line or a `file:` URL; text or bytes of JSON Lines, arrays or single
