@@ -235,6 +235,8 @@ test('readTraces closes a stream when its caller ends the loop', async () => {
         yield first;
         for (;;) yield others;
       } finally {
+        // Closing takes a while, and the loop waits for it.
+        await new Promise(setImmediate);
         isClosed = true;
       }
     };

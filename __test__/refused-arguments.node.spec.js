@@ -219,7 +219,7 @@ throws(
   'options',
   (options) => new PostgresStore({ pool: { connect() {} }, method: 'lexical', ...options }),
   [
-    [{ pool: {} }, '.pool must be a Pool'],
+    [{ pool: {} }, '.pool must be a Pool of the package pg, got object'],
     [{ method: undefined }, METHOD],
     [{ method: 'words' }, METHOD, RangeError],
     [{ table: '' }, TABLE, RangeError],
@@ -244,17 +244,18 @@ throws(
 
 throws('configureEmbedder', OPTION, 'options', configureEmbedder, [
   ...[undefined, null, [], 'model', revoked([])].map((options) => [options, '']),
-  ...[7, ''].map((modelDirectory) => [{ modelDirectory }, '.modelDirectory']),
+  [{ modelDirectory: 7 }, '.modelDirectory must be a path, got 7'],
+  [{ modelDirectory: '' }, '.modelDirectory must be a path, got an empty string'],
   [throwingGetter({}, 'modelDirectory', new Error('on purpose')), `.modelDirectory ${threw}`],
   [{ engine: 'tensorflow' }, '.engine', RangeError],
   [{ dtype: Object.create(null) }, '.dtype', RangeError],
   [{ model: 'model' }, '.model'],
   [{ model: { weights: model.weights } }, '.model'],
-  [{ model: { ...model, weights: 'x' } }, '.model'],
+  [{ model: { ...model, weights: 'x' } }, '.model.weights must be a Uint8Array, got string'],
   [{ model, modelDirectory: 'model' }, ''],
   [{ model, dtype: 'q8' }, ''],
   [{ model, engine: 'onnxruntime' }, ''],
-  [{ runtimePath: {} }, '.runtimePath'],
+  [{ runtimePath: {} }, '.runtimePath must be a path, got object'],
   [{ threads: '2' }, '.threads'],
   ...[0, 1.5, 1 / 0].map((threads) => [{ threads }, '.threads', RangeError]),
 ]);
