@@ -23,29 +23,19 @@ pub(super) fn parts(letters: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns an e-mail address that has an apostrophe, an ampersand or a Latin letter beyond ASCII: `bob.o'brien@example.com`,
-/// `josé@example.com`.
-pub(super) fn other_email(letters: &[u8], mut found: Range<usize>) -> Option<Range<usize>> {
+/// Returns an e-mail address that is not the same for everybody: `bob.o'brien@example.com`, and not `git@github.com`, `noreply@…`.
+pub(super) fn own_email(letters: &[u8], mut found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
-    let at = memchr(b'@', text)?;
-    let of_local = |letter: &u8| letter.is_ascii_alphanumeric() || b"._%+-".contains(letter);
-    let is_other = !text[..at].iter().all(of_local) || text.contains(&LATIN);
+    let (local, domain) = text.split_at(memchr(b'@', text)?);
+    let is_of_git = local == b"git" && PUBLIC_HOSTS.iter().any(|host| domain[1..] == *host.as_bytes());
+    let is_of_nobody = matches!(local, b"noreply" | b"no-reply" | b"donotreply");
     // The text before an apostrophe can be the prefix of a string: f'bob@example.com'.
-    if let Some(apostrophe) = memchr(b'\'', &text[..at]) {
-        let is_prefix = apostrophe < 3 && text[..apostrophe].iter().all(|letter| b"bfru".contains(letter));
+    if let Some(apostrophe) = memchr(b'\'', local) {
+        let is_prefix = apostrophe < 3 && local[..apostrophe].iter().all(|letter| b"bfru".contains(letter));
         let opens = letters[..found.start].ends_with(b"'");
         if is_prefix || !opens && letters.get(found.end) == Some(&b'\'') {
             found.start += apostrophe + 1;
         }
     }
-    is_other.then_some(found)
-}
-
-/// Returns an e-mail address that is not the same for everybody: `git@github.com`, `noreply@…`.
-pub(super) fn own_email(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let text = &letters[found.clone()];
-    let (local, domain) = text.split_at(memchr(b'@', text)?);
-    let is_of_git = local == b"git" && PUBLIC_HOSTS.iter().any(|host| domain[1..] == *host.as_bytes());
-    let is_of_nobody = matches!(local, b"noreply" | b"no-reply" | b"donotreply");
     (!is_of_git && !is_of_nobody).then_some(found)
 }

@@ -65,8 +65,6 @@ pub(crate) static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 const LEAST_LETTERS: usize = 3;
 /// The fewest letters of a name that is replaced within `camelCase`.
 const LEAST_IN_CAMEL_CASE: usize = 4;
-/// The fewest letters of a last name that is replaced at the beginning of a longer word.
-const LEAST_LAST_NAME: usize = 6;
 const MOST_LETTERS: usize = 64;
 /// How much of a text around a keyword its rule sees, in bytes.
 const BEFORE: usize = 160;
@@ -130,8 +128,6 @@ pub struct Identities {
     /// The last commands whose output was not seen yet.
     asked: Vec<Vec<String>>,
     known: HashSet<(Vec<u16>, usize)>,
-    /// Last names, in small letters, which also begin names of companies: `lindqvistbygg`.
-    last_names: HashSet<Vec<u16>>,
     /// The hashes of texts that were learned from.
     texts: (RandomState, HashSet<u64>),
     /// The hashes of what was learned from before and has changed nothing since the last change.
@@ -859,13 +855,13 @@ impl Identities {
         }
     }
 
-    /// Learns the names behind labels that are named like people, and in columns of tables.
+    /// Learns the names in the columns of tables that are named like people.
     fn learn_labelled(&mut self, text: &str) {
         static LABEL: LazyLock<Regex> = LazyLock::new(|| {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:\**:|(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$))"#
+                r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$)"#
             ))
         });
         if let Some(rows) = rows_of_html(text) {
@@ -880,14 +876,6 @@ impl Identities {
             let line = line_at(letters, from - 1);
             if line.len() > columns::MOST_LETTERS {
                 from = line.end;
-            } else if found.as_bytes().ends_with(b":") {
-                if own_name(found.as_bytes()).is_some_and(|own| PEOPLE.has(&own)) {
-                    let names = String::from_utf16_lossy(&units[from..line.end]);
-                    let names = names.split([',', ';', '&']);
-                    let names = names.map(|name| name.trim_matches([' ', '\t', '\r', '*']));
-                    let names = names.filter(|name| name.contains(' ') && is_person(name));
-                    names.for_each(|name| self.add_author(name, ""));
-                }
             } else if let Some(table) = Table::below(letters, line, &is_of_people) {
                 from = table.end.max(from);
                 self.learn_table(units, &table);
@@ -968,14 +956,6 @@ impl Identities {
         }
         let name = name.trim_matches(['\'', '’', '"', ' ']);
         let mut forms = forms_of(name);
-        if let Some(last) = forms.last().filter(|last| last.len() >= LEAST_LAST_NAME) {
-            let units = |name: String| name.to_lowercase().encode_utf16().collect::<Vec<u16>>();
-            for last in spellings(last.clone()).into_iter().map(units) {
-                if self.last_names.insert(last) {
-                    self.note_change();
-                }
-            }
-        }
         forms.extend(
             [name, local]
                 .into_iter()
@@ -1061,11 +1041,7 @@ impl Identities {
             let whole = each.start()..each.end();
             let range = whole.start + pattern.name.start..whole.start + pattern.name.end;
             if same_letters(&text.units()[whole.clone()], &pattern.units)
-                && stands_alone(
-                    text,
-                    &range,
-                    self.last_names.contains(&pattern.units[pattern.name.clone()]),
-                )
+                && stands_alone(text, &range)
                 && !is_in_marker(text.letters(), range.start)
             {
                 found.push((range, pattern.owner));
@@ -1449,8 +1425,8 @@ fn same_letters(units: &[u16], pattern: &[u16]) -> bool {
 }
 
 /// Returns whether a name stands between what is no part of it: anything but letters and digits, escape sequences, a change of case in
-/// `camelCase`, the ending of a genitive, and if it `may_go_on` any letter.
-fn stands_alone(text: &Text, range: &Range<usize>, may_go_on: bool) -> bool {
+/// `camelCase`.
+fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
     const MOST_ESCAPE: usize = 16;
     // The escape of a line break, a colour, and an encoded sign.
     static ESCAPE: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:\\[nrt]|\[[\d;]*m|%.[0-9A-Fa-f])$"));
@@ -1473,18 +1449,7 @@ fn stands_alone(text: &Text, range: &Range<usize>, may_go_on: bool) -> bool {
         !is_part(at, *first) || changes || ESCAPE.is_match(escape)
     });
     let after = letters.get(range.end).is_none_or(|next| {
-        // `Gertrudes-MBP`
-        let is_genitive = || {
-            name.len() >= LEAST_LAST_NAME
-                && matches!(next, b's' | b'S')
-                && letters
-                    .get(range.end + 1)
-                    .is_none_or(|next| !next.is_ascii_alphanumeric())
-        };
-        !is_part(range.end, *last)
-            || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
-            || may_go_on && next.is_ascii_alphabetic()
-            || is_genitive()
+        !is_part(range.end, *last) || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
     });
     before && after
 }
@@ -1793,17 +1758,12 @@ mod tests {
     }
 
     #[test]
-    fn learn_text_finds_a_company_by_its_domain_and_by_the_last_name_it_begins_with() {
+    fn learn_text_finds_a_company_by_its_domain_and_its_name() {
         for (learned, text, expected) in [
             (
                 "to malin@bergbygg.se",
                 "intra.bergbygg.se/wiki",
                 "intra.host-1.se/wiki",
-            ),
-            (
-                "Author: Malin Bergqvist <m@x.example>",
-                "@bergqvistbygg, Malin",
-                "@user-1bygg, user-1",
             ),
             (
                 "   Primary Dns Suffix  . . . : corp.bergbygg.se",

@@ -5,8 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::{Captures, Regex};
 
 use crate::{
-    ranges::{Ranges, expression, skip},
-    text::{is_white_space, is_word},
+    ranges::{Ranges, expression},
     values::{is_mixed, is_placeholder},
 };
 
@@ -50,11 +49,4 @@ pub(super) fn json_web_tokens(letters: &[u8]) -> Ranges {
     found
         .filter_map(|found| found.get(1).map(|token| token.range()))
         .collect()
-}
-
-/// Returns a bearer token that is too short for the SDK, or whose scheme has small letters.
-pub(super) fn short_bearer_token(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let start = skip(letters, found.start, is_word);
-    let token = skip(letters, start, is_white_space)..found.end;
-    is_mixed(&letters[token.clone()]).then_some(start..token.end)
 }

@@ -16,8 +16,7 @@ use crate::{
     languages, names, numbers, pem, phrases, providers, random,
     ranges::{Ranges, expression, merged, runs, skip, skip_back},
     siblings, structures,
-    text::{self, Text, is_white_space, is_word},
-    values::{is_expression, is_keyword, is_placeholder, is_small_number},
+    text::{Text, is_white_space, is_word},
     words::Words,
     wrapped,
 };
@@ -122,12 +121,9 @@ const FINDERS: &[(&str, Finder)] = &[
     ("national_id", Match(numbers::national_id)),
     ("national_phone", Match(numbers::national_phone)),
     ("of_structures", InText(structures::of_structures)),
-    ("other_email", Match(emails::other_email)),
     ("own_address", Match(numbers::own_address)),
     ("own_email", Match(emails::own_email)),
     ("passwords", Own(passwords)),
-    ("passwords_outside_programs", Own(passwords_outside_programs)),
-    ("postal_addresses", InText(numbers::postal_addresses)),
     ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
     ("beside_label", Match(numbers::beside_label)),
     ("hook", Match(random::hook)),
@@ -139,7 +135,6 @@ const FINDERS: &[(&str, Finder)] = &[
     ("private_keys", Own(pem::private_keys)),
     ("provider_keys", InText(providers::keys)),
     ("seed_phrases", Own(phrases::seed_phrases)),
-    ("short_bearer_token", Match(keys::short_bearer_token)),
     ("siblings", Own(siblings::values)),
     ("social_security_number", Match(numbers::social_security_number)),
     ("told", InText(languages::said)),
@@ -250,28 +245,6 @@ fn wrapped_keys(text: &Text) -> Ranges {
     })
 }
 
-/// Finds the passwords of the SDK that are no placeholders and no pieces of programs.
-fn passwords_outside_programs(letters: &[u8]) -> Ranges {
-    let mut ranges = passwords(letters);
-    ranges.retain(|range| {
-        let value = letters[range.clone()].trim_ascii();
-        // A string that has blanks or is a placeholder is of a program; `assigned` finds all others too.
-        let inner = value.strip_prefix(b"\"").or(value.strip_prefix(b"'"));
-        let plain = inner.map_or(value, |inner| &inner[..inner.len().saturating_sub(1)]);
-        let is_harmless =
-            is_expression(value) || is_keyword(plain) || is_small_number(value) || names::is_label(plain);
-        let is_of_program_string = inner.is_some_and(|inner| {
-            inner.len() < 2 || is_placeholder(inner) || inner.iter().any(u8::is_ascii_whitespace)
-        });
-        // The type of a name with a value.
-        let is_type = [&b" = "[..], b" : "]
-            .iter()
-            .any(|sign| letters[range.end..].starts_with(sign));
-        !is_harmless && !is_of_program_string && !is_type && !is_of_program(letters, range)
-    });
-    ranges
-}
-
 /// Returns for each string of a list the type of a secret that goes over several of them, as over the lines of a file; nothing for another list.
 pub(super) fn over_strings(list: &[Value]) -> Vec<Option<&'static str>> {
     const FIND: [(&str, Find); 2] = [
@@ -369,25 +342,4 @@ fn passwords(letters: &[u8]) -> Ranges {
         least = end;
     }
     ranges
-}
-
-/// Returns whether a value of [`passwords`] is a placeholder, the rest of a path (`Token::new(…)`), or a token as programs have them
-/// (`token: string`, `token = next()`): behind white space, without quotes and digits.
-fn is_of_program(letters: &[u8], value: &Range<usize>) -> bool {
-    let (before, value) = (&letters[..value.start], &letters[value.clone()]);
-    let [name @ .., _separator] = before.trim_ascii_end() else {
-        return false;
-    };
-    let ends_with_token = |name: &[u8]| {
-        let ending = name.last_chunk::<5>();
-        ending.is_some_and(|ending| ending.eq_ignore_ascii_case(b"token"))
-    };
-    let is_spaced = before.last().is_some_and(|letter| is_white_space(*letter)) || value[0] == b'=';
-    let is_word = !matches!(value[0], b'"' | b'\'') && !value.iter().any(u8::is_ascii_digit);
-    let name = name.trim_ascii_end();
-    let is_token = is_spaced && ends_with_token(name);
-    // `apiKey: apiKeyOption`
-    let word = &name[skip_back(name, 0..name.len(), text::is_word)..];
-    let goes_on = || value.len() > word.len() && value[..word.len()].eq_ignore_ascii_case(word);
-    value[0] == b':' || is_word && (is_placeholder(value) || is_token || goes_on())
 }

@@ -38,13 +38,11 @@ pub(super) enum Sort {
     Credentials,
     /// It is a secret if it looks generated.
     Generated,
-    /// It is a secret if it looks generated, and is no digest.
-    Header,
-    /// As [`Sort::Header`], or a UUID.
+    /// It is a secret if it is a UUID, or looks generated and is no digest.
     OfService,
     /// It is an HTTP scheme and a secret.
     Authorization,
-    /// It is a list of cookies.
+    /// It is a secret if it is a list of cookies.
     Cookie,
 }
 
@@ -123,7 +121,7 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
     // Groups take memory, also where there is no match.
     if !may_be_secret(name) || !EXPRESSION.is_match(name) {
-        return is_own_header(name).then_some(Sort::Header);
+        return is_own_header(name).then_some(Sort::OfService);
     }
     let found = EXPRESSION.captures(name)?;
     let at = found.iter().skip(1).position(|group| group.is_some())?;
@@ -164,7 +162,7 @@ fn may_be_secret(name: &[u8]) -> bool {
 
 /// Returns whether the value of this name can be a secret.
 pub(super) fn is_secret_name(name: &[u8]) -> bool {
-    sort_of(name).is_some_and(|sort| sort != Sort::Cookie)
+    sort_of(name).is_some()
 }
 
 /// Returns whether a value that stands under a name by itself, as that of a property does, is a secret.
@@ -199,11 +197,11 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
             Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
             Sort::Generated => is_generated(value) || is_drawn(value),
-            Sort::OfService if is_uuid(value) => true,
-            Sort::Header | Sort::OfService => {
-                is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
+            Sort::OfService => {
+                is_uuid(value) || is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
             }
-            Sort::Authorization | Sort::Cookie => false,
+            Sort::Cookie => is_list_of_cookies(value),
+            Sort::Authorization => false,
         }
 }
 
@@ -245,7 +243,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
         !word.iter().any(u8::is_ascii_digit)
-            && sort_of(word).is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::Header))
+            && sort_of(word).is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService))
     };
     if value.iter().all(of_name) {
         return names_secret(value) && {
@@ -307,8 +305,7 @@ pub(super) fn assigned(text: &Text) -> Ranges {
         from = separator + 1;
         if let Some(assignment) = Assignment::at(letters, separator) {
             let end = match assignment.sort {
-                Sort::Authorization => assignment.find_authorization(&mut header_end, &mut ranges),
-                Sort::Cookie => assignment.find_cookies(&mut ranges),
+                Sort::Authorization | Sort::Cookie => assignment.find_header(&mut header_end, &mut ranges),
                 _ => assignment.find(&mut ranges),
             };
             from = end.max(from);
@@ -366,11 +363,9 @@ impl<'l> Assignment<'l> {
         }
         end = skip_back(letters, end.saturating_sub(MOST_BLANKS)..end, is_white_space);
         // Marks of a document: `**Password**: …`, `**Password:** …`.
-        let marks = end;
-        while matches!(before(end), Some(b'*' | b'`')) {
-            end -= 1;
-        }
-        let is_of_document = end < marks || letters[start..].starts_with(b"**");
+        end = skip_back(letters, end.saturating_sub(MOST_BLANKS)..end, |letter| {
+            b"*`".contains(&letter)
+        });
         if letters[start..].starts_with(b"**") {
             start += 2;
         }
@@ -419,12 +414,6 @@ impl<'l> Assignment<'l> {
         }
         let text = &letters[name.clone()];
         let sort = sort_of(text).or_else(|| spaced_key(letters, &name))?;
-        // A description can follow as well as a value.
-        let sort = match sort {
-            Sort::Generated | Sort::Header | Sort::OfService => sort,
-            _ if is_of_document => Sort::Pass,
-            _ => sort,
-        };
         match sign {
             b',' if !is_argument(letters, name.start) => return None,
             b'>' if !is_element(letters, &name, is_quoted) => return None,
@@ -445,7 +434,6 @@ impl<'l> Assignment<'l> {
 
     /// Finds the value, and returns where to go on.
     fn find(&self, ranges: &mut Ranges) -> usize {
-        const BYTES: &[u8] = b"[]byte(";
         const MOST_TYPE: usize = "string(65536) ".len();
         let letters = self.letters;
         if self.separator == b'>' {
@@ -469,18 +457,15 @@ impl<'l> Assignment<'l> {
         ) {
             start += 2;
         }
-        // The type of a string that PHP prints.
-        if letters[start.min(letters.len())..].starts_with(b"string(") {
+        // The type of a string that PHP prints, and the bytes of one in Go.
+        let rest = &letters[start.min(letters.len())..];
+        if rest.starts_with(b"string(") || rest.starts_with(b"[]byte(") {
             let quote = skip_at_most(letters, start, MOST_TYPE, |letter| letter != b'"');
             start = if letters.get(quote) == Some(&b'"') {
                 quote
             } else {
                 start
             };
-        }
-        // Bytes of a string in Go.
-        if letters[start.min(letters.len())..].starts_with(BYTES) {
-            start += BYTES.len();
         }
         if let Some(opening) = opening_at(letters, start) {
             return self.find_string(opening, ranges);
@@ -533,7 +518,12 @@ impl<'l> Assignment<'l> {
             ranges.push(inner.clone());
             return inner.end;
         }
-        if is_marked(value) || is_between || is_type || !is_secret_string(self.sort, value.trim_ascii()) {
+        // The SDK replaces any word in quotes behind `token = `.
+        let sort = match self.sort {
+            Sort::Token if !self.is_quoted && self.name.len() == b"token".len() => Sort::Secret,
+            sort => sort,
+        };
+        if is_marked(value) || is_between || is_type || !is_secret_string(sort, value.trim_ascii()) {
             return if is_short { self.start } else { inner.end };
         }
         if self.is_quoted || self.separator == b',' {
@@ -548,31 +538,7 @@ impl<'l> Assignment<'l> {
             inner.end
         };
         ranges.push(opening.start..end);
-        self.find_rest(end, ranges)
-    }
-
-    /// Finds the strings that a program joins to one, and returns where they end: `"…" +\n "…"`.
-    fn find_rest(&self, mut end: usize, ranges: &mut Ranges) -> usize {
-        let letters = self.letters;
-        loop {
-            let sign = skip_at_most(letters, end, MOST_BLANKS, is_white_space);
-            let next = match letters[sign..] {
-                [b'-', b'>', ..] => sign + 2,
-                [b'+' | b'.', ..] => sign + 1,
-                _ => sign,
-            };
-            let next = skip_at_most(letters, next, MOST_BLANKS, is_white_space);
-            let Some(opening) = opening_at(letters, next).filter(|_| next > sign) else {
-                return end;
-            };
-            let inner = opening.end..closing_quote(letters, opening.clone());
-            let value = &letters[inner.clone()];
-            if !is_mixed(value) || is_marked(value) || is_path(value) || value.contains(&b' ') {
-                return end;
-            }
-            end = letters.len().min(inner.end + opening.len());
-            ranges.push(inner);
-        }
+        end
     }
 
     /// Strings and numbers of a list, and of an object whose values are strings: `"secret": {"value": "…"}`. An object that names a secret
@@ -654,10 +620,7 @@ impl<'l> Assignment<'l> {
         let end = bare_end(letters, start);
         let value = &letters[start..end];
         if value.len() > MOST_VALUE_LETTERS {
-            let needs_look = matches!(
-                self.sort,
-                Sort::Generated | Sort::Header | Sort::OfService | Sort::Credentials
-            );
+            let needs_look = matches!(self.sort, Sort::Generated | Sort::OfService | Sort::Credentials);
             let is_secret = !needs_look || is_generated(value);
             if is_secret && !is_marked(value) {
                 ranges.push(start..end);
@@ -829,9 +792,9 @@ impl<'l> Assignment<'l> {
         if rest.is_empty() { end } else { line_end }
     }
 
-    /// `Authorization: Token …`: all but the scheme. `header_end` is the end of the last header without quotes. A header that begins before
-    /// it ends there too, so a line of many headers is read once.
-    fn find_authorization(&self, header_end: &mut usize, ranges: &mut Ranges) -> usize {
+    /// `Authorization: Token …` and `Cookie: name=…; name=…`: all but the scheme. `header_end` is the end of the last header without quotes. A header
+    /// that begins before it ends there too, so a line of many headers is read once.
+    fn find_header(&self, header_end: &mut usize, ranges: &mut Ranges) -> usize {
         static SCHEMES: Words = Words::of("names.schemes");
         let letters = self.letters;
         let start = self.blanks_from(self.start);
@@ -853,33 +816,41 @@ impl<'l> Assignment<'l> {
             is_word(letter) || letter == b'-'
         });
         let credentials = skip_at_most(header, word, MOST_BLANKS, |letter| matches!(letter, b' ' | b'\t'));
-        let is_scheme =
-            SCHEMES.has(&letters[start..word]) || is_generated(header[credentials..].trim_ascii());
+        let is_scheme = credentials > word
+            && (SCHEMES.has(&letters[start..word]) || is_generated(header[credentials..].trim_ascii()));
         let secret = if is_scheme { credentials } else { start };
-        let first_end = skip_at_most(header, secret, MOST_VALUE_LETTERS, |letter| {
-            !is_white_space(letter)
-        });
+        let first_end = skip(header, secret, |letter| !is_white_space(letter));
         let (all, first) = (&header[secret..], &header[secret..first_end]);
-        let is_possible =
-            !is_nothing(first) && !is_small_number(first) && !is_expression(first) && !is_label(first);
+        let is_list =
+            first.trim_ascii_end().ends_with(b",") || first.ends_with(b";") || first.contains(&b'=');
         let is_sentence = || !self.is_quoted && all.iter().filter(|letter| **letter == b' ').count() > 2;
-        let is_generated = is_mixed(first) && first.len() >= 6 && !is_sentence();
-        let is_secret = if is_scheme {
-            credentials > word
-        } else {
-            is_generated || is_string && !is_label(all.trim_ascii())
+        let is_possible = !is_nothing(first) && !is_small_number(first) && !is_label(first);
+        let is_secret = match self.sort {
+            Sort::Cookie => is_list_of_cookies(all),
+            _ if is_expression(first) => false,
+            _ => {
+                is_scheme
+                    || is_mixed(first) && first.len() >= 6 && !is_sentence()
+                    || is_string && !is_label(all.trim_ascii())
+            }
         };
         if is_possible && is_secret {
-            // One word, but for schemes that have parameters.
+            // One word, but for schemes that have parameters, and for cookies.
             let beginning = &all[..all.len().min(MOST_PARAMETER_LETTERS)];
-            let has_parameters =
-                first.ends_with(b",") || first.contains(&b'=') && memmem::find(beginning, b", ").is_some();
-            let end = if is_scheme && !has_parameters {
-                skip(header, secret, |letter| !is_white_space(letter))
-            } else {
-                header.len()
+            let is_whole = self.sort == Sort::Cookie
+                || !is_scheme
+                || is_list && memmem::find(beginning, b", ").is_some();
+            let end = if is_whole { header.len() } else { first_end };
+            // The name of the first cookie says what it is for, and what stands behind one that is set is no secret.
+            let name = skip(&header[..first_end], secret, |letter| letter != b'=') + 1;
+            let (secret, end) = match self.sort {
+                Sort::Cookie if starts_with(&letters[self.name.clone()], "set-") => {
+                    (name, skip(&header[..end], name, |letter| letter != b';'))
+                }
+                Sort::Cookie => (name, end),
+                _ => (secret, end),
             };
-            ranges.push(secret..end);
+            ranges.extend((secret < end).then_some(secret..end));
             return end;
         }
         if header.len() - start > MOST_VALUE_LETTERS {
@@ -888,41 +859,13 @@ impl<'l> Assignment<'l> {
             start
         }
     }
+}
 
-    /// `Cookie: name=value; name=value` and `Set-Cookie: name=value; Path=/`: values that can be of a session.
-    fn find_cookies(&self, ranges: &mut Ranges) -> usize {
-        static ATTRIBUTES: Words =
-            Words::new("path domain expires max-age samesite priority version partitioned");
-        const SESSIONS: &[&str] = &[
-            "sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "remember", "login", "secret", "key",
-            "user", "id", "ticket",
-        ];
-        static COOKIE: LazyLock<Regex> = LazyLock::new(|| {
-            const NAME: &str = r"[\w.%\[\]$-]+";
-            const VALUE: &str = r#"([^\s\x80;"'`\\]*)"#;
-            // A flag of a cookie has no value.
-            expression(&format!(r#"^[ \t;]*(?:({NAME})=(?:"{VALUE}"?|{VALUE})|{NAME};)"#))
-        });
-        let letters = self.letters;
-        let start = self.blanks_from(self.start);
-        let mut index = opening_at(letters, start).map_or(start, |opening| opening.end);
-        while let Some(found) = COOKIE.captures(&letters[index..]) {
-            if let (Some(name), Some(value)) = (found.get(1), found.get(2).or(found.get(3))) {
-                let (name, text) = (name.as_bytes().to_ascii_lowercase(), value.as_bytes());
-                let has = |part: &&str| memmem::find(&name, part.as_bytes()).is_some();
-                if !text.is_empty()
-                    && !ATTRIBUTES.has(&name)
-                    && !is_harmless(text)
-                    && !is_marked(text)
-                    && (SESSIONS.iter().any(has) || is_generated(text))
-                {
-                    ranges.push(index + value.start()..index + value.end());
-                }
-            }
-            index += found[0].len();
-        }
-        index.max(self.start)
-    }
+/// Returns whether a value has cookies that may be of a session.
+fn is_list_of_cookies(value: &[u8]) -> bool {
+    let value = &value[..value.len().min(MOST_PARAMETER_LETTERS)];
+    let name = skip(value, 0, |letter| letter.is_ascii_graphic() && letter != b'=');
+    value.get(name) == Some(&b'=') && is_mixed(value)
 }
 
 /// Returns where the name with its quotes ends before the length of a string that ends at `end`, as PHP serializes them.
@@ -946,7 +889,7 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     let is_key = letters[name.clone()].eq_ignore_ascii_case(b"key");
     // `key = …` in a file of settings.
     if is_key && letters[..name.start].last().is_none_or(|letter| *letter == b'\n') {
-        return Some(Sort::Header);
+        return Some(Sort::OfService);
     }
     if !is_key || letters.get(name.start.checked_sub(1)?) != Some(&b' ') {
         return None;

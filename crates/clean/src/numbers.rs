@@ -5,7 +5,6 @@ use std::{net::Ipv6Addr, ops::Range, str, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    identity::COMMON,
     ranges::{Ranges, expression, find_letter, runs, skip, skip_back, stands_alone},
     text::{OTHER, Text, is_word},
 };
@@ -200,11 +199,11 @@ pub(super) fn social_security_number(letters: &[u8], found: Range<usize>) -> Opt
         (11, 9) if text[6] == b'-' => is_american(&digits),
         (11, 9) => has_luhn_check_digit(&digits) && number(&digits) != 0,
         (16, 13) => is_swiss(&digits),
-        (14, 11) => is_brazilian(&digits),
         (11, 10) | (13, 12) => {
             has_date(&digits[digits.len() - 8..]) && has_luhn_check_digit(&digits[digits.len() - 10..])
         }
         (14, 13) if text[6] == b'-' => has_date(&digits[2..]),
+        (14, 11) => is_brazilian(&digits),
         (18, 17 | 18) => has_date(&digits[10..]) && is_chinese(text),
         _ => is_french(&digits),
     };
@@ -279,60 +278,6 @@ pub(super) fn beside_label(letters: &[u8], found: Range<usize>) -> Option<Range<
     };
     let has_number = text.iter().any(u8::is_ascii_digit);
     (text.iter().any(u8::is_ascii_uppercase) && (has_number || is_field())).then_some(value)
-}
-
-/// Finds streets with the numbers of houses beside a postal code, and these: `Birkenweg 14b, 73728 Esslingen`, `12 rue de Rivoli, 75001 Paris`,
-/// `4417 Wrenfield Ct, Boise, ID 83704`.
-pub(super) fn postal_addresses(text: &Text) -> Ranges {
-    const MOST: usize = 96;
-    // A code before a town.
-    static BEFORE_TOWN: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r#"(?:^|[\s"'>,;:|(])((?:[A-Z\xFE][\w.'\xFE-]{2,30} ){1,4}\d{1,4} ?[a-zA-Z]?"#,
-            r"|\d{1,4}(?: bis| ter)?,? (?:[a-z]{2,9} (?:[dl]['\xFF]|d[eou]s? |la |del? ){0,2})?[A-Z\xFE][\w.'\xFE-]{2,30}(?: [A-Z\xFE][\w.'\xFE-]{2,30}){0,3})",
-            r"[,;]?(?:\s|\\n){1,3}(?:[A-Z]{1,2}-)?$"
-        ))
-    });
-    // A code behind a state.
-    static BEHIND_STATE: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"\b(\d{1,5} (?:[NSEW]\.? )?[A-Z][a-z]+(?: [A-Z][a-z.]+| \d{1,3}[a-z]{2}){0,4}(?:,? (?:Apt|Suite|Unit|#)\.? ?\w{1,6})?)",
-            r"(?:,|\s|\\n){1,3}[A-Z][A-Za-z. ]{2,30},? [A-Z]{2} $"
-        ))
-    });
-    static DUTCH: LazyLock<Regex> = LazyLock::new(|| expression(r"^ [A-Z]{2},? [A-Z]"));
-    static TOWN: LazyLock<Regex> = LazyLock::new(|| expression(r"^ (?:[A-Z]{2},? )?[A-Z\xFE][a-z\xFE]{2,}"));
-    let letters = text.letters();
-    let mut ranges = Ranges::new();
-    let is_code = |digits: &&Range<usize>| {
-        let (code, behind) = (&letters[(*digits).clone()], &letters[digits.end..]);
-        // Years have four digits too; the code of the Netherlands goes on with two letters.
-        let is_year = (code.starts_with(b"19") || code.starts_with(b"20")) && !DUTCH.is_match(behind);
-        code.len() == 5 || code.len() == 4 && !is_year
-    };
-    for code in text.digits().iter().filter(is_code) {
-        let last = ranges.last().map_or(0, |range: &Range<usize>| range.end);
-        let before = code.start.saturating_sub(MOST).max(last)..code.start;
-        let found = if TOWN.is_match(&letters[code.end..]) {
-            BEFORE_TOWN.captures(&letters[before.clone()])
-        } else {
-            BEHIND_STATE.captures(&letters[before.clone()])
-        };
-        let Some(street) = found.and_then(|found| found.get(1)) else {
-            continue;
-        };
-        let mut words = street.as_bytes().split(|letter| !letter.is_ascii_alphabetic());
-        // `Step 14, 10000 Rows`
-        let is_common = words.all(|word| {
-            let word = String::from_utf8_lossy(word).to_lowercase();
-            word.len() < 2 || COMMON.contains(word.as_str())
-        });
-        if !is_common {
-            ranges.push(before.start + street.start()..before.start + street.end());
-            ranges.push(code.clone());
-        }
-    }
-    ranges
 }
 
 /// Returns the sum of digits, each with its weight.

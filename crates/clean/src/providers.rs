@@ -76,7 +76,7 @@ impl Rule {
                 let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
                 let is_key = is_telling
                     && prefix.len() > 2
-                    && (is_generated(tail) || alternates(tail))
+                    && is_generated(tail)
                     && !is_placeholder(tail)
                     && self.has_prefix(prefix);
                 is_key.then_some(run)?
@@ -196,17 +196,6 @@ fn begins_word(letters: &[u8], start: usize) -> bool {
         [.., last] => !is_word(*last) && *last != b'+',
         [] => true,
     }
-}
-
-/// Returns whether small letters, capitals and digits follow each other as they do in random text, and not as in words.
-fn alternates(tail: &[u8]) -> bool {
-    const LEAST_LETTERS: usize = 16;
-    let sorts = tail.iter().filter(|letter| letter.is_ascii_alphanumeric());
-    let sorts: Vec<_> = sorts
-        .map(|letter| (letter.is_ascii_digit(), letter.is_ascii_uppercase()))
-        .collect();
-    let changes = sorts.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    sorts.len() >= LEAST_LETTERS && changes * 5 >= sorts.len() * 2
 }
 
 /// Returns whether a letter can stand in a key, or between a provider's name and its key.

@@ -162,7 +162,6 @@ fn is_prefixed(word: &[u8]) -> bool {
     const MOST_PREFIX_LETTERS: usize = 12;
     const LEAST_LETTERS_OF_PARTS: usize = 28;
     const MOST_TOKEN_LETTERS: usize = 512;
-    const LEAST_SERVICE: usize = 5;
     if word.len() > MOST_TOKEN_LETTERS {
         return false;
     }
@@ -199,25 +198,11 @@ fn is_prefixed(word: &[u8]) -> bool {
             .any(|end| word.ends_with(end))
     });
     if is_uuid(tail) {
-        // A prefix that is no word is that of a service's tokens.
-        let prefix = before.strip_suffix(b"_").unwrap_or_default();
-        return is_named
-            || before.ends_with(b"api-")
-            || prefix.len() >= LEAST_SERVICE && is_improbable(prefix);
+        return is_named;
     }
     let is_digest = || is_hexadecimal(tail) && word.contains(&b'-') && !is_named;
     let is_of_github = tail.starts_with(b"kw") && word.first().is_some_and(u8::is_ascii_uppercase);
     prefixes > 1 && is_long && !is_of_github && has(u8::is_ascii_digit) && !is_digest() && is_random(tail)
-}
-
-/// Returns whether letters do not follow each other as they do in words.
-fn is_improbable(letters: &[u8]) -> bool {
-    let places = letters.iter().map(|letter| letter_of(*letter));
-    let places: Option<Vec<usize>> = places.collect();
-    places.is_some_and(|places| {
-        let pairs = places.windows(2);
-        pairs.map(|pair| PAIRS[pair[0]][pair[1]]).sum::<i32>() < 0
-    })
 }
 
 /// Returns whether letters are a word in one case, or the version behind one: `sk`, `LIVE`, `v1`.

@@ -6,6 +6,7 @@ use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
+    base64::Decoder,
     lines::line_start,
     names::{closing_quote, is_secret, is_secret_name},
     random::is_random,
@@ -25,8 +26,6 @@ static KINDS: Words = Words::of("siblings.kinds");
 pub(super) static SECRET_KINDS: Words = Words::of("siblings.secret_kinds");
 /// Fields of a cookie.
 static COOKIES: Words = Words::new("domain httponly samesite secure expirationdate hostonly");
-
-static COOKIE_HEADERS: Words = Words::new("cookie set-cookie");
 
 /// Returns whether a field may make one of its object secret. Most objects have none.
 fn may_be_secret((name, value): &(&[u8], &[u8])) -> bool {
@@ -54,7 +53,6 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
         .find(|value| is_secret_label(value));
     let is_secret_kind = with(&KINDS).any(|(_, value)| SECRET_KINDS.has(value));
     let is_cookie = with(&COOKIES).count() > 0 && text(b"name").is_some();
-    let is_header = with(&NAMES).any(|(_, value)| COOKIE_HEADERS.has(value));
     let is_key = text(b"kty").is_some();
     let is_of_api = text(b"type").is_some_and(|kind| matches!(kind, b"api" | b"api_key"));
     let is_vault =
@@ -67,7 +65,6 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
                 && name.is_some_and(|name| is_secret(label_of(name), value) && !is_expression(value))
                 || is_value && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
                 || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
-                || is_value && is_header && value.contains(&b'=')
                 || is_key && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
                 || is_of_api && *field == b"key")
     };
@@ -173,53 +170,30 @@ fn text_with_fields<'l>(letters: &'l [u8], value: &Range<usize>) -> Option<&'l [
         .then_some(text)
 }
 
-/// Finds the values of the data of Kubernetes' secrets, in JSON and YAML. Their data can stand before their kind.
+/// Finds letters with digits, and Base64 of texts, in documents that are Kubernetes' secrets, whatever the names of their fields are.
 pub(super) fn kubernetes_secrets(letters: &[u8]) -> Ranges {
-    static DATA: LazyLock<Regex> =
-        LazyLock::new(|| expression(r#"(?:\b|\\[nr])(data|stringData)\\*["']?\s*:"#));
-    if memmem::find(letters, b"Secret").is_none() {
-        return Ranges::new();
+    static KIND: LazyLock<Regex> =
+        LazyLock::new(|| expression(r#"(?:\b|\\n)kind\\*["']?\s*:\s*\\*["']?Secret\b"#));
+    static VALUE: LazyLock<Regex> =
+        LazyLock::new(|| expression(r#":[ \t]*\\*["']?([A-Za-z0-9+/]{4,8192}={0,2})(?:[^\w+/=.-]|$)"#));
+    let is_secret = |value: &[u8]| {
+        let mut decoder = Decoder::default();
+        let mut is_decoded = || decoder.push(value) && decoder.text().is_some_and(|text| !text.is_empty());
+        is_mixed(value) || value.len().is_multiple_of(4) && is_decoded()
+    };
+    let mut ranges = Ranges::new();
+    let mut start = 0;
+    while start < letters.len() {
+        let end = memmem::find(&letters[start..], b"---").map_or(letters.len(), |length| start + length + 1);
+        let document = &letters[start..end];
+        if KIND.is_match(document) {
+            let values = VALUE.captures_iter(document).filter_map(|found| found.get(1));
+            let secrets = values.filter(|value| is_secret(value.as_bytes()));
+            ranges.extend(secrets.map(|value| start + value.start()..start + value.end()));
+        }
+        start = end;
     }
-    let (mut ranges, mut waiting) = (Ranges::new(), Ranges::new());
-    let mut is_secret = false;
-    // Names that begin further behind belong to the data.
-    let mut data = None;
-    let mut from = 0;
-    while let Some((name, part)) = next_part(letters, from) {
-        let gap = from..name.start;
-        from = part.end;
-        if memmem::find(&letters[gap.clone()], b"---").is_some() {
-            (is_secret, data) = (false, None);
-            waiting.clear();
-        }
-        if let Some(found) = DATA
-            .captures(&letters[gap.clone()])
-            .and_then(|found| found.get(1))
-        {
-            data = Some(column(letters, gap.start + found.start()));
-        }
-        if name.is_empty() {
-            data = data.filter(|_| letters[name.start] != b'}');
-            continue;
-        }
-        let value;
-        (value, from) = whole_value(letters, part);
-        let text = &letters[value.clone()];
-        data = data.filter(|least| !has_break(&letters[gap]) || column(letters, name.start) > *least);
-        if let Some(inner) = text_with_fields(letters, &value) {
-            let found = kubernetes_secrets(inner).into_iter();
-            ranges.extend(found.map(|range| value.start + range.start..value.start + range.end));
-        } else if data.is_some() {
-            waiting.extend((!is_nothing(text)).then_some(value));
-        } else if letters[name] == *b"kind" {
-            is_secret = text == b"Secret";
-            waiting.truncate(if is_secret { waiting.len() } else { 0 });
-        }
-        if is_secret {
-            ranges.append(&mut waiting);
-        }
-    }
-    merged(ranges)
+    ranges
 }
 
 fn has_break(gap: &[u8]) -> bool {

@@ -30,8 +30,6 @@ const MOST_PLAIN_LETTERS: usize = 12;
 const SECRET_TYPE: &str = "password";
 /// The name that a value stands under whose structure tells that it is a secret.
 static SECRET_NAME: LazyLock<Text> = LazyLock::new(|| SECRET_TYPE.into());
-/// A cookie is found by the name of its header, so it is cleaned with that name before it.
-const COOKIE: &str = "Cookie: ";
 /// Types of JSON Schema. An object whose `type` is one of them describes a field.
 static SCHEMA_TYPES: Words = Words::new("array boolean integer null number object string");
 
@@ -99,7 +97,7 @@ pub(crate) type Key<'n> = (usize, Option<&'n Text>);
 struct Walk<'n> {
     cleaner: &'n mut Cleaner,
     keeps: bool,
-    /// The names of secrets and of cookies that the current value stands under.
+    /// The names of secrets that the current value stands under.
     outer: Vec<&'n Text>,
     path: Vec<Key<'n>>,
 }
@@ -130,9 +128,6 @@ impl<'n> Walk<'n> {
             self.marker(text, SECRET_TYPE)
         } else if !is_searched || self.is_kept(text) {
             None
-        } else if self.outer.iter().any(|name| is_cookie_name(name)) {
-            let clean = self.text(&format!("{COOKIE}{text}").as_str().into());
-            clean.and_then(|clean| Some(clean.strip_prefix(COOKIE)?.into()))
         } else {
             self.text(text)
         };
@@ -206,7 +201,7 @@ impl<'n> Walk<'n> {
         Ok(copy.into_iter().collect())
     }
 
-    /// Cleans a field or an element. `under` is the name of a secret or a cookie that it stands under from there on.
+    /// Cleans a field or an element. `under` is the name of a secret that it stands under from there on.
     fn child(&mut self, key: Key<'n>, value: &'n Value, under: Option<&'n Text>) -> Result<Value> {
         let outer = self.outer.len();
         self.outer.extend(under);
@@ -290,14 +285,14 @@ fn has_form_of_id(text: &Text, digits: usize) -> bool {
         && (is_id(bytes) || !has_secret(text))
 }
 
-/// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
+/// Returns whether a field of this name and value hides a secret. The schema of a field does not.
 fn hides(name: &Text, value: &Value) -> bool {
     let has_own = || {
         value
             .as_object()
             .is_some_and(|fields| fields.keys().any(|name| is_secret_name(name.as_bytes())))
     };
-    (is_cookie_name(name) || is_secret_name(name.as_bytes())) && !is_schema(value) && !has_own()
+    is_secret_name(name.as_bytes()) && !is_schema(value) && !has_own()
 }
 
 /// Returns which fields of an object its other fields say to be secret. Objects in them, as Kubernetes has, count as whole.
@@ -368,13 +363,6 @@ fn number_doubles(fields: &mut [(Text, Value)]) {
         taken.insert(free.clone());
         *name = free;
     }
-}
-
-/// Returns whether a name is `Cookie`, `Set-Cookie` or the like, in any case.
-fn is_cookie_name(name: &Text) -> bool {
-    let name = name.as_bytes();
-    let last = name.rsplit(|letter| *letter == b'-').next().unwrap_or_default();
-    last.eq_ignore_ascii_case(b"cookie") || last.eq_ignore_ascii_case(b"cookies")
 }
 
 /// Returns whether a value of a pair looks like a name instead.
