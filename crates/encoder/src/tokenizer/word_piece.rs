@@ -146,33 +146,46 @@ impl WordPiece {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tokenizers::{Model, models::wordpiece::WordPiece as Reference};
+
+    /// The longest pieces first, as section 3.3 of "Japanese and Korean Voice Search" (Schuster and Nakajima, 2012) and BERT's own tokenizer take them.
+    fn longest_first(vocabulary: &[String], longest_word: usize, word: &str) -> Vec<u32> {
+        let letters: Vec<char> = word.chars().collect();
+        let id_of = |piece: String| vocabulary.iter().position(|other| *other == piece);
+        let mut ids = Vec::new();
+        let mut start = 0;
+        while start < letters.len() && letters.len() <= longest_word {
+            let prefix = if start == 0 { "" } else { "##" };
+            let found = (start + 1..=letters.len()).rev().find_map(|end| {
+                let piece: String = letters[start..end].iter().collect();
+                Some((end, id_of(format!("{prefix}{piece}"))? as u32))
+            });
+            let Some((end, id)) = found else { break };
+            ids.push(id);
+            start = end;
+        }
+        if start < letters.len() { vec![id_of("[UNK]".to_owned()).unwrap() as u32] } else { ids }
+    }
 
     proptest! {
         #[test]
-        fn pieces_are_those_of_the_tokenizers_crate(
+        fn pieces_are_the_longest_that_the_vocabulary_has(
             pieces in prop::collection::btree_set("(##)?[abé]{1,3}|##", 0..20),
             words in prop::collection::vec("[abéc#]{1,12}", 1..20),
             longest_word in 0_usize..12,
         ) {
-            let vocabulary: serde_json::Map<_, _> = pieces
-                .into_iter()
-                .chain(["[UNK]".to_owned()])
-                .enumerate()
-                .map(|(id, piece)| (piece, id.into()))
-                .collect();
+            let vocabulary: Vec<String> = pieces.into_iter().chain(["[UNK]".to_owned()]).collect();
+            let ids: serde_json::Map<_, _> =
+                vocabulary.iter().enumerate().map(|(id, piece)| (piece.clone(), id.into())).collect();
             let json = serde_json::json!({
                 "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-                "max_input_chars_per_word": longest_word, "vocab": vocabulary,
+                "max_input_chars_per_word": longest_word, "vocab": ids,
             })
             .to_string();
             let ours = WordPiece::from_json(&json).unwrap();
-            let reference: Reference = serde_json::from_str(&json).unwrap();
             for word in &words {
                 let mut ids = Vec::new();
                 ours.tokenize(word, &mut ids);
-                let expected = reference.tokenize(word).unwrap();
-                prop_assert_eq!(ids, expected.iter().map(|token| token.id).collect::<Vec<_>>(), "{}", word);
+                prop_assert_eq!(ids, longest_first(&vocabulary, longest_word, word), "{}", word);
             }
         }
     }
