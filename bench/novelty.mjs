@@ -7,7 +7,7 @@
 
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
-import { runScript, setup } from '../scripts/setup.mjs';
+import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
 import { cosines, labelledSets, readLabelled } from './labelled.mjs';
 import { mean, median } from './measure.mjs';
 
@@ -27,7 +27,7 @@ await runScript(main);
 
 async function main() {
   const sets = labelledSets();
-  await setup();
+  await setup(WITHOUT.benchmarks);
   const { TraceMemory } = await import('../index.js');
 
   /** @type {Record<string, Method>} */

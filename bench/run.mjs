@@ -13,7 +13,7 @@ import os from 'node:os';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 
 import { temporaryDirectory } from '../scripts/platform.mjs';
-import { runScript, setup } from '../scripts/setup.mjs';
+import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
 import { bounded, comparison, median, printTable, writeResults } from './measure.mjs';
 import { assertClose, interleave, Side, withSides } from './side.mjs';
 
@@ -87,7 +87,7 @@ const groups = {
 };
 
 await runScript(async () => {
-  await setup();
+  await setup(WITHOUT.benchmarks);
   const { kernel } = await withScorers((sides) => sides[1].ask('status'));
   isWide = kernel === 'avx512-amx' || kernel === 'avx512-vnni';
   const machine = [

@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
 import postgres from '../__test__/support/postgres.js';
 import { setupPostgres } from '../scripts/postgres.mjs';
-import { runScript, setup } from '../scripts/setup.mjs';
+import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
 import { mean, quantile, writeResults } from './measure.mjs';
 import { traceMixer } from './mixed-traces.mjs';
 
@@ -33,7 +33,7 @@ await runScript(async () => {
       sizes: { type: 'string', default: '2000' },
     },
   });
-  await setup();
+  await setup(WITHOUT.benchmarks);
   setupPostgres();
   const reason = postgres.unavailable();
   if (reason !== undefined) throw new Error(`there is no PostgreSQL: ${reason}`);

@@ -153,9 +153,9 @@ def check_sources(directory: Path) -> None:
 
 def quantize(weights: Path, ids: Path, output: Path) -> None:
     """Has tools/quantize make the int8 weights of `weights`, calibrated with the texts in `ids`, and records in them how."""
-    # The profile, target and packages with which scripts/setup.mjs builds the addon: what both need is compiled once.
+    # The target and packages with which scripts/setup.mjs builds the addon: what both need is compiled once.
     packages = ["--package", "knowledgepulse-native", "--package", "knowledgepulse-quantize"]
-    options = ["--locked", "--quiet", "--profile", "checkout", "--target", "host-tuple", *packages, "--bin", "quantize"]
+    options = ["--locked", "--quiet", "--target", "host-tuple", *packages, "--bin", "quantize"]
     try:
         told = subprocess.run(["cargo", "build", *options, "--message-format=json-render-diagnostics"], cwd=HERE.parent, check=True, stdout=subprocess.PIPE)
         programs = [message["executable"] for message in map(json.loads, told.stdout.splitlines()) if message.get("executable")]

@@ -11,7 +11,15 @@ import path from 'node:path';
 
 import { parseTriple } from '@napi-rs/cli';
 
-import { addonName, isProgram, platformDirectory, readManifest, root, venvBin } from './platform.mjs';
+import {
+  addonName,
+  assertWithoutFaults,
+  isProgram,
+  platformDirectory,
+  readManifest,
+  root,
+  venvBin,
+} from './platform.mjs';
 import { buildAddon, pipInstall, runScript } from './setup.mjs';
 import { carriesRuntime, runtimeFiles, stageRuntime } from './stage-runtime.mjs';
 
@@ -26,6 +34,7 @@ function buildPlatform(platform) {
   buildReleaseAddon(platform);
   const addon = path.join(platformDirectory(platform), addonName(platform));
   const { size } = statSync(addon);
+  assertWithoutFaults(addon);
   if (size > BUDGET) throw new Error(`${addon} has ${size} bytes, more than ${BUDGET}`);
   if (carriesRuntime(platform)) stageRuntime(platform);
   if (!isGlibc(platform)) return;

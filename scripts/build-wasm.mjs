@@ -6,7 +6,7 @@ import path from 'node:path';
 
 import { build } from 'esbuild';
 import { notices } from './notices.mjs';
-import { assertToldSize, isProgram, root } from './platform.mjs';
+import { assertPublishable, isProgram, root } from './platform.mjs';
 import { addRustTargets, run } from './setup.mjs';
 
 const TARGET = 'wasm32-wasip1';
@@ -50,7 +50,7 @@ function buildAddon() {
     ...['-O3', '--strip-debug', '--strip-producers', ...FEATURES],
     ...[built, '-o', path.join(output, 'knowledgepulse.wasm')],
   ]);
-  assertToldSize(path.join(output, 'knowledgepulse.wasm'), '`knowledgepulse.wasm` (');
+  assertPublishable(path.join(output, 'knowledgepulse.wasm'), '`knowledgepulse.wasm` (');
 }
 
 /** @type {import('esbuild').BuildOptions} */

@@ -4,12 +4,12 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 
 import { root, venvBin } from './platform.mjs';
-import { pipInstall, runScript, setup } from './setup.mjs';
+import { pipInstall, RUST_TEST_OPTIONS, runScript, setup } from './setup.mjs';
 
 /** @type {Array<[command: string, args: string[]]>} */
 const checks = [
   ['cargo', ['fmt', '--all', '--check']],
-  ['cargo', ['clippy', '--locked', '--workspace', '--all-targets', '--quiet', '--', '--deny', 'warnings']],
+  ['cargo', ['clippy', ...RUST_TEST_OPTIONS, '--all-targets', '--', '--deny', 'warnings']],
   [
     process.execPath,
     ['node_modules/@biomejs/biome/bin/biome', 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])],

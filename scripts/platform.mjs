@@ -93,12 +93,23 @@ export function temporaryDirectory(name) {
 const temporary = [];
 
 /**
- * Throws unless a file has the size that docs/installing.md tells in megabytes after these words, or a twentieth more or less.
+ * Throws if what is published could panic on purpose, as a checkout's addon can (see crates/error/src/fault.rs).
+ *
+ * @param {string} file
+ */
+export function assertWithoutFaults(file) {
+  if (readFileSync(file).includes('KNOWLEDGEPULSE_FAULT')) throw new Error(`${file} was built for tests`);
+}
+
+/**
+ * Throws unless a published file has the size that docs/installing.md tells in megabytes after these words, or a twentieth more
+ * or less, and no faults.
  *
  * @param {string} file
  * @param {string} words
  */
-export function assertToldSize(file, words) {
+export function assertPublishable(file, words) {
+  assertWithoutFaults(file);
   const page = readFileSync(path.join(root, 'docs', 'installing.md'), 'utf8');
   const told = Number.parseFloat(page.split(words)[1]);
   const megabytes = statSync(file).size / 1e6;

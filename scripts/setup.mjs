@@ -27,7 +27,6 @@ import {
   root,
   venvPython,
 } from './platform.mjs';
-import rust from './rust.js';
 import { carriesRuntime, hasRuntime, isStaged, runtimeDirectory, stageRuntime } from './stage-runtime.mjs';
 
 const platform = hostPlatform();
@@ -48,23 +47,52 @@ export const INT8_MODEL = 'int8 model';
 const READERS = 'python readers';
 const RUNTIME = 'ONNX Runtime';
 
-/** The step that `npm test` alone has. It runs while the addon is linked, which takes one core. */
-export const RUST_TESTS = 'tests in Rust';
+const ADDON = 'addon';
+const CRATES = 'crates';
+/** The step of benchmarks, in place of the addon that a checkout builds for itself. */
+const PUBLISHED_ADDON = 'addon as it is published';
+/** The step that `npm test` alone has. */
+const RUST_TESTS = 'tests in Rust';
 
-/**
- * What a checkout builds with its profile: the addon, and the tool that makes the int8 weights (see model/build.py). Named together,
- * they need the same features of their crates, which are compiled once.
- */
+/** The options of cargo for the tests in Rust: with the features of the whole workspace, they share their crates with the addon. */
+export const RUST_TEST_OPTIONS = ['--workspace', '--locked', '--quiet', '--target', 'host-tuple'];
+
+/** What a checkout builds: the addon, and the tool that makes the int8 weights (see model/build.py), which names the tests' features. */
 const CHECKOUT_PACKAGES = ['knowledgepulse-native', 'knowledgepulse-quantize'].flatMap((name) => [
   '--package',
   name,
 ]);
 
-/** The steps that `npm start` does without: the built-in engine and fp32 weights are enough for the first scores. */
-export const NOT_TO_START = [INT8_MODEL, READERS, RUST_TESTS, ...(carriesRuntime(platform) ? [] : [RUNTIME])];
+/** Which steps are left out, by what a checkout is set up for. */
+export const WITHOUT = {
+  tools: [PUBLISHED_ADDON, RUST_TESTS],
+  tests: [PUBLISHED_ADDON],
+  benchmarks: [CRATES, ADDON, RUST_TESTS],
+  // The built-in engine and fp32 weights are enough for the first scores.
+  start: [PUBLISHED_ADDON, INT8_MODEL, READERS, RUST_TESTS, ...(carriesRuntime(platform) ? [] : [RUNTIME])],
+};
+
+/** What both steps that build an addon share; the later one replaces what the other has built. */
+const addon = {
+  inputs: [
+    'Cargo.toml',
+    'Cargo.lock',
+    '.cargo',
+    'build.rs',
+    'rust-toolchain.toml',
+    'crates',
+    'src',
+    'dist/report.html.gz',
+    'package.json',
+    'npm/THIRD-PARTY-LICENSES',
+  ],
+  stamp: 'target/.knowledgepulse-addon',
+  done: () =>
+    existsSync(path.join(platformDirectory(), addonName())) && existsSync(path.join(root, declarations)),
+};
 
 /**
- * The steps, each after the steps that it needs. `inputs` are files and folders whose contents, hashed into a stamp, decide
+ * The steps, each after the steps that it needs. `inputs` are files and folders whose contents, hashed with the name into a stamp, decide
  * whether the step has to run again; `done` is a cheap check that its result is still there.
  *
  * @type {SetupStep[]}
@@ -126,50 +154,43 @@ const steps = [
     run: () => run(process.execPath, ['scripts/build-report.mjs']),
   },
   {
-    name: 'crates',
+    name: CRATES,
     doing: 'compiling the crates of the addon that need no page of the report',
     // With a page, the addon's own step compiles them.
     done: () => existsSync(path.join(root, 'dist', 'report.html.gz')),
     run: compileWithoutPage,
   },
   {
-    name: 'addon',
-    needs: ['dependencies', 'report', 'crates'],
+    ...addon,
+    name: ADDON,
+    needs: ['dependencies', 'report', CRATES],
     doing: 'building the Rust addon (a minute or two the first time)',
-    inputs: [
-      'Cargo.toml',
-      'Cargo.lock',
-      '.cargo',
-      'build.rs',
-      'rust-toolchain.toml',
-      'crates',
-      'src',
-      'dist/report.html.gz',
-      'package.json',
-      'npm/THIRD-PARTY-LICENSES',
-    ],
-    stamp: 'target/.knowledgepulse-addon',
-    done: () =>
-      existsSync(path.join(platformDirectory(), addonName())) && existsSync(path.join(root, declarations)),
-    run: () =>
-      buildAddon(platform, { napi: ['--profile', 'checkout'], cargo: ['--lib', ...CHECKOUT_PACKAGES] }),
+    run: () => buildAddon(platform, { napi: [], cargo: ['--lib', ...CHECKOUT_PACKAGES] }),
+  },
+  {
+    ...addon,
+    name: PUBLISHED_ADDON,
+    needs: ['dependencies', 'report'],
+    doing: 'building the Rust addon with all optimisations (some minutes)',
+    run: () => buildAddon(platform),
   },
   {
     name: RUST_TESTS,
-    doing: 'compiling them, and the programs in Rust that the specs run',
-    needs: ['report'],
+    doing: 'compiling them',
+    // Before it they would wait for each other's crates.
+    needs: [ADDON],
     // Cargo knows what is up to date.
     done: () => false,
-    run: rust.buildAll,
+    run: () => run('cargo', ['test', ...RUST_TEST_OPTIONS, '--no-run']),
   },
 ];
 
 /**
  * Runs the steps that are not up to date, side by side where neither needs the other: each in a process of its own.
  *
- * @param {{ without?: string[] }} [options] names of steps to leave out
+ * @param {string[]} [without] names of steps to leave out
  */
-export async function setup({ without = [RUST_TESTS] } = {}) {
+export async function setup(without = WITHOUT.tools) {
   /** @type {Map<string, Promise<void>>} */
   const begun = new Map();
   /** @param {SetupStep} step */
@@ -205,7 +226,7 @@ export function prepare(steps) {
     if (isUpToDate(step)) continue;
     console.log(`${step.name}: ${step.doing} …`);
     // Before the step, because it may change its inputs.
-    const hash = hashOf(step.inputs);
+    const hash = hashOf(step);
     const start = Date.now();
     step.run();
     if (step.stamp) {
@@ -221,17 +242,18 @@ export function prepare(steps) {
  *
  * @param {Step} step
  */
-function isUpToDate({ name, inputs, stamp, done }) {
+function isUpToDate(step) {
+  const { name, stamp, done } = step;
   const file = stamp && path.join(root, stamp);
-  if (file && !(existsSync(file) && readFileSync(file, 'utf8') === hashOf(inputs))) return false;
+  if (file && !(existsSync(file) && readFileSync(file, 'utf8') === hashOf(step))) return false;
   if (!done()) return false;
   console.log(`${name}: up to date`);
   return true;
 }
 
-/** @param {string[]} [inputs] */
-function hashOf(inputs = []) {
-  const hash = createHash('sha256');
+/** @param {Step} step */
+function hashOf({ name, inputs = [] }) {
+  const hash = createHash('sha256').update(name).update('\0');
   for (const input of inputs) {
     for (const file of filesOf(path.join(root, input))) {
       hash.update(path.relative(root, file)).update('\0').update(readFileSync(file)).update('\0');
@@ -287,7 +309,7 @@ function findPython() {
 
 /** Compiles what can be compiled while npm installs. A failure comes again in the addon's step, which tells it. */
 function compileWithoutPage() {
-  const options = ['--profile', 'checkout', '--locked', '--keep-going', '--target', hostTriple(), '--lib'];
+  const options = ['--locked', '--keep-going', '--target', hostTriple(), '--lib'];
   const env = { ...process.env, KNOWLEDGEPULSE_PAGE: 'required' };
   spawnSync('cargo', ['build', ...options, ...CHECKOUT_PACKAGES], { cwd: root, env, stdio: 'ignore' });
 }

@@ -7,10 +7,10 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 
 import { root } from './platform.mjs';
-import { NOT_TO_START, runScript, setup } from './setup.mjs';
+import { runScript, setup, WITHOUT } from './setup.mjs';
 
 await runScript(async () => {
-  await setup({ without: NOT_TO_START });
+  await setup(WITHOUT.start);
   console.log();
   const example = path.join(root, 'examples', 'score-traces.mjs');
   const scored = spawnSync(process.execPath, [example, ...process.argv.slice(2)], { stdio: 'inherit' });

@@ -7,6 +7,7 @@ import path from 'node:path';
 
 import jest from '../jest.config.js';
 import { bun, root } from './platform.mjs';
+import { RUST_TEST_OPTIONS } from './setup.mjs';
 
 /**
  * How the name of a spec ends that runs on Node.js alone, because no other JavaScript engine would give it another
@@ -41,7 +42,7 @@ export function onNode(specs, name = 'the package on Node.js') {
  */
 export function transcripts(program, name, topics = []) {
   const filters = topics.map((topic) => `trycmd=${topic}`);
-  const args = ['test', '--locked', '--quiet', '-p', 'knowledgepulse-command', '--test', 'transcripts'];
+  const args = ['test', ...RUST_TEST_OPTIONS, '--test', 'transcripts'];
   return {
     name,
     command: 'cargo',

@@ -10,7 +10,14 @@ import { setTimeout } from 'node:timers/promises';
 import { prepareTools } from '../__test__/install/tools.mjs';
 import { freePort } from '../__test__/support/free-port.js';
 import { commandPackages, pack } from './pack.mjs';
-import { assertToldSize, builtProgram, root, temporaryDirectory, venvBin, venvPython } from './platform.mjs';
+import {
+  assertPublishable,
+  builtProgram,
+  root,
+  temporaryDirectory,
+  venvBin,
+  venvPython,
+} from './platform.mjs';
 import { pipInstall, run, runScript, setup } from './setup.mjs';
 import { smokeTest } from './smoke-test.mjs';
 import { runSuites, transcripts } from './suites.mjs';
@@ -63,7 +70,7 @@ await runScript(async () => {
   const wheels = path.join(root, 'target', 'wheels');
   rmSync(wheels, { recursive: true, force: true });
   buildWheels(wheels);
-  assertToldSize(builtProgram(), 'bring the program, ');
+  assertPublishable(builtProgram(), 'bring the program, ');
   const tarballs = temporaryDirectory('tarballs');
   pack(tarballs, commandPackages());
   smokeTest(tarballs, { commandOnly: true });
