@@ -430,7 +430,7 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
 /// `crypto isakmp key … address 10.0.0.1`. In a line of more than two, names may be parts of other words.
 fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     const MOST_WORDS: usize = 12;
-    let text = &letters[line.clone()];
+    let text = letters[line.clone()].trim_ascii_end();
     let of_line =
         |letter: &u8| letter.is_ascii_graphic() && !b"(){}[]<>=;|`".contains(letter) || *letter == b' ';
     if text.ends_with(b".") || !text.iter().all(of_line) {
@@ -528,9 +528,13 @@ fn with_lines(letters: &[u8], value: Range<usize>) -> Range<usize> {
     };
     let mut end = value.end;
     let mut line = value.clone();
-    while end < letters.len() && is_line(&line) {
+    while is_line(&line) {
         end = line.end;
-        line = trimmed(letters, line_at(letters, letters.len().min(end + 1)));
+        // Blanks may stand before the end of the line.
+        let Some(length) = memchr(b'\n', &letters[end..]) else {
+            break;
+        };
+        line = trimmed(letters, line_at(letters, end + length + 1));
     }
     value.start..end
 }

@@ -262,7 +262,7 @@ fn skip_blanks(letters: &[u8], mut at: usize) -> usize {
         let slashes = skip(letters, at, |letter| letter == b'\\');
         // Of cmd and of PowerShell.
         if matches!(letters.get(at..at + 2), Some([b'^' | b'`', b'\n' | b'\r'])) {
-            at += 2;
+            at = skip(letters, at + 1, |letter| matches!(letter, b'\n' | b'\r'));
             continue;
         }
         let is_break = match letters.get(slashes) {

@@ -36,8 +36,18 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// Returns the end of the line break that begins at `start`.
+/// Returns the end of the line break that begins at `start`; a carriage return and a line feed are one.
 pub(super) fn break_at(letters: &[u8], start: usize) -> Option<usize> {
+    let end = sign_of_break(letters, start)?;
+    let feed = sign_of_break(letters, end).filter(|feed| matches!(letters[feed - 1], b'\n' | b'n'));
+    Some(
+        feed.filter(|_| matches!(letters[end - 1], b'\r' | b'r'))
+            .unwrap_or(end),
+    )
+}
+
+/// Returns the end of a carriage return or line feed that begins at `start`.
+fn sign_of_break(letters: &[u8], start: usize) -> Option<usize> {
     let letter = skip(letters, start, |letter| letter == b'\\');
     let is_break = match letters.get(letter)? {
         b'\n' | b'\r' => true,

@@ -164,8 +164,12 @@ fn strict_replaces_no_more_than_the_sdk_in_harmless_lines() {
 fn strict_replaces_the_marked_parts_and_no_more() {
     let strict = CleanOptions { strict: true, ..SDK };
     let mut wrong = Vec::new();
-    for row in include_str!("fixtures/marked.txt").lines() {
-        let row = row.replace('¦', "").replace('⏎', "\n");
+    let ends = ["\n", "\r\n"];
+    let rows = include_str!("fixtures/marked.txt")
+        .lines()
+        .flat_map(|row| ends.map(|end| row.replace('⏎', end)));
+    for row in rows {
+        let row = row.replace('¦', "");
         let (kind, text) = row.split_once(' ').unwrap();
         let marker = format!("[REDACTED:{kind}]");
         let parts: Vec<_> = text.split(['«', '»']).collect();
@@ -224,6 +228,17 @@ fn basic_credentials_are_base64_of_a_text_with_a_colon() {
 }
 
 /// Returns how often each type was found, in the order in which the types were first found.
+#[test]
+fn lines_of_a_secret_end_with_any_blanks() {
+    let strict = CleanOptions { strict: true, ..SDK };
+    let line = "q7Vd0XyR2mKp9LsTb4NcW8hZe1JgUa6Fo3Hi5Dk/+QwErTy";
+    for end in ["\n", "\r\n", "  \n", "\t\r\n"] {
+        let text = format!("Password:{end}{line}{end}{line}{end}done{end}");
+        let expected = format!("Password:{end}[REDACTED:password]{end}done{end}");
+        assert_eq!(unnumbered(&cleaned(&text, strict)), expected, "{end:?}");
+    }
+}
+
 fn counts(cleaner: &mut Cleaner) -> Vec<(String, usize)> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for Finding { name, .. } in cleaner.take_findings() {
@@ -453,6 +468,7 @@ fn hostile_text() -> impl Strategy<Value = String> {
             1 => "[a-zA-Z0-9+/_-]{16,48}",
             1 => "[0-9 .-]{1,16}",
             1 => any::<char>().prop_map(String::from),
+            1 => prop::sample::select(vec!["\r\n".to_owned(), "  \n".to_owned()]),
         ];
         prop::collection::vec(piece, 1..24).prop_map(|pieces| pieces.concat())
     })

@@ -163,7 +163,11 @@ mod tests {
             ids.push(id);
             start = end;
         }
-        if start < letters.len() { vec![id_of("[UNK]".to_owned()).unwrap() as u32] } else { ids }
+        if start < letters.len() {
+            vec![id_of("[UNK]".to_owned()).unwrap() as u32]
+        } else {
+            ids
+        }
     }
 
     proptest! {
