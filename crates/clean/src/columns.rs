@@ -484,11 +484,19 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
             r"(?:creat|generat|gen\b|keygen|new\b|issue|rotat|print|get\b|get-|show|auth|mint).*(?:token|key|secret|password|passw|cred)|(?:token|key|secret|cred)[a-z]*[ :-](?:create|generate|get|show|issue|new|print|rotate)",
         )
     });
+    // Who answers, and words before the answer.
+    static ANSWER: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:\[[^\]\n]{1,24}\] ?)?(?:<[^<>\n]{1,24}> |[A-Za-z][A-Za-z .-]{0,24}: )?",
+            r"(?i:(?:it['\xFF]?s|it is|sure|yes|here|use|try|okay|ok)[ ,:]{1,3}){0,2}(\S+)$"
+        ))
+    });
     let text = letters[line.clone()].trim_ascii_end();
     if text.starts_with(b"-----") && text.ends_with(b"PUBLIC KEY-----") {
         return None;
     }
     let ends_with_colon = text.ends_with(b":");
+    let is_asked = text.ends_with(b"?");
     let is_made = MAKES.is_match(text) && MADE.is_match(text);
     let is_prompt = |pair: &[u8]| matches!(pair, [b'$' | b'#' | b'%' | b'>', b' ']);
     let is_typed = text.windows(2).any(is_prompt) && TYPED.is_match(text);
@@ -503,7 +511,14 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     lines.by_ref().take(LINES).find_map(|line| {
         let colon = memchr(b':', &letters[line.clone()]).map(|at| line.start + at);
         let label = colon.filter(|colon| letters[line.start..*colon].iter().all(of_label));
-        let value = trimmed(letters, label.map_or(line.start, |colon| colon + 1)..line.end);
+        let answer = is_asked
+            .then(|| ANSWER.captures(&letters[line.clone()]))
+            .flatten();
+        let answer = answer
+            .and_then(|found| found.get(1))
+            .map(|word| line.start + word.start());
+        let label = label.map(|colon| colon + 1).filter(|_| answer.is_none());
+        let value = trimmed(letters, answer.or(label).unwrap_or(line.start)..line.end);
         let text = &letters[value.clone()];
         let is_varied = is_mixed(text) || has_sign(text);
         let is_told = is_labelled && is_varied && text.len() >= LEAST_LETTERS && !text.contains(&b'=');
@@ -513,9 +528,11 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
             && is_hexadecimal(text)
             && is_mixed(text);
         let is_key = is_made && text.len() >= LEAST_KEY && is_mixed(text) && is_random(text);
+        let is_said = answer.is_some() && text.len() >= LEAST_ANSWER && is_mixed(text);
         let is_own = is_answer && !text.ends_with(b":") && !text.contains(&b'(') && !is_path(text)
             || is_value(text) && !is_id(text) && !text.starts_with(b"-") && !text.ends_with(b":");
-        ((is_shaped(text) || is_told || is_answer || is_digest || is_key) && is_own).then_some(value)
+        ((is_shaped(text) || is_told || is_answer || is_digest || is_key || is_said) && is_own)
+            .then_some(value)
     })
 }
 

@@ -538,7 +538,31 @@ impl<'l> Assignment<'l> {
             inner.end
         };
         ranges.push(opening.start..end);
-        end
+        self.find_rest(end, ranges)
+    }
+
+    /// Finds the strings that a program joins to one, and returns where they end: `"…" +\n "…"`.
+    fn find_rest(&self, mut end: usize, ranges: &mut Ranges) -> usize {
+        let letters = self.letters;
+        loop {
+            let sign = skip_at_most(letters, end, MOST_BLANKS, is_white_space);
+            let next = match letters[sign..] {
+                [b'-', b'>', ..] => sign + 2,
+                [b'+' | b'.', ..] => sign + 1,
+                _ => sign,
+            };
+            let next = skip_at_most(letters, next, MOST_BLANKS, is_white_space);
+            let Some(opening) = opening_at(letters, next).filter(|_| next > sign) else {
+                return end;
+            };
+            let inner = opening.end..closing_quote(letters, opening.clone());
+            let value = &letters[inner.clone()];
+            if !is_mixed(value) || is_marked(value) || is_path(value) || value.contains(&b' ') {
+                return end;
+            }
+            end = letters.len().min(inner.end + opening.len());
+            ranges.push(inner);
+        }
     }
 
     /// Strings and numbers of a list, and of an object whose values are strings: `"secret": {"value": "…"}`. An object that names a secret
