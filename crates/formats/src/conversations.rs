@@ -508,8 +508,8 @@ fn made_in(task: &Object) -> Messages<'_> {
     said.into_iter().chain(made).collect()
 }
 
-/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse, Google's kit, Genkit, Ollama or
-/// Gemini; `None` without one.
+/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse, Google's kit or Gemini;
+/// `None` without one.
 fn message_of(reply: &Object) -> Option<&Value> {
     let first = |name| object_of(list_of(reply.get(name)).first());
     let choice = first("choices")
@@ -517,7 +517,6 @@ fn message_of(reply: &Object) -> Option<&Value> {
         .filter(|message| message.as_object().is_some());
     let others = [
         fields_of(reply, "output").get("message"),
-        reply.get("message").filter(|message| role_of(*message) != "user"),
         reply.get("content"),
         first("candidates").get("content"),
     ];
