@@ -136,6 +136,21 @@ test('kp-score report --raw shows the original and says so', async () => {
   for (const planted of PLANTED) expect(conversations[0]).toContain(planted);
 });
 
+test('kp-score select --report and share --report write clean pages', async () => {
+  const folder = path.join(scratch, 'shared');
+  for (const args of [
+    ['select', '1', file, '--quiet', '--report', page],
+    ['share', '1', file, '--yes', '--quiet', '-o', folder, '--report', page],
+  ]) {
+    fs.rmSync(page, { force: true });
+    await expectRun(args, { code: 0 });
+    const html = fs.readFileSync(page, 'utf8');
+    const { desk, conversations } = read(html);
+    expect(desk.sessions).toHaveLength(1);
+    for (const planted of PLANTED) expect(html + conversations[0]).not.toContain(planted);
+  }
+});
+
 test('a page that cannot be written is an error, and no session leaves no page', async () => {
   await expectRun(['report', file, '-o', path.join(scratch, 'none', 'page.html')], {
     code: 3,

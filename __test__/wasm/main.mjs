@@ -154,7 +154,7 @@ function outputsOf(args, env) {
 // The transcripts run in WebAssembly too, without a model.
 for (const line of [
   'score - --novelty prefix --min 0.6 --explain --out out.jsonl.gz',
-  'select 5 - --novelty full --out out.jsonl',
+  'select 5 - --novelty full --out out.jsonl --report report.html',
 ]) {
   const args = line.split(' ');
   await test(`kp-score ${line} writes the same bytes in WebAssembly`, () => {

@@ -10,7 +10,7 @@ use jiff::{Span, SpanRelativeTo};
 use knowledgepulse_formats::{FormatName, Given};
 use knowledgepulse_score::select::Count;
 
-use crate::{Failure, Filter, Inputs, Messages, Result, STDIN, is_same_file, name_of};
+use crate::{Failure, Filter, Inputs, Messages, Result, STDIN, Target, is_same_file, name_of};
 
 /// The message where there is nothing to read.
 pub(crate) const NOTHING_HERE: &str = "no agent has left sessions on this machine: name files or folders; kp-score formats lists where agents keep them";
@@ -47,10 +47,10 @@ impl InputArgs {
     /// Finds the files that are read, as [`Inputs::found`] does. `others` are read too.
     ///
     /// # Errors
-    /// If the file of `--out` is read too, or there is nothing to read.
+    /// If an output is read too, or there is nothing to read.
     pub(crate) fn open(
         &self,
-        out: Option<&str>,
+        outputs: &[Target],
         others: &[&Option<String>],
         messages: &Messages,
     ) -> Result<Inputs> {
@@ -64,10 +64,9 @@ impl InputArgs {
             confidence: self.confidence,
             domain: self.domain.clone(),
         };
-        let inputs = inputs.found(out, messages)?;
+        let inputs = inputs.found(outputs, messages)?;
         let read = self.paths.iter().chain(&inputs.sources);
-        let read = read.chain(others.iter().copied().flatten());
-        out.map_or(Ok(()), |out| refuse_same_file(out, read))?;
+        refuse_same_file(outputs, read.chain(others.iter().copied().flatten()))?;
         let is_nothing = inputs.sources.is_empty() && inputs.left_out.files + inputs.left_out.others == 0;
         if is_nothing && self.paths.is_empty() {
             return Err(Failure::file(NOTHING_HERE));
@@ -76,20 +75,27 @@ impl InputArgs {
     }
 }
 
-/// Refuses to write to an input, or to standard output by its name among the inputs.
-fn refuse_same_file<'s>(out: &str, mut read: impl Iterator<Item = &'s String>) -> Result<()> {
-    if out == STDIN {
-        return Err(Failure::usage(
-            "--out must be a file; for results on standard output there is --format",
-        ));
+/// Refuses to write to an input, to another output, or to standard output by its name among the inputs.
+fn refuse_same_file<'s>(outputs: &[Target], read: impl Iterator<Item = &'s String> + Clone) -> Result<()> {
+    for (at, &(name, file)) in outputs.iter().enumerate() {
+        if file == STDIN {
+            return Err(Failure::usage(format!(
+                "--{name} must be a file; for results on standard output there is --format"
+            )));
+        }
+        if let Some((other, _)) = outputs[..at].iter().find(|(_, other)| is_same_file(other, file)) {
+            return Err(Failure::usage(format!(
+                "--{other} and --{name} must not be the same file"
+            )));
+        }
+        if let Some(source) = read.clone().find(|source| is_same_file(source, file)) {
+            return Err(Failure::usage(format!(
+                "--{name} is read too: {}; write to another file",
+                name_of(source)
+            )));
+        }
     }
-    match read.find(|source| is_same_file(source, out)) {
-        None => Ok(()),
-        Some(source) => Err(Failure::usage(format!(
-            "--out is read too: {}; write to another file",
-            name_of(source)
-        ))),
-    }
+    Ok(())
 }
 
 /// Parses one of these names.

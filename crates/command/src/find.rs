@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::{
-    Failure, Inputs, Item, Messages, Result, Seen, State, Stop, counted, files::file_identity::metadata_of,
-    is_same_file, read::read,
+    Failure, Inputs, Item, Messages, Result, Seen, State, Stop, Target, counted,
+    files::file_identity::metadata_of, is_same_file, read::read,
 };
 
 /// How the names of files end that belong to a database.
@@ -23,11 +23,11 @@ pub(crate) const NOT_READ: &str = "beside the sessions not read";
 impl Inputs {
     /// Finds the files: those that are named, or the sessions on this machine, but for those that the filter leaves out. Each folder is
     /// replaced by the files below it that a reader recognises or that cannot be read, in the order of their names, without links and the
-    /// file that the run writes (`out`). Says how many files were skipped.
+    /// files that the run writes (`outputs`). Says how many files were skipped.
     ///
     /// # Errors
     /// If only folders are named, and no file in them is recognised.
-    pub(crate) fn found(mut self, out: Option<&str>, messages: &Messages) -> Result<Self> {
+    pub(crate) fn found(mut self, outputs: &[Target], messages: &Messages) -> Result<Self> {
         let are_kept = self.sources.is_empty();
         if are_kept {
             let agents = FormatName::ALL.iter().copied();
@@ -44,7 +44,7 @@ impl Inputs {
                 continue;
             }
             let mut files = files_below(&source, messages);
-            files.retain(|file| !out.is_some_and(|out| is_same_file(out, file)));
+            files.retain(|file| !outputs.iter().any(|(_, output)| is_same_file(output, file)));
             let any = self.format.is_some();
             let (files, skipped) = looked_at(files, |format| any || format.is_some());
             tell_skipped(

@@ -27,7 +27,7 @@ pub(crate) use {
     choose::{ChoiceArgs, Purpose, Set, kept::Kept, known::new_memory},
     error::{Exit, Failure, Result, reason_of},
     files::{
-        file_identity::{STDIN, is_same_file, name_of, target_of},
+        file_identity::{STDIN, Target, is_same_file, name_of, target_of},
         output::Output,
         stop::Stop,
         waiting::Waiting,

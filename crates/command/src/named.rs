@@ -57,13 +57,13 @@ pub fn sessions_of(
     let mut positions: HashMap<String, usize> = HashMap::new();
     if named.is_none() {
         inputs.filter = inputs.filter.with_ignored()?;
-        inputs = inputs.found(None, &messages)?;
+        inputs = inputs.found(&[], &messages)?;
     }
     for (at, named) in named.iter().flatten().enumerate() {
         let Named::Path(path) = named else { continue };
         fs::metadata(path).map_err(|error| NamedError::Read(path.clone(), error))?;
         let below = Inputs::new(vec![path.clone()], Filter::default());
-        let below = below.found(None, &messages)?;
+        let below = below.found(&[], &messages)?;
         for file in below.sources {
             positions.entry(file.clone()).or_insert_with(|| {
                 inputs.sources.push(file);

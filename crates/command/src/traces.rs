@@ -97,7 +97,7 @@ pub(crate) fn each(mut inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> 
     if inputs.sources.is_empty() {
         inputs.filter = inputs.filter.with_ignored()?;
     }
-    let inputs = inputs.found(None, &messages)?;
+    let inputs = inputs.found(&[], &messages)?;
     let mut take = |items: Vec<Item<_>>, _: &mut Seen| items.into_iter().try_for_each(&mut *take);
     let prepare = Arc::new(prepared);
     read(&inputs, prepare, &mut take, &messages, &Stop::default()).map(drop)

@@ -348,6 +348,12 @@ impl Set {
         RunInfo::roots(self.scored.iter().map(|scored| &scored.about.run))
     }
 
+    /// Refuses to write a page without a session.
+    pub(crate) fn refuse_no_session(&self, page: &str) -> Result<()> {
+        let refused = || Failure::file(format!("there is no session, so {page} was not written"));
+        (!self.scored.is_empty()).then_some(()).ok_or_else(refused)
+    }
+
     /// Returns the log of a trace, which is of one of these files.
     pub(crate) fn log(&self, scored: &Scored, files: &WholeFiles) -> Log<'static> {
         let (place, trace) = (&scored.place, self.kept.value(scored.text));

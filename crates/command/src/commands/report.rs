@@ -3,10 +3,10 @@
 use clap::Args;
 use knowledgepulse_score::select::{Count, Unfit};
 
-use super::{clean::CleaningArgs, sessions::sharing_command};
+use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    ChoiceArgs, Exit, Failure, Host, InputArgs, Messages, Purpose, Result, Stop, choose::ToldArgs,
-    choose::choose, counted, desk,
+    ChoiceArgs, Exit, Host, InputArgs, Messages, Purpose, Result, Stop, choose::ToldArgs, choose::choose,
+    counted, desk,
 };
 
 /// How many sessions are proposed.
@@ -50,20 +50,17 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     let mut choice = ChoiceArgs::of(Count::Number(PROPOSED));
     choice.told = page.told.clone();
     let cleaner = cleaning.open()?;
-    let inputs = input.open(Some(&page.out), &page.told.files(), messages)?;
+    let inputs = input.open(&[("out", &page.out)], &page.told.files(), messages)?;
     let purpose = Purpose {
         only_new: true,
         ends: true,
         ..Purpose::default()
     };
     let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
-    if set.scored.is_empty() {
-        let problem = format!("there is no session, so {} was not written", page.out);
-        return Err(Failure::file(problem));
-    }
+    set.refuse_no_session(&page.out)?;
     let how = (
         (!page.raw).then_some(&cleaner),
-        sharing_command("--decisions decisions.jsonl", &input.paths),
+        next_command(&input.paths, "shared"),
     );
     desk::write(&page.out, &set, &inputs.sources, how, messages, stop)?;
     let left = set.selection.left.iter();

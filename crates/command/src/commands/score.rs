@@ -63,7 +63,8 @@ pub(crate) struct ResultArgs {
 pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let (options, novelty) = (&args.results, args.novelty.unwrap_or(Method::Lexical));
     let out = options.out.as_deref();
-    let inputs = args.input.open(out, &[], messages)?;
+    let files: Vec<_> = out.iter().map(|file| ("out", *file)).collect();
+    let inputs = args.input.open(&files, &[], messages)?;
     let status = load_embedder(novelty, host, messages)?;
     let scoring = Scoring {
         engine: host.engine(),

@@ -1,11 +1,13 @@
 //! `kp-score select`: a set of traces that covers the others.
 
 use clap::Args;
+use knowledgepulse_clean::{CleanOptions, Cleaner};
 use knowledgepulse_score::select::Chosen;
 
+use super::sessions::next_command;
 use crate::{
     ChoiceArgs, Exit, Failure, Format, Host, InputArgs, Messages, Purpose, Result, Results, Set, Stop, Table,
-    choose::choose, counted,
+    choose::choose, counted, desk,
 };
 
 /// Choose a set of sessions to share: many tasks instead of near-copies of one
@@ -31,6 +33,10 @@ pub(crate) struct SetArgs {
     /// Write the set with metadata.selection, the best first; .gz is compressed
     #[arg(long, value_name = "FILE")]
     pub out: Option<String>,
+
+    /// Write a page to decide at, in HTML, of clean text
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<String>,
 }
 
 /// Chooses a set, and shows and writes it.
@@ -39,9 +45,11 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     if choice.count.is_none() {
         return Err(Failure::usage("select needs a number of sessions: 20, or 5%"));
     }
-    let out = results.out.as_deref();
-    let inputs = input.open(out, &choice.told.files(), messages)?;
-    let format = results.format.or(out.is_none().then_some(Format::Table));
+    let (out, page) = (results.out.as_deref(), results.report.as_deref());
+    let files = [("out", out), ("report", page)].into_iter();
+    let files: Vec<_> = files.filter_map(|(option, file)| Some((option, file?))).collect();
+    let inputs = input.open(&files, &choice.told.files(), messages)?;
+    let format = results.format.or(files.is_empty().then_some(Format::Table));
     let mut results = Results::open(format, false, out, Table::new(false, None), (messages, stop))?;
     let mut set = choose(&inputs, choice, &Purpose::default(), host, messages, stop)?;
     add_chosen(&set, &mut results, |chosen| {
@@ -49,6 +57,15 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         let end = (others > 0).then(|| format!("for {}", counted(others, "other")));
         end.unwrap_or_default()
     })?;
+    if let Some(page) = page.filter(|_| set.seen.why_incomplete(stop).is_none()) {
+        set.refuse_no_session(page)?;
+        let cleaner = Cleaner::new(CleanOptions {
+            identifiers: true,
+            strict: true,
+        });
+        let how = (Some(&cleaner), next_command(&input.paths, "shared"));
+        desk::write(page, &set, &inputs.sources, how, messages, stop)?;
+    }
     set.summary.note_chosen(&set.selection);
     results.finish(&mut set.summary, &set.seen)
 }

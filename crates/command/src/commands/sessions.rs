@@ -41,7 +41,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
         filter: args.filter,
         ..InputArgs::default()
     };
-    let inputs = input.open(None, &[], messages)?;
+    let inputs = input.open(&[], &[], messages)?;
     let choice = ChoiceArgs::of(Count::Percent(100.0));
     let format = args.format.unwrap_or(Format::Table);
     let table = Table::new(false, (!args.all).then_some(BEST));
@@ -65,7 +65,8 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
             .map(|number| number.to_string())
             .collect();
         let next = if !is_remembered {
-            sharing_command("20", &input.paths)
+            let paths = input.paths.iter().map(|path| format!(" {}", quoted(path)));
+            format!("kp-score share 20{} -o shared", paths.collect::<String>())
         } else if numbers.is_empty() {
             "kp-score show 1".to_owned()
         } else {
@@ -118,10 +119,11 @@ fn folded(set: &Set) -> impl Fn(&Chosen) -> String {
     }
 }
 
-/// Returns the command that shares `what` of these paths, as a shell takes them.
-pub(crate) fn sharing_command(what: &str, paths: &[String]) -> String {
+/// Returns the command that shares what a page decides about these paths, as a shell takes them.
+pub(crate) fn next_command(paths: &[String], out: &str) -> String {
     let paths = paths.iter().map(|path| format!(" {}", quoted(path)));
-    format!("kp-score share {what}{} -o shared", paths.collect::<String>())
+    let (paths, out) = (paths.collect::<String>(), quoted(out));
+    format!("kp-score share --decisions decisions.jsonl{paths} -o {out}")
 }
 
 /// Returns a path as a shell takes it for one word.

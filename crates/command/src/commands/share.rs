@@ -9,6 +9,7 @@ use std::{
 };
 
 use clap::Args;
+use knowledgepulse_clean::Cleaner;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::select::Selection;
@@ -19,10 +20,10 @@ use knowledgepulse_share::{
     share, told_apart,
 };
 
-use super::clean::CleaningArgs;
+use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, Messages, Output, Purpose, Result, STDIN, Scored,
-    Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, duration, fitted,
+    Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration, fitted,
     listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, pad_end, printable,
     tell_places, told,
 };
@@ -88,6 +89,10 @@ pub(crate) struct FolderArgs {
     /// Print every place that a person should look at
     #[arg(long)]
     pub review: bool,
+
+    /// Write a page to decide at, in HTML, of clean text
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<String>,
 }
 
 /// Chooses sessions, cleans them, shows them, asks, and adds them to the folder.
@@ -131,7 +136,8 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let (mut chosen_by, mut exit, mut to_share) = (String::new(), Exit::Ok, Vec::new());
     let mut memory = new_memory(args.choice.novelty);
     if is_chosen {
-        let (chosen, files) = chosen(args, (&set, decisions.as_ref()), host, messages, stop)?;
+        let how_chosen = (&set, &cleaner, decisions.as_ref());
+        let (chosen, files) = chosen(args, how_chosen, host, messages, stop)?;
         to_share = sessions(args, (&set, &removed), (&chosen, &files));
         exit = chosen.seen.exit();
         chosen_by = match decisions {
@@ -210,7 +216,7 @@ fn changes(manifest: &Manifest, there: usize, removed: usize) -> String {
 /// Reads the inputs, and chooses among what the folder has not, or takes what a person has decided. Returns the inputs, too.
 fn chosen(
     args: &ShareArgs,
-    (set, decisions): (&share::Set, Option<&Decisions>),
+    (set, cleaner, decisions): (&share::Set, &Cleaner, Option<&Decisions>),
     host: &dyn Host,
     messages: &Messages,
     stop: &Stop,
@@ -233,6 +239,11 @@ fn chosen(
         decisions.apply(&mut chosen, messages);
     }
     tell_beside(&chosen, messages);
+    if let Some(page) = &args.folder.report {
+        let how = (Some(cleaner), next_command(&args.input.paths, &args.folder.out));
+        desk::write(page, &chosen, &sources.sources, how, messages, stop)?;
+        messages.note(format!("wrote {page}"));
+    }
     Ok((chosen, WholeFiles::of(&sources.sources)))
 }
 
@@ -305,7 +316,7 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
             "{path} is in the folder that is written: share reads other files"
         )));
     }
-    let mut inputs = args.input.open(None, &args.choice.told.files(), messages)?;
+    let mut inputs = args.input.open(&[], &args.choice.told.files(), messages)?;
     add_subagents(&mut inputs.sources);
     inputs.sources.retain(|source| !is_out(source));
     let usual = match args.input.paths.is_empty() {

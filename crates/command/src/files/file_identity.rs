@@ -8,6 +8,9 @@ use same_file::Handle;
 /// The name of standard input among the inputs.
 pub const STDIN: &str = "-";
 
+/// A file that is written, and its option.
+pub(crate) type Target<'a> = (&'static str, &'a str);
+
 /// Returns the name of an input in messages.
 pub fn name_of(source: &str) -> &str {
     if source == STDIN { "stdin" } else { source }

@@ -165,7 +165,7 @@ impl CleanArgs {
         let found = match (self.paths.is_empty(), self.check) {
             (true, true) => {
                 let filter = self.filter.clone().with_ignored()?;
-                Inputs::new(Vec::new(), filter).found(None, messages)?.sources
+                Inputs::new(Vec::new(), filter).found(&[], messages)?.sources
             }
             (true, false) => vec![STDIN.to_owned()],
             _ => self.paths.clone(),
