@@ -416,8 +416,8 @@ describe('tarballs', () => {
       withQ8: (withoutModel + sizeOf(q8)) / 1e6,
     };
     const { library } = PLATFORMS[host.platform];
-    // A checkout's addon is larger than that of a release, whose size scripts/build-platform.mjs limits.
-    expect(megabytes.platform).toBeLessThan(library ? 56 : 20);
+    // A checkout's addon is three times as large as that of a release, whose size scripts/build-platform.mjs limits.
+    expect(megabytes.platform).toBeLessThan(library ? 66 : 30);
     expect(megabytes.withFp32).toBeLessThan(370 / 3);
     expect(megabytes.withQ8).toBeLessThan(370 / 6);
   });
