@@ -39,11 +39,10 @@ impl Iterator for Lines<'_> {
 /// Returns the end of the line break that begins at `start`; a carriage return and a line feed are one.
 pub(super) fn break_at(letters: &[u8], start: usize) -> Option<usize> {
     let end = sign_of_break(letters, start)?;
-    let feed = sign_of_break(letters, end).filter(|feed| matches!(letters[feed - 1], b'\n' | b'n'));
-    Some(
-        feed.filter(|_| matches!(letters[end - 1], b'\r' | b'r'))
-            .unwrap_or(end),
-    )
+    let is_return = matches!(letters[end - 1], b'\r' | b'r');
+    let is_feed = |end: &usize| matches!(letters[end - 1], b'\n' | b'n');
+    let feed = sign_of_break(letters, end).filter(|end| is_return && is_feed(end));
+    Some(feed.unwrap_or(end))
 }
 
 /// Returns the end of a carriage return or line feed that begins at `start`.

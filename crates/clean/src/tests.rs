@@ -227,7 +227,6 @@ fn basic_credentials_are_base64_of_a_text_with_a_colon() {
     }
 }
 
-/// Returns how often each type was found, in the order in which the types were first found.
 #[test]
 fn lines_of_a_secret_end_with_any_blanks() {
     let strict = CleanOptions { strict: true, ..SDK };
@@ -239,6 +238,7 @@ fn lines_of_a_secret_end_with_any_blanks() {
     }
 }
 
+/// Returns how often each type was found, in the order in which the types were first found.
 fn counts(cleaner: &mut Cleaner) -> Vec<(String, usize)> {
     let mut counts: Vec<(String, usize)> = Vec::new();
     for Finding { name, .. } in cleaner.take_findings() {
