@@ -237,6 +237,18 @@ needing(
     ]);
   });
 
+  test('a key behind a click is of the session that was clicked', async () => {
+    const page = await openDesk({ hash: '#kp%3Atrace%3A0' });
+    await page.evaluate(() => {
+      document.querySelector('.list a[href="#kp%3Atrace%3A1"]').click();
+      dispatchEvent(new KeyboardEvent('keydown', { key: 'x' }));
+    });
+    expect(await saved(page)).toEqual([
+      { session: 'kp:trace:0', decision: 'keep' },
+      { session: 'kp:trace:1', decision: 'leave out' },
+    ]);
+  });
+
   test('decisions by key and by click are saved, a line a session, with struck words and told outcomes', async () => {
     const page = await openDesk({ hash: '#kp%3Atrace%3A0' });
     await page.locator('.turn').first().waitFor();

@@ -199,6 +199,8 @@ export function drawDesk(desk, { conversationOf, save }) {
     const act = shortcuts[event.key];
     if (!act) return;
     event.preventDefault();
+    // The browser may not have told yet of a link or a point of the map that was opened.
+    route();
     act();
   }
   const warn = (/** @type {BeforeUnloadEvent} */ event) => {
