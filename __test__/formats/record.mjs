@@ -140,12 +140,20 @@ async function openaiAgents() {
 
 async function langchain() {
   const { createAgent, tool } = await import('langchain');
+  const { MemorySaver } = await import('@langchain/langgraph');
   const { ChatOpenAI } = await import('@langchain/openai');
   const tools = [tool(depth, { ...tell, schema })];
   const options = { model: 'script', apiKey: 'none', configuration: { baseURL } };
   const messages = [{ role: 'user', content: TASK }];
   const responses = createAgent({ model: new ChatOpenAI({ ...options, useResponsesApi: true }), tools });
   write('langchain-typescript/messages.json', (await responses.invoke({ messages })).messages);
+  const checkpointer = new MemorySaver();
+  const configurable = { thread_id: 'river' };
+  await createAgent({ model: new ChatOpenAI(options), tools, checkpointer }).invoke(
+    { messages },
+    { configurable },
+  );
+  await writeAll('langchain-typescript/checkpoints.jsonl', checkpointer.list({ configurable }, { limit: 2 }));
   const chat = createAgent({ model: new ChatOpenAI(options), tools });
   const isKept = ({ event }) => !/^on_(chain_(stream|end)|chat_model_s)/.test(event);
   await writeAll('streams/langgraph-js.jsonl', chat.streamEvents({ messages }, { version: 'v2' }), isKept);
@@ -237,11 +245,14 @@ async function llamaIndex() {
 }
 
 async function agentKit() {
-  const { createAgent, createTool, openai } = await import('@inngest/agent-kit');
+  const { createAgent, createNetwork, createTool, openai } = await import('@inngest/agent-kit');
   const tools = [createTool({ ...tell, parameters: schema, handler: async (input) => depth(input) })];
   const model = openai({ model: 'script', apiKey: 'none', baseUrl: baseURL });
   const agent = createAgent({ name: 'Gauge', system: 'You know rivers.', tools, model });
-  write('openai-chat-typescript/agentkit.json', (await agent.run(TASK)).export());
+  const router = ({ callCount }) => (callCount < TURNS.length ? agent : undefined);
+  const { state } = await createNetwork({ name: 'Rivers', agents: [agent], router }).run(TASK);
+  const results = state.results.map((result) => result.export());
+  await writeAll('openai-chat-typescript/agentkit.jsonl', results);
 }
 
 const recordings = {

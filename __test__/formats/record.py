@@ -1,7 +1,8 @@
 """python3 record.py FOLDER: writes what frameworks store of a run with a scripted model, as the folders in agents/ have it.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
-langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0.
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
+openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80; both with opentelemetry-sdk.
 For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
@@ -451,6 +452,119 @@ def dspy():
     write("openai-chat-dspy/prediction.json", json.dumps({"question": TASK, **prediction}))
 
 
+def call_of_chat(at):
+    return {"id": f"c{at + 1}", "type": "function", "function": {"name": "depth", "arguments": json.dumps(CALLS[at])}}
+
+
+def scripted_client():
+    """Returns a client for HTTP that answers as a model of Chat Completions."""
+    import httpx
+
+    def reply(request):
+        at = sum(message["role"] == "tool" for message in json.loads(request.content)["messages"])
+        message = {"role": "assistant", "content": ["Ask the gauge.", "Once more.", ANSWER][at]}
+        if at < 2:
+            message["tool_calls"] = [call_of_chat(at)]
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return httpx.Response(200, json={"id": "r", "object": "chat.completion", "created": 0, "model": "script", "choices": [choice]})
+
+    return httpx.Client(transport=httpx.MockTransport(reply))
+
+
+def logged_requests():
+    """Writes the requests and replies of a run, as programs log them."""
+    from openai import OpenAI
+
+    client = OpenAI(api_key="none", http_client=scripted_client())
+    messages, requests, sides, wanted = [{"role": "user", "content": TASK}], [], [], True
+    while wanted:
+        request = {"model": "script", "messages": list(messages)}
+        response = client.chat.completions.create(**request)
+        requests.append(json.dumps({"request": request, "response": response.model_dump()}))
+        sides.append(json.dumps({"input": request["messages"], "output": response.model_dump()}))
+        message = response.choices[0].message
+        messages.append(message.model_dump(exclude_none=True))
+        wanted = message.tool_calls or []
+        for call in wanted:
+            try:
+                result = depth(**json.loads(call.function.arguments))
+            except ValueError as error:
+                result = f"Error: {error}"
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    write("openai-chat-log/requests.jsonl", "\n".join(requests))
+    write("openai-chat-log/sides.jsonl", "\n".join(sides))
+
+
+def crewai():
+    from crewai import Agent, BaseLLM, Crew, Task
+    from crewai.tools import tool
+
+    class Script(BaseLLM):
+        supports_function_calling = lambda self: True
+
+        def call(self, messages, *rest, **named):
+            at = sum(message["role"] == "tool" for message in messages)
+            return [call_of_chat(at)] if at < 2 else ANSWER
+
+    gauge = Agent(role="Gauge", goal="Know rivers", backstory="You know rivers.", llm=Script(model="script"), tools=[tool("depth")(depth)])
+    task = Task(description=TASK, expected_output="a depth", agent=gauge)
+    write("openai-chat-crewai/output.json", Crew(agents=[gauge], tasks=[task]).kickoff().model_dump_json())
+
+
+def browser_use():
+    from browser_use.agent.views import ActionResult, AgentHistory, AgentHistoryList, AgentOutput
+    from browser_use.browser.views import BrowserStateHistory
+    from browser_use.tools.registry.views import ActionModel
+
+    class Action(ActionModel):
+        depth: dict | None = None
+        done: dict | None = None
+
+    def step(result, thinking=None, **output):
+        output = {"evaluation_previous_goal": "", "memory": "", "thinking": thinking, **output}
+        state = BrowserStateHistory(url="https://example.com", title="Elbe", tabs=[], interacted_element=[None])
+        kind = AgentOutput.type_with_custom_actions(Action)
+        return AgentHistory(model_output=kind(**output), result=[ActionResult(**result)], state=state)
+
+    steps = [
+        step({"error": "name a place"}, "Ask the gauge.", next_goal="Let me see.", action=[{"depth": CALLS[0]}]),
+        step({"extracted_content": "2.1 m"}, next_goal="Once more.", action=[{"depth": CALLS[1]}]),
+        step({"is_done": True, "success": True, "extracted_content": ANSWER}, next_goal="Say it.", action=[{"done": {"text": ANSWER}}]),
+    ]
+    (OUT / "openai-chat-browser-use").mkdir(exist_ok=True)
+    AgentHistoryList(history=steps).save_to_file(OUT / "openai-chat-browser-use/history.json")
+
+
+def ag_ui():
+    from ag_ui import core
+
+    def call(at):
+        return core.ToolCall(id=f"c{at}", function=core.FunctionCall(name="depth", arguments=json.dumps(CALLS[at])))
+
+    asked = core.UserMessage(id="u", content=TASK)
+    given = core.RunAgentInput(thread_id="t", run_id="r", state={}, messages=[asked], tools=[], context=[], forwarded_props={})
+    events, messages = [core.RunStartedEvent(thread_id="t", run_id="r", input=given)], [asked]
+    for at, text in enumerate(["Ask the gauge.", "Once more.", ANSWER]):
+        events += [
+            core.TextMessageStartEvent(message_id=f"m{at}"),
+            *(core.TextMessageContentEvent(message_id=f"m{at}", delta=part) for part in (text[:3], text[3:])),
+            core.TextMessageEndEvent(message_id=f"m{at}"),
+        ]
+        messages.append(core.AssistantMessage(id=f"m{at}", content=text, tool_calls=[call(at)] if at < 2 else None))
+        if at < 2:
+            result = {"message_id": f"t{at}", "tool_call_id": f"c{at}", "content": ["Error: name a place", "2.1 m"][at]}
+            events += [
+                core.ToolCallStartEvent(tool_call_id=f"c{at}", tool_call_name="depth", parent_message_id=f"m{at}"),
+                core.ToolCallArgsEvent(tool_call_id=f"c{at}", delta=json.dumps(CALLS[at])),
+                core.ToolCallEndEvent(tool_call_id=f"c{at}"),
+                core.ToolCallResultEvent(**result),
+            ]
+            messages.append(core.ToolMessage(id=result.pop("message_id"), **result))
+    events += [core.MessagesSnapshotEvent(messages=messages), core.RunFinishedEvent(thread_id="t", run_id="r")]
+    lines = [event.model_dump_json(by_alias=True, exclude_none=True) for event in events]
+    write("streams/ag-ui.jsonl", "\n".join(lines))
+
+
 def agno():
     from agno.models.message import Message
     from agno.run.agent import RunOutput
@@ -473,25 +587,11 @@ def agno():
 
 def agno_database(name):
     """Version 3 of Agno has runs in a table of their own, version 2.1.0 in a column of the sessions."""
-    import httpx
     from agno.agent import Agent
     from agno.db.sqlite import SqliteDb
     from agno.models.openai import OpenAIChat
 
-    texts = iter(["Ask the gauge.", "Once more.", ANSWER])
-    calls = iter(CALLS)
-
-    def reply(request):
-        message = {"role": "assistant", "content": next(texts)}
-        for call in calls:
-            function = {"name": "depth", "arguments": json.dumps(call)}
-            message["tool_calls"] = [{"id": f"c{len(call)}", "type": "function", "function": function}]
-            break
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return httpx.Response(200, json={"id": "r", "object": "chat.completion", "created": 0, "model": "script", "choices": [choice]})
-
-    client = httpx.Client(transport=httpx.MockTransport(reply))
-    model = OpenAIChat("script", api_key="none", http_client=client)
+    model = OpenAIChat("script", api_key="none", http_client=scripted_client())
     settings = {"db": SqliteDb(db_file="agno.db"), "session_id": "river-1", "telemetry": False}
     Agent(model=model, tools=[depth], instructions="You know rivers.", **settings).run(TASK)
     dump(f"openai-chat-agno/{name}.db.sql", "agno.db")
@@ -578,6 +678,10 @@ def data_sets():
 
 
 if __name__ == "__main__":
+    logged_requests()
+    crewai()
+    browser_use()
+    ag_ui()
     google_adk_cases()
     haystack()
     dspy()

@@ -28,11 +28,12 @@ pub enum Words {
     Stopped,
 }
 
-/// How the first prompt of Terminus begins, and what its task is between; smolagents has words before a task.
+/// How the first prompts of Terminus and CrewAI begin, and what their tasks are between; smolagents has words before a task.
 const TERMINUS: &str = "You are an AI assistant tasked with solving command-line tasks";
-const TERMINUS_TASK: [[&str; 2]; 2] = [
-    ["\nTask Description:\n", "\nCurrent terminal state:"],
-    ["\nInstruction:\n", "\nYour response must be"],
+const PROMPTS: [[&str; 3]; 3] = [
+    [TERMINUS, "\nTask Description:\n", "\nCurrent terminal state:"],
+    [TERMINUS, "\nInstruction:\n", "\nYour response must be"],
+    ["Current Task: ", "Current Task: ", "\n\nThis is the expect"],
 ];
 const NEW_TASK: &str = "New task:\n";
 
@@ -81,11 +82,16 @@ pub fn words_of(part: Text) -> Vec<Words> {
         let own = words_of(prompt.into());
         return [Words::Context].into_iter().chain(own).collect();
     }
-    if beginning.starts_with(TERMINUS) {
-        let task = TERMINUS_TASK.iter().find_map(|[begin, end]| {
-            let (_, task) = beginning.split_once(begin)?;
-            Some(task.split_once(end).map_or(task, |(task, _)| task))
-        });
+    let mut prompts = PROMPTS
+        .iter()
+        .filter(|[prompt, ..]| beginning.starts_with(prompt));
+    let is_terminus = beginning.starts_with(TERMINUS);
+    let task = prompts.find_map(|[_, begin, end]| {
+        let (_, task) = beginning.split_once(begin)?;
+        let whole = task.split_once(end).map(|(task, _)| task);
+        whole.or(Some(task).filter(|_| is_terminus))
+    });
+    if is_terminus || task.is_some() {
         let own = task.map(|task| Words::Own(task.trim().into()));
         return [Words::Context].into_iter().chain(own).collect();
     }

@@ -100,11 +100,15 @@ fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
 
 /// Returns the messages of a history of browser-use: steps with the actions of the model and their results.
 fn by_actions(steps: &[Value]) -> Option<Messages<'static>> {
-    const THOUGHTS: [&str; 4] = ["thinking", "evaluation_previous_goal", "memory", "next_goal"];
+    const SAID: [&str; 3] = ["evaluation_previous_goal", "memory", "next_goal"];
     let is_step = |step: &Value| has_all(step, &["model_output", "result", "state"]);
     let turn = |(at, step): (usize, &Value)| {
         let output = fields_of(step, "model_output");
-        let thought = joined(THOUGHTS.iter().filter_map(|name| text_at(output, name)), "\n");
+        let thinking = text_at(output, "thinking").into_iter();
+        let thinking = thinking.map(|text| object([("type", "thinking".into()), ("thinking", text.into())]));
+        let said = joined(SAID.iter().filter_map(|name| text_at(output, name)), "\n");
+        let said = object([("type", "text".into()), ("text", said.into())]);
+        let thought: Vec<Value> = thinking.chain([said]).collect();
         let action = |action: &Value| {
             let mut fields = object_of(Some(action)).iter().filter(|(_, args)| !args.is_null());
             fields.next().map(|(name, args)| (name.clone(), args.clone()))
@@ -238,6 +242,13 @@ fn state_of(record: &Object) -> Option<Messages<'_>> {
     has_items.then(|| [input_of(Some(given)), borrowed(list_of(items))].concat())
 }
 
+/// Returns whether a message is a turn of the user, and no result.
+pub fn is_asked(message: &Value) -> bool {
+    let is_answer = |part: &Part| matches!(part, Part::Result { .. });
+    let content = first_of(message, &["content", "parts"]);
+    role_of(message) == "user" && !parts_of(content).iter().any(is_answer)
+}
+
 /// Returns the messages of a result or a step of the AI SDK: what its request asked, and the reply, which has those of the steps before too.
 fn replied_in(record: &Object) -> Option<Messages<'_>> {
     let last = list_at(record, "steps")
@@ -248,12 +259,8 @@ fn replied_in(record: &Object) -> Option<Messages<'_>> {
     let body = parsed(fields_of(last, "request").get("body"));
     let asked = messages_of(object_of(body.as_deref())).unwrap_or_default();
     // The request of a later step has the reply until then.
-    let is_answer = |part: &Part| matches!(part, Part::Result { .. });
-    let is_asked = |message: &Cow<Value>| {
-        let content = first_of(&**message, &["content", "parts"]);
-        role_of(&**message) == "user" && !parts_of(content).iter().any(is_answer)
-    };
-    let end = asked.iter().rposition(is_asked).map_or(0, |at| at + 1);
+    let end = asked.iter().rposition(|message| is_asked(message));
+    let end = end.map_or(0, |at| at + 1);
     let asked = asked
         .into_iter()
         .take(end)
@@ -290,17 +297,29 @@ fn pair_of(record: &Object) -> Option<Messages<'_>> {
 
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
-    let is_logged = record.contains("response_body");
-    let response = record.get(if is_logged { "response_body" } else { "response" });
-    // Mastra has the messages of the AI SDK's reply in the record, too.
-    let response = object_of(response.filter(|response| !has_list(*response, "messages")));
+    let replied = replied_to(record);
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
-    let asked = ["request", "request_body", "body", "values", "run_data"].map(|name| record.get(name));
+    // An input without a reply is that of a run.
+    let asked = words("asked").filter(|name| *name != "input" || !replied.is_empty());
+    let asked = asked.chain(["values", "run_data"]).map(|name| record.get(name));
     // Sessions of Microsoft's Agent Framework have them by their provider, and results of LlamaIndex in its memory.
     let state = fields_of(record, "state").values().map(Some);
-    let asked = asked.into_iter().chain([body_of_log]).chain(state);
+    let of_checkpoint = fields_of(record, "checkpoint").get("channel_values");
+    let asked = asked.chain([body_of_log, of_checkpoint]).chain(state);
     let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
     let own = words("messages-field").find_map(|name| list_in(record, name));
+    if record.contains("agentName") && has_list(record, "prompt") {
+        let [output, history] = ["output", "history"].map(|name| list_at(record, name));
+        // An agent outside a network has its output in both.
+        let history = history.strip_suffix(output).unwrap_or(history);
+        let lists = [
+            list_at(record, "prompt"),
+            history,
+            output,
+            list_at(record, "toolCalls"),
+        ];
+        return Some(lists.into_iter().flat_map(borrowed).collect());
+    }
     if let Some(replied) = replied_in(record).filter(|_| own.is_none()) {
         return Some(replied);
     }
@@ -313,7 +332,11 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
             .last()
             .map(|last| (role_of(&**last).to_owned(), last.get("content").cloned()));
         reply.retain(|reply| last != Some((role_of(&**reply).to_owned(), reply.get("content").cloned())));
-        return Some([asked, chosen, reply, reply_of(response), made_in(record)].concat());
+        let replied = replied
+            .into_iter()
+            .filter(|message| !reply.contains(message))
+            .collect();
+        return Some([asked, chosen, reply.clone(), replied, made_in(record)].concat());
     }
     let others = pair_of(record)
         .or_else(|| query_of(record))
@@ -323,29 +346,24 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     }
     let output = list_of(record.get("output"));
     if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {
-        // AgentKit has the results beside the output.
-        let results = list_at(record, "toolCalls")
-            .iter()
-            .filter(|result| is_message(result));
-        let results = results.map(Cow::Borrowed).collect();
-        return Some([input_of(record.get("input")), borrowed(output), results].concat());
+        return Some([input_of(record.get("input")), borrowed(output)].concat());
     }
     let input = list_of(record.get("input"));
     if input.first().is_some_and(is_message) {
-        return Some([borrowed(input), reply_of(response)].concat());
-    }
-    // A reply alone, as in the output of a batch.
-    for reply in [record, response] {
-        let body = reply.get("body").and_then(Value::as_object);
-        if let Some(message) = message_of(body.unwrap_or(reply)) {
-            return Some(vec![Cow::Borrowed(message)]);
-        }
+        return Some([borrowed(input), replied].concat());
     }
     // The request with a text only, and its reply in another field.
-    let reply = reply_of(response);
     let is_text = matches!(record.get("input"), Some(Value::String(_)));
-    if is_text && !reply.is_empty() {
-        return Some([input_of(record.get("input")), reply].concat());
+    if is_text && !replied.is_empty() {
+        return Some([input_of(record.get("input")), replied].concat());
+    }
+    // A reply alone, as in the output of a batch.
+    let body = record.get("body").and_then(Value::as_object);
+    if let Some(message) = message_of(body.unwrap_or(record)) {
+        return Some(vec![Cow::Borrowed(message)]);
+    }
+    if !replied.is_empty() && !record.contains("input") {
+        return Some(replied);
     }
     let steps = by_actions(list_at(record, "history")).or_else(|| by_classes(list_at(record, "content")));
     if steps.is_some() {
@@ -369,8 +387,13 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     lists.filter(|list| !list.is_empty()).max_by_key(Vec::len)
 }
 
-/// Returns the messages that nodes of a graph of LangGraph have added, as its stream of updates has them; empty for another record.
+/// Returns the messages that nodes of a graph of LangGraph have added, as its stream of updates has them, or an agent of a network of
+/// AgentKit; empty for another record.
 pub fn updates_of(record: &Value) -> Vec<&Value> {
+    if is(record, "agentkit-part") {
+        let told = ["output", "toolCalls"].into_iter();
+        return told.flat_map(|name| list_at(record, name)).collect();
+    }
     let nodes = object_of(Some(record));
     let is_node = |(name, value): (&Text, &Value)| {
         !is_one(name, "no-node") && (value.is_null() || value.as_object().is_some())
@@ -415,13 +438,42 @@ fn thread_of(record: &Value) -> Option<&Value> {
 fn plain_list(row: &Value) -> &[Value] {
     let row = without_event(row);
     let inner = if is(row, "langgraph-state") {
-        fields_of(row, "values")
+        state_in(row)
     } else {
         object_of(Some(row))
     };
-    let inner = [inner, fields_of(inner, "response")].into_iter();
-    let mut lists = inner.flat_map(|inner| words("messages-field").map(|name| list_at(inner, name)));
-    lists.find(|list| !list.is_empty()).unwrap_or_default()
+    let asked = ["response"].into_iter().chain(words("asked"));
+    let inner = [inner]
+        .into_iter()
+        .chain(asked.map(|name| fields_of(inner, name)));
+    // Requests of Responses have items.
+    let is_list = |list: &&[Value], name| !list.is_empty() && (name != "input" || is_message(&list[0]));
+    let mut lists = inner.flat_map(|inner| {
+        let names = words("messages-field").chain(["input"]);
+        names.filter_map(|name| Some(list_at(inner, name)).filter(|list| is_list(list, name)))
+    });
+    lists.next().unwrap_or_default()
+}
+
+/// Returns the values of a state of LangGraph, or of a checkpoint as its savers list them.
+pub fn state_in(state: &Value) -> &Object {
+    let values = fields_of(state, "values");
+    if values.is_empty() {
+        fields_of(fields_of(state, "checkpoint"), "channel_values")
+    } else {
+        values
+    }
+}
+
+/// Returns what the agent says and calls in messages.
+fn said_in<'m>(messages: impl IntoIterator<Item = &'m Value>) -> Vec<What> {
+    let mut say = Events::default();
+    for message in messages {
+        add_message(&mut say, message);
+    }
+    let said = say.into_list().into_iter().flat_map(|event| event.what);
+    said.filter(|what| matches!(what, What::Call(_) | What::Said(TextKind::Message, _)))
+        .collect()
 }
 
 /// Returns whether the conversation of a row is the beginning of that of another row: snapshots of a run repeat what was said before.
@@ -439,7 +491,15 @@ pub fn is_begun_by(row: &Value, beginning: &Value) -> bool {
         && thread_of(row) == thread_of(beginning);
     let (all, first) = (plain_list(row), plain_list(beginning));
     let is_telling = first.len() > 1 || first.first().is_some_and(|first| is_given(first.get("id")));
-    (is_of_thread || (is_telling && first.len() < all.len())) && is_begun(all, first)
+    // The next request has the reply, which other samples of a model have otherwise.
+    let is_next = || {
+        let replied = replied_to(object_of(Some(beginning)));
+        let said = said_in(all.iter().skip(first.len()).take(replied.len()));
+        let replied = said_in(replied.iter().map(|message| &**message));
+        let is_said = replied.iter().all(|what| said.contains(what));
+        first.len() < all.len() && is_said && (is_telling || !replied.is_empty())
+    };
+    is_begun(all, first) && (is_of_thread || is_next())
 }
 
 /// Fields of a message that a copy of it may have otherwise.
@@ -491,10 +551,22 @@ fn reply_of(reply: &Object) -> Messages<'_> {
     if let Some(message) = message_of(reply).or_else(beside) {
         return vec![Cow::Borrowed(message)];
     }
-    if str_of(reply.get("type")) == Some("message") && str_of(reply.get("role")) == Some("assistant") {
+    let is_message = str_of(reply.get("type")).is_none_or(|kind| kind == "message");
+    if is_message && reply.contains("content") && str_of(reply.get("role")) == Some("assistant") {
         return vec![Cow::Owned(reply.clone().into())];
     }
     borrowed(list_of(reply.get("output")))
+}
+
+/// Returns the model's reply in a row of a log, beside its request; empty without one.
+fn replied_to(row: &Object) -> Messages<'_> {
+    let replies = words("replied").filter_map(|name| row.get(name)?.as_object());
+    // Mastra has the messages of the AI SDK's reply in the record, too.
+    let replies = replies.filter(|reply| !has_list(*reply, "messages"));
+    replies
+        .map(reply_of)
+        .find(|reply| !reply.is_empty())
+        .unwrap_or_default()
 }
 
 /// Returns what the agent of a task of A2A has said and made at its end, which its history lacks.

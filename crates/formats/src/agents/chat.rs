@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    conversations::{borrowed, messages_of, updates_of, without_event},
+    conversations::{borrowed, messages_of, state_in, updates_of, without_event},
     langchain,
     prelude::*,
     sharegpt,
@@ -14,15 +14,16 @@ use crate::{
 
 /// Conversations of chat APIs.
 pub static OPENAI_CHAT: Format = Format::new("openai-chat", Kind::Rows, decode).also(|value| match value {
-    Value::Object(record) => is_message(value) || messages_of(record).is_some(),
+    Value::Object(record) => is_message(value) || is(value, "agentkit-part") || messages_of(record).is_some(),
     value => is_first(Some(value), is_message),
 });
 
 /// Messages of LangChain and states of LangGraph.
 pub static LANGCHAIN: Format = Format::new("langchain", Kind::Rows, decode).also(|value| {
     let value = without_event(value);
-    let of_state = fields_of(value, "values").get("messages");
-    if is(value, "langgraph-state") || !updates_of(value).is_empty() {
+    let of_state = state_in(value).get("messages");
+    let is_update = !updates_of(value).is_empty() && !is(value, "agentkit-part");
+    if is(value, "langgraph-state") || is_update {
         return true;
     }
     let mut lists = [Some(value), value.get("messages"), of_state].into_iter();
@@ -62,7 +63,7 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             "it has no messages, and no items"
         })
     })?;
-    let inner = ["body", "request", "response", "request_body", "response_body"];
+    let inner = words("asked").chain(words("replied"));
     let inner = inner.map(|name| fields_of(record, name));
     let input = fields_of(fields_of(record, "input"), "inputBodyJson");
     let output = fields_of(fields_of(record, "output"), "outputBodyJson");

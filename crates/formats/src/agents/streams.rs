@@ -1,7 +1,11 @@
 //! Replies of models in pieces, as APIs and frameworks stream them: Chat Completions, Responses, Messages of Anthropic, the AI SDK of Vercel,
 //! and the streams and events of LangGraph. The same message may come in pieces, as it grows, and whole: it counts once, by its id.
 
-use crate::{langchain, prelude::*};
+use crate::{
+    conversations::{is_asked, messages_of},
+    langchain,
+    prelude::*,
+};
 
 pub static FORMAT: Format = Format::sessions("streams", decode)
     .also(|record| {
@@ -92,7 +96,12 @@ fn add_all(say: &mut Events, value: Option<&Value>, is_whole: bool) {
     for (message, is_whole) in alone.chain(of_states) {
         let pair = list_of(Some(message));
         let fields = langchain::unwrapped(message).map(|(_, fields)| fields);
-        if let ([Value::String(role), content], None) = (pair, fields) {
+        if let ([Value::String(_), messages @ Value::Array(list)], None) = (pair, fields)
+            && list.first().is_some_and(langchain::is_message)
+        {
+            // What a task has written to a channel.
+            add_all(say, Some(messages), true);
+        } else if let ([Value::String(role), content], None) = (pair, fields) {
             begin(say, None);
             add_said(say, role, Some(content));
         } else if let Some(fields) = fields.filter(|_| is_chunk(message) && !is_whole) {
@@ -159,17 +168,30 @@ fn add_arguments(say: &mut Events, text: Option<&Value>) {
 /// Adds what an event of the AI SDK, of Anthropic's API, of Responses, of AG-UI, of the OpenAI Agents SDK or of Mastra has. The table says what
 /// each type is.
 fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
-    let call = id_of(record.get("toolCallId"));
+    let call = id_of(first_of(record, &["toolCallId", "tool_call_id"]));
     let kind = str_of(event.get("type")).unwrap_or_default();
     let mut types = tags("stream-event").iter();
     let what = types.find_map(|[name, what]| (*name == kind).then_some(*what));
     let delta = record.get("delta");
     let add_text = |say: &mut Events, kind| {
         let text = first_of(record, &["delta", "text"]).and_then(Value::as_text);
-        let id = first_of(record, &["id", "messageId"]);
+        let id = first_of(record, &["id", "messageId", "message_id"]);
         add_piece(say, id, kind, text.cloned().unwrap_or_default());
     };
     match what {
+        Some(what @ ("request" | "conversation")) => {
+            let asked = first_of(record, &["request", "input"]).unwrap_or(record);
+            let body = parsed(asked.get("body"));
+            let messages = messages_of(object_of(body.as_deref().or(Some(asked))));
+            for (at, message) in messages.unwrap_or_default().iter().enumerate() {
+                // A request has the turns before it, too.
+                if what == "conversation" || is_asked(message) {
+                    let id = message.get("id").cloned();
+                    begin(say, Some(&id.unwrap_or_else(|| at.to_string().into())));
+                    add_message(say, message);
+                }
+            }
+        }
         Some("message") => add_text(say, TextKind::Message),
         Some("reasoning") => add_text(say, TextKind::Reasoning),
         Some("arguments") => add_arguments(say, delta),
@@ -180,7 +202,7 @@ fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
             add_arguments(say, delta.and_then(|delta| delta.get("partial_json")));
         }
         Some(what @ ("call" | "result" | "error" | "item" | "block")) => {
-            begin(say, None);
+            begin(say, first_of(record, &["parentMessageId", "parent_message_id"]));
             let inner = first_of(record, &["item", "content_block"]).unwrap_or(record);
             let output = first_of(record, &["output", "content", "result"]);
             let output = output.map(|output| Value::from(json_of(output).into_owned()));
