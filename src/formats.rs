@@ -21,10 +21,10 @@ use knowledgepulse_formats::{
     FormatName, Given, Known,
     encoding::Foreign,
     reader::{Content, Item, Run, Settings, TraceReader, of_no_format},
-    records::{Record, Records, reason_of},
+    records::{self, Record, Records},
     trace::known_of,
 };
-use knowledgepulse_json::{Text, json_object, parse_str};
+use knowledgepulse_json::{Text, json_object};
 use knowledgepulse_trace::facts::Fact;
 
 use crate::{
@@ -197,7 +197,7 @@ impl Input {
     }
 
     fn read(&mut self, json: &str, index: Option<f64>) -> Vec<NativeItem> {
-        let content = parse_str(json).map(|value| (value, None));
+        let content = records::read(json.as_bytes());
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is an index.
         let index = index.map(|index| index as u64);
         let record = Record {
@@ -205,7 +205,7 @@ impl Input {
                 index,
                 ..knowledgepulse_formats::Place::default()
             },
-            content: content.map_err(|error| reason_of(&error)),
+            content: content.map(|(value, _)| (value, None)),
         };
         let items = self.reader.read(record).into_iter();
         items.flat_map(Run::build).map(native).collect()

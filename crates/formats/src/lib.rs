@@ -21,7 +21,6 @@ mod named;
 mod open_traces;
 mod parts;
 mod pictures;
-mod pieces;
 mod places;
 mod prelude;
 pub mod reader;
@@ -34,6 +33,7 @@ pub mod records;
 mod records_found;
 pub mod run;
 mod runs;
+pub mod sections;
 mod session;
 #[cfg(test)]
 #[path = "tests/sessions.rs"]
@@ -44,7 +44,7 @@ mod spans;
 #[cfg(test)]
 #[path = "tests/spans.rs"]
 mod spans_joined;
-pub mod split;
+mod split;
 mod table;
 mod tagged;
 mod tools;

@@ -1,17 +1,15 @@
 //! Reads the JSON values of an input: JSON Lines, arrays, values that span lines, and any mix of them; and the rows of a table in CSV.
 
-use std::{collections::VecDeque, ops::Range};
+use std::collections::VecDeque;
 
-use knowledgepulse_json::{ParseError, Value, parse_str, trim};
-use memchr::memchr_iter;
-use rayon::prelude::*;
+use knowledgepulse_json::{Value, trim};
 
 use crate::{
     DEFAULT_LIMIT, Place,
     archive::{Archive, File},
     encoding::{Decoder, Foreign, ZIP},
-    pieces::{Kind, Piece, Splitter},
-    table::Header,
+    split::{Kind, Piece, Splitter, parse},
+    table::Table,
 };
 
 /// One value of an input, or why it could not be read.
@@ -37,15 +35,11 @@ pub struct Records {
     /// The files that are the values, where the input is an archive and was pushed.
     archive: Option<Archive>,
     splitter: Splitter,
-    /// The lines of the text that are objects, which were parsed on all cores, and where they are in it.
-    lines: VecDeque<(Range<usize>, Content)>,
+    table: Option<Table>,
     /// The rows of the table that were read together.
     rows: VecDeque<Record>,
-    table: Option<Header>,
     is_begun: bool,
 }
-
-const NEWLINE: u8 = b'\n';
 
 impl Default for Records {
     fn default() -> Self {
@@ -61,10 +55,9 @@ impl Records {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             decoder: Decoder::default(),
             archive: None,
-            splitter: Splitter::new(limit),
-            lines: VecDeque::new(),
-            rows: VecDeque::new(),
+            splitter: Splitter::new(limit, false),
             table: None,
+            rows: VecDeque::new(),
             is_begun: false,
         }
     }
@@ -90,76 +83,41 @@ impl Records {
         }
         self.add_text(&rest);
         self.splitter.finish();
+        self.rows.extend(self.table.iter_mut().flat_map(Table::finish));
         Ok(())
     }
 
     fn add_text(&mut self, text: &[u8]) {
-        self.splitter.push(text);
-        // Ranges of the text before are none of this one.
-        self.lines = self
-            .splitter
-            .lines()
-            .map(|lines| self.parse_lines(lines))
-            .unwrap_or_default();
+        match &mut self.table {
+            Some(table) => self.rows.extend(table.push(text)),
+            None => self.splitter.push(text),
+        }
     }
 
-    /// Returns the whole lines of a range that begin with a brace and are JSON, parsed on all cores.
-    fn parse_lines(&self, range: Range<usize>) -> VecDeque<(Range<usize>, Content)> {
-        let text = self.splitter.text();
-        let mut start = range.start;
-        let lines: Vec<_> = memchr_iter(NEWLINE, &text[range.clone()])
-            .filter_map(|newline| {
-                let line = start..range.start + newline;
-                start = line.end + 1;
-                let blanks = text[line.clone()].iter().position(|byte| !is_blank(*byte))?;
-                let is_read = text[line.start + blanks] == b'{' && line.len() <= self.limit;
-                is_read.then_some(line.start + blanks..line.end)
-            })
-            .collect();
-        let parsed = lines.into_par_iter().filter_map(|line| {
-            let content = parse(&text[line.clone()]).ok()?;
-            Some((line, content))
-        });
-        let parsed: Vec<_> = parsed.collect();
-        parsed.into()
-    }
-
-    /// Reads a piece of the text; `None` if it has no value. `content` is that of a line which was parsed to see whether it is a value.
-    fn read(&mut self, piece: Piece, content: Option<Content>) -> Option<Record> {
-        let size = piece.range.len() as u64;
-        let text = &self.splitter.text()[piece.range];
+    /// Reads a piece of the text; `None` if it has no value.
+    fn read(&mut self, piece: Piece) -> Option<Record> {
+        let text = &self.splitter.text()[piece.range.clone()];
         let is_first = !self.is_begun && piece.index.is_none();
         self.is_begun |= piece.kind != Kind::Between;
-        let content = match (piece.kind, content) {
-            (Kind::Between, _) => return None,
-            (Kind::Text, _) if is_first && let Some(header) = Header::read(text) => {
-                self.table = Some(header);
-                self.splitter.split_rows();
+        let content = match piece.kind {
+            Kind::Between => return None,
+            Kind::Text if is_first && let Some(mut table) = Table::of(text, piece.line, self.limit) => {
+                self.rows.extend(table.push(&self.splitter.take_rest()));
+                if self.splitter.is_over() {
+                    self.rows.extend(table.finish());
+                }
+                self.table = Some(table);
                 return None;
             }
-            (Kind::Row, _) => {
-                let rows = self.table.iter().flat_map(|table| table.rows(text));
-                let rows = rows.map(|row| Record {
-                    place: Place {
-                        line: Some(piece.line + row.line),
-                        index: None,
-                        size: row.size,
-                    },
-                    content: row.value.map(|value| (value, None)),
-                });
-                self.rows.extend(rows);
-                return self.rows.pop_front();
-            }
-            (Kind::TooLong, _) => Err(too_long(self.limit)),
-            (Kind::CutOff, _) => Err("not JSON: the array ends without its bracket".into()),
-            (Kind::Value | Kind::Text, Some(content)) => Ok(content),
-            (Kind::Text, None) if let Some(data) = data_of_event(text) => parse(data?),
-            (Kind::Value | Kind::Text, None) => parse(text),
+            Kind::TooLong => Err(too_long(self.limit)),
+            Kind::Value(value) => Ok(content_of(value, text)),
+            Kind::Broken(broken) => Err(broken.to_string()),
+            Kind::Text => read(data_of_event(text).unwrap_or(Some(text))?),
         };
         let place = Place {
             line: Some(piece.line),
             index: piece.index,
-            size,
+            size: piece.range.len() as u64,
         };
         Some(Record { place, content })
     }
@@ -167,7 +125,7 @@ impl Records {
     /// Returns the value that a file of an archive holds.
     fn read_file(&self, file: File) -> Record {
         let (size, content) = match file.contents {
-            Ok(Some(bytes)) => (bytes.len() as u64, parse(&bytes)),
+            Ok(Some(bytes)) => (bytes.len() as u64, read(&bytes)),
             Ok(None) => (self.limit as u64, Err(too_long(self.limit))),
             Err(error) => (0, Err(error)),
         };
@@ -191,23 +149,12 @@ impl Iterator for Records {
             let file = archive.next(self.limit)?;
             return Some(self.read_file(file));
         }
-        if let Some(row) = self.rows.pop_front() {
-            return Some(row);
-        }
         loop {
-            let mut content = None;
-            let lines = &mut self.lines;
-            let piece = self.splitter.next(&mut |line, at| {
-                while lines.front().is_some_and(|(range, _)| range.start < at) {
-                    lines.pop_front();
-                }
-                content = match lines.front() {
-                    Some((range, _)) if range.start == at => lines.pop_front().map(|(_, content)| content),
-                    _ => parse(line).ok(),
-                };
-                content.is_some()
-            })?;
-            if let Some(record) = self.read(piece, content) {
+            if let Some(row) = self.rows.pop_front() {
+                return Some(row);
+            }
+            let piece = self.splitter.next()?;
+            if let Some(record) = self.read(piece) {
                 return Some(record);
             }
         }
@@ -217,12 +164,18 @@ impl Iterator for Records {
 /// A value, and its text if it may be a trace.
 pub type Content = (Value, Option<String>);
 
-fn parse(bytes: &[u8]) -> Result<Content, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8")?;
-    let text = trim(text);
-    let value = parse_str(text).map_err(|error| reason_of(&error))?;
-    let text = may_be_trace(&value).then(|| text.to_owned());
-    Ok((value, text))
+fn content_of(value: Value, bytes: &[u8]) -> Content {
+    let text = may_be_trace(&value).then(|| trim(&String::from_utf8_lossy(bytes)).to_owned());
+    (value, text)
+}
+
+/// Reads a value.
+///
+/// # Errors
+/// The problem, if it is none.
+pub fn read(bytes: &[u8]) -> Result<Content, String> {
+    let value = parse(bytes).map_err(|broken| broken.to_string())?;
+    Ok(content_of(value, bytes))
 }
 
 /// Returns the value of a line of server-sent events, or `None` within where it has none; `None` for another line.
@@ -235,11 +188,8 @@ fn data_of_event(line: &[u8]) -> Option<Option<&[u8]>> {
     }
 }
 
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r')
-}
-
-fn too_long(limit: usize) -> String {
+/// Returns the problem of a value that is longer than so many bytes.
+pub(crate) fn too_long(limit: usize) -> String {
     #[allow(clippy::cast_precision_loss)] // For a message.
     let megabytes = limit as f64 / 1024.0 / 1024.0;
     format!("longer than {} MB", knowledgepulse_json::number(megabytes))
@@ -254,14 +204,4 @@ pub fn is_trace(value: &Value) -> bool {
 /// Returns whether a value is a trace, which need not say so.
 pub(crate) fn may_be_trace(value: &Value) -> bool {
     is_trace(value) || (value.get("task").is_some() && value.get("steps").is_some())
-}
-
-/// Returns the problem of a text that is not read as JSON.
-#[must_use]
-pub fn reason_of(error: &ParseError) -> String {
-    if error.is_too_deep() {
-        "it is nested too deeply".into()
-    } else {
-        format!("not JSON: {error}")
-    }
 }

@@ -1,168 +1,436 @@
-//! Splits a file into its JSON values and the text between them, in linear time and bounded memory.
-//!
-//! A value is a line, an element of an array, or what stands from a brace at the beginning of a line to the one that closes it. Everything
-//! else is text. The parts follow each other without a gap.
+//! Splits a text into JSON values and what is between them, as its bytes come: a line, else a value to its closing bracket, else text.
+//! It takes linear time and bounded memory.
 
-use std::str;
+use std::{collections::VecDeque, mem, ops::Range};
 
-use knowledgepulse_json::{Value, parse_str};
-use memchr::memchr_iter;
+use knowledgepulse_json::{ParseError, Value, parse_str, trim};
+use memchr::{memchr, memchr_iter, memchr3};
+use rayon::prelude::*;
 
-use crate::pieces::{self, Kind};
+/// So often, and so many bytes more, the bytes of a text may be followed in vain for the end of a value. After that a line is a value:
+/// hostile input takes linear time too.
+const MOST_VAIN: usize = 4;
+const FREE_VAIN: usize = 64 * 1024;
 
-/// So many bytes of text may wait for more.
-const MOST_TEXT: usize = 1024 * 1024;
+const NEWLINE: u8 = b'\n';
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A part of a file.
-#[derive(Debug)]
-pub enum Part<'t> {
-    /// A JSON value, and its text with the end of its line.
-    Json(&'t str, Value),
-    /// Text that is no JSON.
-    Text(&'t str),
-}
-
-/// Why a file cannot be split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SplitError {
+/// Why a text is no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
     /// It is not UTF-8.
+    #[error("not UTF-8")]
     NotUtf8,
-    /// The line or the element that begins on this line is longer than the limit.
-    TooLong(usize),
-    /// The value on this line is nested more deeply than JSON is read.
-    TooDeep(usize),
+    /// It is nested more deeply than JSON is read.
+    #[error("it is nested too deeply")]
+    TooDeep,
+    /// It is no JSON.
+    #[error("not JSON: {0}")]
+    NoJson(ParseError),
+    /// Its array ends with the text.
+    #[error("not JSON: the array ends without its bracket")]
+    CutOff,
 }
 
-/// Takes a part and the line on which it begins, from 1.
-pub type Take<'t, E> = dyn FnMut(Part, usize) -> Result<(), E> + 't;
-
-/// Returns how many bytes of a text, at least one, may be handed on by themselves: where more than a megabyte waits, and at its end.
-pub type Cut = fn(&str) -> usize;
-
-/// The bytes of a file on their way to its parts.
-pub struct Splitter {
-    pieces: pieces::Splitter,
-    cut: Cut,
-    /// Bytes before `start` were handed on; those from there to `next` are text.
-    start: usize,
-    next: usize,
-    /// The line of `start`.
-    line: usize,
+/// What a piece of a text is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Kind {
+    /// A list or an object, or an element of an array.
+    Value(Value),
+    /// What has the brackets of a value and is none.
+    Broken(Broken),
+    /// A line, or the rest of one, that is not in brackets.
+    Text,
+    /// White space, a sign of an array that stands between values, or the byte order mark at the beginning of a text.
+    Between,
+    /// The beginning of a value that is longer than the limit. Its text is dropped.
+    TooLong,
 }
+
+/// A piece of a text. The pieces follow each other and leave nothing out, except values that are too long.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Piece {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is in [`Splitter::text`], until more is pushed.
+    pub range: Range<usize>,
+    /// The line on which it begins, from 1.
+    pub line: u64,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
+}
+
+/// Splits a text whose bytes are pushed as they come. Holds what was pushed and not split, of a value at most the limit. Lines end in LF or
+/// CRLF.
+#[derive(Debug, Default)]
+pub(crate) struct Splitter {
+    limit: usize,
+    /// Whether a value of several lines that is too long is text.
+    keeps_long: bool,
+    text: Vec<u8>,
+    at: usize,
+    is_over: bool,
+    /// The line of `at`, from 1.
+    line: u64,
+    /// The number of the next element, in an array.
+    index: Option<u64>,
+    /// How far the value was followed that begins at `at`.
+    scan: Option<Scan>,
+    skip: Option<Skip>,
+    /// The whole lines of the text that are objects, parsed on all cores, and where they begin.
+    parsed: VecDeque<(usize, Value)>,
+    /// How many bytes were split off, and how many were followed in vain.
+    done: usize,
+    vain: usize,
+}
+
+/// What is left of a value that is too long.
+#[derive(Debug)]
+enum Skip {
+    Line,
+    Value(Scan),
+}
+
+/// A piece; as an error, one that is too long, or nothing if the text of the next piece is not there yet.
+type Found = Result<Piece, Option<Piece>>;
 
 impl Splitter {
-    /// Creates a splitter of values and lines of at most `limit` bytes.
-    #[must_use]
-    pub fn new(limit: u64, cut: Cut) -> Self {
+    /// Creates a splitter of values of at most `limit` bytes. A longer value of several lines is text if `keeps_long`.
+    pub fn new(limit: u64, keeps_long: bool) -> Self {
         Self {
-            pieces: pieces::Splitter::of_whole_text(limit),
-            cut,
-            start: 0,
-            next: 0,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            keeps_long,
             line: 1,
+            ..Self::default()
         }
     }
 
-    /// Hands on the parts that end in more bytes of the file.
-    ///
-    /// # Errors
-    /// A [`SplitError`], or the error of `take`.
-    pub fn push<E: From<SplitError>>(&mut self, bytes: &[u8], take: &mut Take<E>) -> Result<(), E> {
-        self.pieces.push_after(bytes, self.start);
-        self.next -= self.start;
-        self.start = 0;
-        self.advance(take)
+    /// Takes the next bytes, and drops those that were split.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.text.drain(..mem::take(&mut self.at));
+        let spans_lines = memchr(NEWLINE, &self.text).is_some();
+        self.text.extend_from_slice(bytes);
+        let is_at_line = self.index.is_none() && self.skip.is_none() && !spans_lines;
+        self.parsed = is_at_line.then(|| self.parse_lines()).unwrap_or_default();
     }
 
-    /// Hands on the rest of the file.
-    ///
-    /// # Errors
-    /// Those of [`Splitter::push`].
-    pub fn finish<E: From<SplitError>>(&mut self, take: &mut Take<E>) -> Result<(), E> {
-        self.pieces.finish();
-        self.advance(take)?;
-        self.give_text(0, take)
+    /// Ends the text.
+    pub fn finish(&mut self) {
+        self.is_over = true;
     }
 
-    fn advance<E: From<SplitError>>(&mut self, take: &mut Take<E>) -> Result<(), E> {
-        loop {
-            let mut read = None;
-            let piece = self.pieces.next(&mut |line, _| {
-                let value = value_of(line);
-                let is_value = !matches!(value, Ok(None));
-                read = Some(value);
-                is_value
-            });
-            let Some(piece) = piece else {
-                return Ok(());
-            };
-            let line = usize::try_from(piece.line).unwrap_or(usize::MAX);
-            let text = &self.pieces.text()[piece.range.clone()];
-            let value = match piece.kind {
-                Kind::TooLong => return Err(SplitError::TooLong(line).into()),
-                Kind::Value => match read {
-                    None | Some(Ok(None)) => value_of(text),
-                    Some(read) => read,
-                },
-                Kind::Text if text.starts_with(b"[") => value_of(text),
-                Kind::Text | Kind::Between | Kind::Row | Kind::CutOff => Ok(None),
-            };
-            let value = value.map_err(|error| error.at(line))?;
-            self.next = piece.range.start;
-            match value {
-                Some(value) => {
-                    self.give_text(0, take)?;
-                    let rest = if piece.index.is_none() {
-                        self.pieces.end_line()
-                    } else {
-                        0
-                    };
-                    let end = piece.range.end + rest;
-                    let text = text_of(&self.pieces.text()[piece.range.start..end])?;
-                    take(Part::Json(text, value), line)?;
-                    self.line += memchr_iter(b'\n', text.as_bytes()).count();
-                    (self.start, self.next) = (end, end);
-                }
-                None => {
-                    self.next = piece.range.end;
-                    self.give_text(MOST_TEXT, take)?;
-                }
+    /// Returns whether the text has ended.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Returns the text that pieces are ranges of.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Takes out what was pushed and not split.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        self.text.split_off(self.at)
+    }
+
+    /// Returns the whole lines that begin with a brace and are JSON.
+    fn parse_lines(&self) -> VecDeque<(usize, Value)> {
+        let mut start = 0;
+        let lines: Vec<_> = memchr_iter(NEWLINE, &self.text)
+            .filter_map(|newline| {
+                let line = mem::replace(&mut start, newline + 1)..newline;
+                let first = line.start + self.text[line.clone()].iter().position(|byte| !is_blank(*byte))?;
+                let is_read = self.text[first] == b'{' && line.len() <= self.limit;
+                is_read.then_some(first..line.end)
+            })
+            .collect();
+        let lines = lines.into_par_iter();
+        let parsed = lines.filter_map(|line| Some((line.start, parse(&self.text[line]).ok()?)));
+        parsed.collect::<Vec<_>>().into()
+    }
+
+    /// Returns the next piece; `None` if it is not there yet.
+    pub fn next(&mut self) -> Option<Piece> {
+        self.find().map_or_else(|early| early, Some)
+    }
+
+    fn find(&mut self) -> Found {
+        self.skip_rest();
+        let rest = &self.text[self.at..];
+        let Some(&byte) = rest.first() else {
+            let is_cut_off = self.is_over && self.index.is_some();
+            let end = is_cut_off.then(|| self.take(Kind::Broken(Broken::CutOff), 0));
+            self.index = self.index.filter(|_| !is_cut_off);
+            return Err(end);
+        };
+        let mark = rest.len().min(BYTE_ORDER_MARK.len());
+        if self.done == 0 && BYTE_ORDER_MARK.starts_with(&rest[..mark]) {
+            let is_whole = mark == BYTE_ORDER_MARK.len() || self.is_over;
+            return is_whole.then(|| self.take(Kind::Between, mark)).ok_or(None);
+        }
+        if is_blank(byte) {
+            let blanks = rest.iter().take_while(|byte| is_blank(**byte)).count();
+            return Ok(self.take(Kind::Between, blanks));
+        }
+        match byte {
+            b',' => Ok(self.take(Kind::Between, 1)),
+            b']' => {
+                self.index = None;
+                Ok(self.take(Kind::Between, 1))
             }
+            b'{' | b'[' | b'"' if self.index.is_some() => self.value(),
+            _ if self.index.is_some() => self.bare_element(),
+            b'[' if self.begins_array().ok_or(None)? => {
+                let sign = self.take(Kind::Between, 1);
+                self.index = Some(0);
+                Ok(sign)
+            }
+            b'{' => self.value(),
+            _ => self.line(),
         }
     }
 
-    /// Hands on the text before `next` in blocks, until no more than so many bytes wait.
-    fn give_text<E: From<SplitError>>(&mut self, most: usize, take: &mut Take<E>) -> Result<(), E> {
-        while self.next - self.start > most {
-            let text = text_of(&self.pieces.text()[self.start..self.next])?;
-            let (block, _) = text.split_at((self.cut)(text));
-            take(Part::Text(block), self.line)?;
-            self.line += memchr_iter(b'\n', block.as_bytes()).count();
-            self.start += block.len();
-        }
-        Ok(())
-    }
-}
-
-impl SplitError {
-    fn at(self, line: usize) -> Self {
-        match self {
-            Self::TooDeep(_) => Self::TooDeep(line),
-            error => error,
+    /// Returns whether a bracket begins an array, and no line of text; `None` if what follows is not there yet.
+    fn begins_array(&self) -> Option<bool> {
+        let inner = self.text[self.at + 1..].iter().find(|byte| !is_blank(**byte));
+        match inner {
+            Some(inner) => Some(b"{[\"]".contains(inner)),
+            None => self.is_over.then_some(true),
         }
     }
-}
 
-fn value_of(bytes: &[u8]) -> Result<Option<Value>, SplitError> {
-    match parse_str(text_of(bytes)?.trim()) {
-        Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_too_deep() => Err(SplitError::TooDeep(0)),
-        Err(_) => Ok(None),
+    /// Returns the length of the line, or of as much of it as is there, without the blanks at its end.
+    fn line_length(&self) -> usize {
+        let rest = &self.text[self.at..];
+        trimmed(&rest[..memchr(NEWLINE, rest).unwrap_or(rest.len())])
+    }
+
+    /// Splits off a line.
+    fn line(&mut self) -> Found {
+        let rest = &self.text[self.at..];
+        let end = memchr(NEWLINE, rest);
+        let length = end.unwrap_or(rest.len());
+        if length > self.limit {
+            return Ok(self.too_long(length, end.is_none().then_some(Skip::Line)));
+        }
+        if end.is_none() && !self.is_over {
+            return Err(None);
+        }
+        let is_list = rest.first() == Some(&b'[');
+        let length = self.line_length();
+        match is_list.then(|| self.parsed(length)) {
+            None | Some(Kind::Broken(Broken::NoJson(_))) => Ok(self.take(Kind::Text, length)),
+            Some(list) => Ok(self.take(list, length)),
+        }
+    }
+
+    /// Splits off a value in brackets or quotes: an element, or one that nothing or another one follows on its line. Another one is a line of text.
+    fn value(&mut self) -> Found {
+        if let Some(value) = self.known() {
+            let length = self.line_length();
+            return Ok(self.take(Kind::Value(value), length));
+        }
+        let mut scan = self.scan.take().unwrap_or_default();
+        let spans_lines = self.vain <= MOST_VAIN * self.done + FREE_VAIN;
+        let end = scan.follow(&self.text[self.at..], spans_lines);
+        let length = scan.length;
+        let is_long = length > self.limit;
+        if is_long && !self.keeps_long && end != Some(false) {
+            let rest = end.is_none().then_some(Skip::Value(Scan { length: 0, ..scan }));
+            return Ok(self.too_long(length, rest));
+        }
+        if end.is_none() && !is_long && !self.is_over {
+            self.scan = Some(scan);
+            return Err(None);
+        }
+        if end == Some(true) && !is_long && self.is_alone(length).ok_or(None)? {
+            let kind = self.parsed(length);
+            return Ok(self.take(kind, length));
+        }
+        self.vain += length.saturating_sub(self.line_length());
+        let line = self.line();
+        self.index = self.index.filter(|_| line.is_err());
+        line
+    }
+
+    /// Splits off an element without brackets.
+    fn bare_element(&mut self) -> Found {
+        let rest = &self.text[self.at..];
+        let end = memchr3(b',', b']', NEWLINE, rest).or(self.is_over.then_some(rest.len()));
+        let Some(length) = end.map(|end| trimmed(&rest[..end])) else {
+            return self.line();
+        };
+        let kind = match self.parsed(length) {
+            Kind::Broken(Broken::NoJson(_)) => Kind::Text,
+            kind => kind,
+        };
+        Ok(self.take(kind, length))
+    }
+
+    /// Returns whether nothing or another value follows so many bytes on their line, as where two programs append to one file; `None` if what
+    /// follows is not there yet.
+    fn is_alone(&self, length: usize) -> Option<bool> {
+        let rest = &self.text[self.at + length..];
+        if self.index.is_some() || rest.iter().find(|byte| **byte != b' ') == Some(&b'{') {
+            return Some(true);
+        }
+        let end = memchr(NEWLINE, rest).or(self.is_over.then_some(rest.len()))?;
+        let mut behind = rest[..end].iter();
+        Some(behind.all(|byte| is_blank(*byte) || b",]".contains(byte)))
+    }
+
+    /// Returns the value of the line here, if it was parsed with others.
+    fn known(&mut self) -> Option<Value> {
+        while self.parsed.front().is_some_and(|(start, _)| *start < self.at) {
+            self.parsed.pop_front();
+        }
+        let is_known = self.parsed.front().is_some_and(|(start, _)| *start == self.at);
+        let known = is_known.then(|| self.parsed.pop_front()).flatten();
+        known.map(|(_, value)| value)
+    }
+
+    /// Returns what so many bytes from here are.
+    fn parsed(&self, length: usize) -> Kind {
+        parse(&self.text[self.at..self.at + length]).map_or_else(Kind::Broken, Kind::Value)
+    }
+
+    /// Drops so many bytes of a value that is too long, and what is left of it once it comes.
+    fn too_long(&mut self, length: usize, rest: Option<Skip>) -> Piece {
+        let piece = self.take(Kind::TooLong, 0);
+        self.advance(length);
+        self.skip = rest;
+        piece
+    }
+
+    /// Drops as much as is there of the rest of what is too long.
+    fn skip_rest(&mut self) {
+        while self.at < self.text.len()
+            && let Some(skip) = self.skip.take()
+        {
+            let rest = &self.text[self.at..];
+            let (length, left) = match skip {
+                Skip::Line => {
+                    let end = memchr(NEWLINE, rest);
+                    (end.unwrap_or(rest.len()), end.is_none().then_some(Skip::Line))
+                }
+                Skip::Value(mut scan) => {
+                    let end = scan.follow(rest, true);
+                    let length = mem::take(&mut scan.length);
+                    let left = match end {
+                        Some(true) => None,
+                        Some(false) => Some(Skip::Line),
+                        None => Some(Skip::Value(scan)),
+                    };
+                    (length, left)
+                }
+            };
+            self.advance(length);
+            self.skip = left;
+        }
+    }
+
+    /// Splits off so many bytes.
+    fn take(&mut self, kind: Kind, length: usize) -> Piece {
+        self.scan = None;
+        let next = self.index.as_mut().filter(|_| !matches!(kind, Kind::Between));
+        let index = next.map(|next| mem::replace(next, *next + 1));
+        let piece = Piece {
+            kind,
+            range: self.at..self.at + length,
+            line: self.line,
+            index,
+        };
+        self.advance(length);
+        piece
+    }
+
+    fn advance(&mut self, length: usize) {
+        let text = &self.text[self.at..self.at + length];
+        self.line += memchr_iter(NEWLINE, text).count() as u64;
+        self.at += length;
+        self.done += length;
     }
 }
 
-fn text_of(bytes: &[u8]) -> Result<&str, SplitError> {
-    str::from_utf8(bytes).map_err(|_| SplitError::NotUtf8)
+/// Parses a value, with white space around it.
+///
+/// # Errors
+/// If it is none.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, Broken> {
+    let text = std::str::from_utf8(bytes).map_err(|_| Broken::NotUtf8)?;
+    parse_str(trim(text)).map_err(|error| match error.is_too_deep() {
+        true => Broken::TooDeep,
+        false => Broken::NoJson(error),
+    })
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// Returns the length of a line without the blanks at its end.
+fn trimmed(line: &[u8]) -> usize {
+    line.iter()
+        .rposition(|byte| !is_blank(*byte))
+        .map_or(0, |last| last + 1)
+}
+
+/// Follows the brackets and quotes of a value as its text comes.
+#[derive(Debug, Default)]
+struct Scan {
+    /// How many bytes were followed.
+    length: usize,
+    depth: usize,
+    /// The last byte outside of strings that is not blank, and whether a line has begun since.
+    before: u8,
+    begins_line: bool,
+    in_string: bool,
+    is_escaped: bool,
+}
+
+impl Scan {
+    /// Follows the text, of which the value may take up several lines if `spans_lines`. Returns whether it ends or is broken; `None` if it
+    /// is open.
+    fn follow(&mut self, value: &[u8], spans_lines: bool) -> Option<bool> {
+        while let Some(&byte) = value.get(self.length) {
+            if self.in_string && !self.is_escaped && !matches!(byte, b'"' | b'\\' | NEWLINE) {
+                let rest = &value[self.length..];
+                self.length += memchr3(b'"', b'\\', NEWLINE, rest).unwrap_or(rest.len());
+                continue;
+            }
+            self.length += 1;
+            match byte {
+                // No string goes on in the next line.
+                NEWLINE if self.in_string || !spans_lines => return Some(false),
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.in_string => self.is_escaped = true,
+                b'"' if self.in_string => {
+                    self.in_string = false;
+                    if self.depth == 0 {
+                        return Some(true);
+                    }
+                }
+                _ if is_blank(byte) => {
+                    self.begins_line |= byte == NEWLINE;
+                    continue;
+                }
+                // The next value of a file whose last line was cut off.
+                b'{' | b'[' if self.begins_line && !b":,{[".contains(&self.before) => return Some(false),
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Some(true);
+                    }
+                }
+                _ => {}
+            }
+            (self.before, self.begins_line) = (byte, false);
+        }
+        None
+    }
 }
 
 #[cfg(test)]
@@ -170,106 +438,138 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::DEFAULT_LIMIT;
 
-    /// Returns the parts of a text that is pushed in pieces of so many bytes.
-    fn parts_of(text: &[u8], size: usize, limit: u64) -> Result<Vec<String>, SplitError> {
+    /// Returns the pieces of a text that is pushed in parts of so many bytes, each as its line, its kind and its text.
+    fn pieces(text: &str, size: usize, limit: u64) -> Vec<String> {
+        let mut splitter = Splitter::new(limit, false);
         let mut found = Vec::new();
-        let mut take = |part: Part, line: usize| {
-            found.push(match part {
-                Part::Json(text, _) => format!("{line}J{text}"),
-                Part::Text(text) => format!("{line}T{text}"),
-            });
-            Ok(())
-        };
-        let mut splitter = Splitter::new(limit, str::len);
-        let mut push = || {
-            for bytes in text.chunks(size) {
-                splitter.push(bytes, &mut take)?;
+        let mut parts = text.as_bytes().chunks(size);
+        loop {
+            while let Some(piece) = splitter.next() {
+                let text = String::from_utf8_lossy(&splitter.text()[piece.range]).into_owned();
+                let kind = match piece.kind {
+                    Kind::Value(_) => "Value",
+                    Kind::Broken(Broken::CutOff) => "CutOff",
+                    Kind::Broken(_) => "Broken",
+                    Kind::Text => "Text",
+                    Kind::Between => "Between",
+                    Kind::TooLong => "TooLong",
+                };
+                found.push(format!("{} {kind} {text}", piece.line));
             }
-            splitter.finish(&mut take)
-        };
-        push().map(|()| found)
+            match parts.next() {
+                Some(part) => splitter.push(part),
+                None if splitter.is_over => return found,
+                None => splitter.finish(),
+            }
+        }
     }
 
-    fn parts(text: &str, size: usize, limit: u64) -> Result<Vec<String>, SplitError> {
-        parts_of(text.as_bytes(), size, limit)
+    fn values(text: &str) -> Vec<String> {
+        let is_between = |piece: &String| piece.contains(" Between ");
+        pieces(text, 7, 1000)
+            .into_iter()
+            .filter(|piece| !is_between(piece))
+            .collect()
     }
 
     #[test]
-    fn parts_are_values_of_any_number_of_lines_and_the_text_between_them() {
+    fn a_text_is_split_into_lines_values_over_several_lines_elements_and_text() {
         for (text, expected) in [
             ("", &[][..]),
-            ("{\"a\":1}", &["1J{\"a\":1}"]),
             (
-                "\u{feff}{}\n\n[1]\n",
-                &["1T\u{feff}", "1J{}\n", "2T\n", "3J[1]\n"],
+                "a\n{\"b\":1}\r\n\n c ",
+                &["1 Text a", "2 Value {\"b\":1}", "4 Text c"][..],
             ),
             (
-                "{\n\"a\": [\"}\\\"\"]\n}\n{\n}\nend",
-                &["1J{\n\"a\": [\"}\\\"\"]\n}\n", "4J{\n}\n", "6Tend"],
+                "{\n\"a\": [\"}\\\"\"]\n}\n{\n}",
+                &["1 Value {\n\"a\": [\"}\\\"\"]\n}", "4 Value {\n}"],
             ),
-            ("a\n{\"b\":1}\nc\n{\nd", &["1Ta\n", "2J{\"b\":1}\n", "3Tc\n{\nd"]),
-            ("a\n{\n\"b\":1}\nc", &["1Ta\n", "2J{\n\"b\":1}\n", "4Tc"]),
-            ("[x] log\n{\"a\":1}\n", &["1T[x] log\n", "2J{\"a\":1}\n"]),
-            ("{} end\n{}{}", &["1T{} end\n", "2J{}", "2J{}"]),
-            ("{\"a\":\n", &["1T{\"a\":\n"]),
-            // A cut-off line hides no value behind it.
-            ("{\"a\":\"b\n{\"c\":1}\n", &["1T{\"a\":\"b\n", "2J{\"c\":1}\n"]),
-            ("{\"a\":[1\n{\"c\":1}\n", &["1T{\"a\":[1\n", "2J{\"c\":1}\n"]),
             (
-                "[\n {\"a\":1},\n {\"b\":[2]}\n]\n{}\n",
-                &[
-                    "1T[\n ",
-                    "2J{\"a\":1}",
-                    "2T,\n ",
-                    "3J{\"b\":[2]}",
-                    "3T\n]\n",
-                    "5J{}\n",
-                ],
+                "[{\"a\":1},\n[2] ,\"]\", 3]",
+                &["1 Value {\"a\":1}", "2 Value [2]", "2 Value \"]\"", "2 Value 3"],
             ),
-            ("[{'a': 1}, x]\n{}", &["1T[{'a': 1}, x]\n", "2J{}"]),
+            ("[x] log\n{}", &["1 Text [x] log", "2 Value {}"]),
+            ("[[1]\n[[2]", &["1 Value [1]", "2 Text [[2]"]),
+            (
+                "{\"a\":{\"b\":\n{}\n{}",
+                &["1 Text {\"a\":{\"b\":", "2 Value {}", "3 Value {}"],
+            ),
+            (
+                "[{\n\"a\":1,\n}, 2\n",
+                &["1 Broken {\n\"a\":1,\n}", "3 Value 2", "4 CutOff "],
+            ),
+            (
+                "[1, 2]\n{} x\n{}",
+                &["1 Value [1, 2]", "2 Text {} x", "3 Value {}"],
+            ),
+            (
+                "{\"a\":1}{} {}\n{}",
+                &["1 Value {\"a\":1}", "1 Value {}", "1 Value {}", "2 Value {}"],
+            ),
         ] {
-            for size in 1..=text.len().max(1) {
-                assert_eq!(parts(text, size, 1000).unwrap(), expected, "{text:?} by {size}");
+            assert_eq!(values(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_too_long_is_dropped_and_what_follows_is_split() {
+        let long = "x".repeat(50);
+        for text in [
+            format!("{{\"a\":\"{long}\"}}\n{{}}"),
+            format!("{long}\n{{}}"),
+            format!("[{{\"a\":\"{long}\"}},{{}}]"),
+        ] {
+            let found = pieces(&text, 5, 40);
+            assert!(found.contains(&"1 TooLong ".to_owned()), "{found:?}");
+            assert!(
+                found.iter().any(|piece| piece.ends_with(" Value {}")),
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn values_that_nothing_closes_cost_no_more_than_a_few_times_their_length() {
+        for unit in [
+            "{\n",
+            "[{\n",
+            "{\"a\":[\n",
+            "{\"a\": 1\n",
+            "{\"a\":{},\n",
+            "[[1,\n",
+        ] {
+            for count in [10_000, 20_000, 40_000, 80_000] {
+                let mut splitter = Splitter::new(DEFAULT_LIMIT, false);
+                let text = unit.repeat(count);
+                splitter.push(text.as_bytes());
+                splitter.finish();
+                while splitter.next().is_some() {}
+                let vain = splitter.vain;
+                assert!(
+                    vain <= (MOST_VAIN + 2) * text.len() + FREE_VAIN,
+                    "{unit:?} × {count}: {vain}"
+                );
             }
         }
-    }
-
-    #[test]
-    fn lines_that_are_too_long_are_refused_and_longer_values_are_text() {
-        let long = "x".repeat(50);
-        for (text, line) in [
-            (format!("{{}}\n{{\"a\":\"{long}\"}}"), 2),
-            (format!("a\nb\n{long}"), 3),
-            (format!("[\n{{\"a\":\"{long}\"}}]"), 2),
-        ] {
-            assert_eq!(parts(&text, 7, 40), Err(SplitError::TooLong(line)), "{text}");
-        }
-        let lines = "1,\n".repeat(30);
-        let text = format!("{{\"a\":[\n{lines}\n{{}}\n");
-        assert_eq!(parts(&text, 7, 40).unwrap().last().unwrap(), "33J{}\n");
-        let elements = format!("[{}]", ["{\"a\":\"xxxxxxxx\"}"; 9].join(","));
-        assert_eq!(parts(&elements, 7, 40).unwrap().len(), 19);
-    }
-
-    #[test]
-    fn text_that_is_not_utf8_and_values_that_are_nested_too_deeply_are_refused() {
-        assert_eq!(parts_of(b"a\xff\n", 9, 99), Err(SplitError::NotUtf8));
-        let deep = "a\n".to_owned() + &"[".repeat(2000) + &"]".repeat(2000);
-        assert_eq!(parts(&deep, 99, 9999), Err(SplitError::TooDeep(2)));
     }
 
     proptest! {
         #[test]
-        fn parts_make_up_the_text_whatever_it_is(
-            pieces in proptest::collection::vec(r#"[\[\]{}":,a1\\ \n\r]{1,4}|\{"a":1\}|\[\{|é|\u{feff}"#, 0..20),
+        fn pieces_are_all_of_the_text_however_it_is_cut(
+            parts in prop::collection::vec(prop::sample::select(vec![
+                "{\"a\":1}", "{\n  \"b\": [\n    {}\n  ]\n}", "[", "]", ",", "\n", "\n", "\r", "{", "}", "\"", "\\", "x", " ",
+            ]), 0..14),
             size in 1_usize..9,
         ) {
-            let text = pieces.concat();
-            let parts = parts(&text, size, 1000).unwrap();
-            let whole: String = parts.iter().map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()).split_at(1).1).collect();
-            prop_assert_eq!(&whole, &text);
-            prop_assert_eq!(parts.len(), self::parts(&text, text.len().max(1), 1000).unwrap().len());
+            let text = parts.concat();
+            let whole = pieces(&text, usize::MAX, 1000);
+            let texts: String = whole.iter().map(|piece| piece.splitn(3, ' ').nth(2).unwrap()).collect();
+            prop_assert_eq!(texts, text.clone());
+            let is_split = |piece: &&String| !piece.contains(" Between ");
+            let cut = pieces(&text, size, 1000);
+            prop_assert_eq!(cut.iter().filter(is_split).collect::<Vec<_>>(), whole.iter().filter(is_split).collect::<Vec<_>>());
         }
     }
 }

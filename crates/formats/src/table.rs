@@ -1,57 +1,113 @@
 //! Tables in CSV (RFC 4180): a row is a record, an object with the names of the header.
 
+use std::mem;
+
 use csv::{ByteRecord, ReaderBuilder};
 use knowledgepulse_json::{Object, Text, Value, parse_str, trim};
+use memchr::memchr2_iter;
 
-/// The names of the columns.
-pub(crate) struct Header(Vec<Text>);
+use crate::{
+    Place,
+    records::{Record, too_long},
+};
 
-/// A row of a table.
-pub(crate) struct Row {
-    /// The lines before it, in the text that it was read from.
-    pub line: u64,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The object, or the problem.
-    pub value: Result<Value, String>,
+/// A table whose bytes are pushed as they come. Holds those of a row, of at most the limit.
+pub(crate) struct Table {
+    /// The names of the columns.
+    names: Vec<Text>,
+    limit: usize,
+    /// The bytes of the row that is not whole, the line on which it begins, and its line breaks so far.
+    rest: Vec<u8>,
+    line: u64,
+    breaks: u64,
+    is_quoted: bool,
+    is_too_long: bool,
 }
 
-impl Header {
+impl Table {
     /// Reads a header from a line: two or more different names without spaces. `None` if the line is something else.
-    pub(crate) fn read(line: &[u8]) -> Option<Self> {
-        let row = read_rows(line).next()?.1;
+    pub fn of(header: &[u8], line: u64, limit: usize) -> Option<Self> {
+        let row = read_rows(header).next()?.1;
         let names: Vec<Text> = row
             .iter()
             .map(|cell| Some(trim(std::str::from_utf8(cell).ok()?)).filter(|name| is_name(name)))
             .map(|name| name.map(Text::from))
             .collect::<Option<_>>()?;
         let is_repeated = |(at, name)| names[..at].contains(name);
-        (names.len() > 1 && !names.iter().enumerate().any(is_repeated)).then_some(Self(names))
-    }
-
-    /// Reads the rows of some lines. A cell that is an object or a list in JSON is that value, an empty one is left out, another one is
-    /// a string.
-    pub(crate) fn rows(&self, lines: &[u8]) -> impl Iterator<Item = Row> {
-        let mut rows = read_rows(lines).peekable();
-        std::iter::from_fn(move || {
-            let (line, row) = rows.next()?;
-            let start = row.position().map_or(0, csv::Position::byte);
-            let end = rows.peek().and_then(|(_, next)| next.position());
-            Some(Row {
-                line,
-                size: end.map_or(lines.len() as u64, csv::Position::byte) - start,
-                value: self.value_of(&row),
-            })
+        let is_one = names.len() > 1 && !names.iter().enumerate().any(is_repeated);
+        is_one.then_some(Self {
+            names,
+            limit,
+            rest: Vec::new(),
+            line,
+            breaks: 0,
+            is_quoted: false,
+            is_too_long: false,
         })
     }
 
+    /// Returns the rows that end in more bytes of the table.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<Record> {
+        let (mut rows, mut start) = (Vec::new(), 0);
+        for at in memchr2_iter(b'"', b'\n', bytes) {
+            if bytes[at] == b'"' {
+                self.is_quoted = !self.is_quoted;
+                continue;
+            }
+            self.breaks += 1;
+            if !self.is_quoted {
+                self.add(&bytes[start..=at]);
+                rows.extend(self.finish());
+                start = at + 1;
+            }
+        }
+        self.add(&bytes[start..]);
+        rows
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        self.is_too_long |= self.rest.len() > self.limit;
+        if self.is_too_long {
+            self.rest.clear();
+        }
+    }
+
+    /// Returns the rows in the bytes that are left. A cell that is an object or a list in JSON is that value, an empty one is left out,
+    /// another one is a string.
+    pub fn finish(&mut self) -> Vec<Record> {
+        let rest = mem::take(&mut self.rest);
+        let line = self.line;
+        self.line += mem::take(&mut self.breaks);
+        let record = |line, size, content: Result<Value, String>| Record {
+            place: Place {
+                line: Some(line),
+                index: None,
+                size,
+            },
+            content: content.map(|value| (value, None)),
+        };
+        if mem::take(&mut self.is_too_long) {
+            return vec![record(line, 0, Err(too_long(self.limit)))];
+        }
+        let mut rows = read_rows(&rest).peekable();
+        let next = || {
+            let (before, row) = rows.next()?;
+            let start = row.position().map_or(0, csv::Position::byte);
+            let end = rows.peek().and_then(|(_, next)| next.position());
+            let size = end.map_or(rest.len() as u64, csv::Position::byte) - start;
+            Some(record(line + before, size, self.value_of(&row)))
+        };
+        std::iter::from_fn(next).collect()
+    }
+
     fn value_of(&self, row: &ByteRecord) -> Result<Value, String> {
-        let (cells, names) = (row.len(), self.0.len());
+        let (cells, names) = (row.len(), self.names.len());
         if cells != names {
             return Err(format!("cells in the row: {cells}, in the header: {names}"));
         }
         let mut object = Object::default();
-        for (name, cell) in self.0.iter().zip(row) {
+        for (name, cell) in self.names.iter().zip(row) {
             let cell = std::str::from_utf8(cell).map_err(|_| "not UTF-8")?;
             if !cell.is_empty() {
                 object.insert(name.clone(), read_cell(cell));

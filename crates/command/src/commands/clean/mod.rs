@@ -20,7 +20,7 @@ use knowledgepulse_formats::{
         compression::{CHUNK_SIZE, read_text},
         lines_of_file,
     },
-    split::{Part, SplitError, Splitter, Take},
+    sections::{Section, Sections, SplitError},
 };
 use knowledgepulse_json::{Value, json_object};
 use knowledgepulse_os::temporary;
@@ -133,41 +133,16 @@ fn summary(counts: &BTreeMap<String, u64>, files: usize, is_check: bool) -> Stri
     format!("{files}: {verb} {}", told(counts))
 }
 
-/// Why the parts of a file cannot be read.
-enum Problem {
-    Split(SplitError),
-    Other(Failure),
-}
-
-impl From<SplitError> for Problem {
-    fn from(error: SplitError) -> Self {
-        Self::Split(error)
-    }
-}
-
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
-        Self::Other(failure)
-    }
-}
-
-impl Problem {
-    /// Returns the failure of a file.
-    fn of(self, name: &str) -> Failure {
-        match self {
-            Self::Other(failure) => failure,
-            Self::Split(SplitError::NotUtf8) => {
-                Failure::file(format!("{name} is not UTF-8 text; iconv makes it so"))
-            }
-            Self::Split(SplitError::TooLong(line)) => {
-                let megabytes = DEFAULT_LIMIT / 1024 / 1024;
-                Failure::file(format!("{name}:{line}: longer than {megabytes} MB"))
-            }
-            Self::Split(SplitError::TooDeep(line)) => {
-                Failure::file(format!("{name}:{line}: nested too deeply to be cleaned"))
-            }
+/// Returns the failure of a file that cannot be split.
+fn not_split(name: &str, error: SplitError) -> Failure {
+    Failure::file(match error {
+        SplitError::NotUtf8 => format!("{name} is not UTF-8 text; iconv makes it so"),
+        SplitError::TooLong(line) => {
+            let megabytes = DEFAULT_LIMIT / 1024 / 1024;
+            format!("{name}:{line}: longer than {megabytes} MB")
         }
-    }
+        SplitError::TooDeep(line) => format!("{name}:{line}: nested too deeply to be cleaned"),
+    })
 }
 
 /// An input that can be read twice.
@@ -201,15 +176,22 @@ impl Source {
         })
     }
 
-    /// Reads its parts, decompressed.
-    fn read(&self, stop: &Stop, take: &mut Take<Problem>) -> Result<()> {
+    /// Reads its sections, decompressed, each with its line.
+    fn read(&self, stop: &Stop, mut take: impl FnMut(u64, Section) -> Result<()>) -> Result<()> {
         let name = name_of(&self.name);
-        let mut parts = Splitter::new(DEFAULT_LIMIT, block_of);
+        let mut sections = Sections::new(DEFAULT_LIMIT, block_of);
+        let mut take_all = |sections: &mut Sections| {
+            sections.try_for_each(|section| {
+                let (line, section) = section.map_err(|error| not_split(name, error))?;
+                take(line, section)
+            })
+        };
         let mut result = Ok(());
         let mut push = |bytes: &[u8]| {
+            sections.push(bytes);
             result = match stop.is_interrupted() {
-                true => Err(Failure::interrupted("interrupted; this file was not written").into()),
-                false => parts.push(bytes, take),
+                true => Err(Failure::interrupted("interrupted; this file was not written")),
+                false => take_all(&mut sections),
             };
             if result.is_ok() {
                 ControlFlow::Continue(())
@@ -226,19 +208,19 @@ impl Source {
             None => read_chunks(&self.name, &|_| {}, &mut push),
         };
         read.map_err(|error| Failure::read(name, &error))?;
-        result
-            .and_then(|()| parts.finish(take))
-            .map_err(|problem| problem.of(name))
+        result?;
+        sections.finish();
+        take_all(&mut sections)
     }
 
     /// Learns its identities, if they are wanted.
     fn learn(&self, is_wanted: bool, stop: &Stop) -> Result<Identities> {
         let mut identities = Identities::default();
-        self.read(stop, &mut |part, _| {
-            match part {
+        self.read(stop, |_, section| {
+            match section {
                 _ if !is_wanted => {}
-                Part::Json(_, value) => identities.learn_json(&value),
-                Part::Text(text) => identities.learn_text(text),
+                Section::Json(_, value) => identities.learn_json(&value),
+                Section::Text(text) => identities.learn_text(&text),
             }
             Ok(())
         })?;
@@ -254,16 +236,14 @@ impl Source {
             Some(output) => output.write(text.as_bytes()).map(drop),
             None => Ok(()),
         };
-        self.read(stop, &mut |part, line| {
-            let clean = match part {
-                Part::Json(text, value) => {
-                    clean_json_text(&mut cleaner, text, &value).map_err(|_| SplitError::TooDeep(line))?
-                }
-                Part::Text(text) if !text.bytes().any(is_of_word) => {
-                    return Ok(write(text)?);
-                }
-                Part::Text(text) => clean_plain_text(&mut cleaner, text),
+        self.read(stop, |line, section| {
+            let clean = match &section {
+                Section::Json(text, value) => clean_json_text(&mut cleaner, text, value)
+                    .map_err(|_| not_split(name, SplitError::TooDeep(line)))?,
+                Section::Text(text) if !text.bytes().any(is_of_word) => return write(text),
+                Section::Text(text) => clean_plain_text(&mut cleaner, text),
             };
+            let line = usize::try_from(line).unwrap_or(usize::MAX);
             found.review.extend(places_of(name, line, &clean.review));
             write(&clean.text)?;
             for (before, finding) in clean.found {
