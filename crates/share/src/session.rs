@@ -23,6 +23,7 @@ use crate::{
         DOCUMENT, Shape, for_python, is_piece, leave_out_documents, line_for_python, records_of,
         session_id_of,
     },
+    shown::{is_said, leave_out_repetitions},
 };
 
 /// The formats that `datasets` loads as they are.
@@ -341,8 +342,11 @@ impl Cleaning {
         if let Value::Object(trace) = &mut trace {
             trace.remove("knowledge_graph_delta");
         }
+        if form != Form::Knowledgepulse {
+            leave_out_repetitions(&mut trace);
+        }
         let (trace, found) = self.clean(&trace)?;
-        self.count(found);
+        self.count(found.into_iter().filter(is_said));
         let lines = match (form, outcome) {
             (Form::Native, _) => simple::entries_of(&trace),
             (Form::Messages, _) => vec![messages::row_of(&trace, outcome)],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use knowledgepulse_clean::{Cleaner, PlaceToReview, places_in_json};
+use knowledgepulse_clean::{Cleaner, Finding, PlaceToReview, places_in_json};
 use knowledgepulse_json::{Object, Value};
 
 use crate::{
@@ -36,7 +36,7 @@ pub fn shown(log: &Log, cleaner: Option<&Cleaner>) -> Result<Shown, String> {
         cleaner.set_identities(identities);
         let clean = cleaner.clean_json(&trace);
         for finding in cleaner.take_findings() {
-            if !finding.path.starts_with(".metadata") {
+            if is_said(&finding) {
                 *redactions.entry(finding.name).or_default() += 1;
             }
         }
@@ -54,8 +54,13 @@ pub fn shown(log: &Log, cleaner: Option<&Cleaner>) -> Result<Shown, String> {
     })
 }
 
+/// Returns whether a finding is in what was said, not in what is known of the session.
+pub(crate) fn is_said(finding: &Finding) -> bool {
+    !finding.path.starts_with(".metadata")
+}
+
 /// Leaves out what a trace has twice, so that nothing is counted twice: its last message, and the text of calls whose input it has.
-fn leave_out_repetitions(trace: &mut Value) {
+pub(crate) fn leave_out_repetitions(trace: &mut Value) {
     let Value::Object(fields) = trace else { return };
     fields.remove("outcome");
     let Some(Value::Array(steps)) = fields.get_mut("steps") else {
