@@ -112,6 +112,20 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn share_into_a_folder_that_cannot_be_made_names_the_reason_and_a_way_out() {
+    let around = tempfile::tempdir().unwrap();
+    write_sessions(around.path(), 0..2);
+    let ended = share(around.path(), Path::new("/proc/none"))
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let told = String::from_utf8(ended.stderr).unwrap();
+    let expected = "cannot write /proc/none: no such file or directory (ENOENT); name a file in a directory";
+    assert!(told.contains(expected), "{told}");
+}
+
 #[test]
 fn share_adds_to_what_was_published_and_a_kill_leaves_a_set() {
     let around = tempfile::tempdir().unwrap();

@@ -125,7 +125,10 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             "share needs a number of sessions to add, --pick N,N, --decisions FILE or --remove ID",
         ));
     }
-    let of_folder = |error: FolderError| Failure::file(error.to_string());
+    let of_folder = |error: FolderError| match error {
+        FolderError::Io(name, error) => Failure::write(&name, &error),
+        error => Failure::file(error.to_string()),
+    };
     let mut cleaner = args.cleaning.open()?;
     if let Some(decisions) = &decisions {
         decisions.strike(&mut cleaner);
@@ -158,6 +161,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let manifest =
         share(set, &removed, &to_share, &settings, &mut folder, &go_on).map_err(|error| match error {
             ShareError::Interrupted => interrupted(),
+            ShareError::Write(file, error) => Failure::write(&format!("{out}/{file}"), &error),
             error => Failure::file(format!("{out}: {error}")),
         })?;
     tell_left_out(&manifest, messages);
