@@ -145,7 +145,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         exit = chosen.seen.exit();
         chosen_by = match decisions {
             Some(_) => "Decided by a person".into(),
-            None => how(&chosen.selection),
+            None => how(&chosen.selection, chosen.published),
         };
         memory = chosen.known;
     }
@@ -251,12 +251,13 @@ fn chosen(
     Ok((chosen, WholeFiles::of(&sources.sources)))
 }
 
-/// Returns how the sessions were chosen, as a sentence of the card.
-fn how(selection: &Selection) -> String {
-    let all = selection.chosen.len() + selection.left.len();
+/// Returns how the sessions were chosen, as a sentence of the card: those of this run and, of the sessions on this machine, those shared before.
+fn how(selection: &Selection, published: u64) -> String {
+    let new = selection.chosen.len() + selection.left.len();
+    let all = new as u64 + published;
     let outcomes = match selection.unknown {
         0 => "; successes count more than failures".to_owned(),
-        unknown if unknown == all => "; no outcome was known, so nothing says that they succeeded".to_owned(),
+        unknown if unknown == new => "; no outcome was known, so nothing says that they succeeded".to_owned(),
         unknown => format!("; the outcomes of {unknown} were not known"),
     };
     format!("Of {all} sessions those that differ most from each other{outcomes}")
