@@ -77,8 +77,14 @@ pub fn sessions_of(
     let mut take = |Item { place, state, .. }: Item<TraceRead>| {
         match state {
             State::Read(read) => {
-                let run = read.about.run;
-                runs.push((place, read.about.format, run, kept.add(&read.json)?));
+                let about = read.about;
+                runs.push((
+                    place,
+                    about.format,
+                    about.when.is_some(),
+                    about.run,
+                    kept.add(&read.json)?,
+                ));
             }
             State::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
             State::Unread(reason) => {
@@ -93,7 +99,7 @@ pub fn sessions_of(
         each(inputs, &mut take)?;
     }
     let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
-    for (place, format, run, text) in runs {
+    for (place, format, is_dated, run, text) in runs {
         let position = positions.get(&place.source).copied().unwrap_or(usize::MAX);
         let trace = kept.value(text);
         let log = files.log(
@@ -102,6 +108,7 @@ pub fn sessions_of(
             format,
             Box::new(move || valid(trace()?)),
         );
+        let log = Log { is_dated, ..log };
         logs.push((position, run, log));
     }
     for (at, named) in named.into_iter().flatten().enumerate() {

@@ -127,6 +127,25 @@ fn share_into_a_folder_that_cannot_be_made_names_the_reason_and_a_way_out() {
 }
 
 #[test]
+fn share_of_a_log_without_a_time_has_no_time() {
+    let around = tempfile::tempdir().unwrap();
+    let (log, folder) = (around.path().join("chat.jsonl"), around.path().join("shared"));
+    let call = r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"ls","arguments":"{}"}}]}"#;
+    let chat = format!(
+        r#"{{"messages":[{{"role":"user","content":"List the files"}},{call},{{"role":"tool","tool_call_id":"c","content":"a.txt"}},{{"role":"assistant","content":"One file."}}]}}"#
+    );
+    fs::write(&log, chat).unwrap();
+    shared(&log, &folder);
+    let manifest = fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
+    let line = parse_str(manifest.trim()).unwrap();
+    assert_eq!(line.get("created_at"), Some(&Value::Null));
+    let file = line.get("file").unwrap().as_str().unwrap();
+    assert!(file.starts_with("sessions/session-list-the-files-"), "{file}");
+    let session = fs::read_to_string(folder.join(file)).unwrap();
+    assert!(!session.contains("timestamp"), "{session}");
+}
+
+#[test]
 fn share_adds_to_what_was_published_and_a_kill_leaves_a_set() {
     let around = tempfile::tempdir().unwrap();
     let [logs, folder, killed] = ["logs", "shared", "killed"].map(|name| around.path().join(name));

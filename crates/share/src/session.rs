@@ -178,7 +178,13 @@ impl<'l> ReadLog<'l> {
         identities: &mut Identities,
     ) -> Result<Self, Refusal> {
         let failed = |error| format!("it cannot be read: {error}");
-        let trace = (log.trace)().map_err(failed)?;
+        let mut trace = (log.trace)().map_err(failed)?;
+        if !log.is_dated
+            && let Value::Object(fields) = &mut trace
+            && let Some(Value::Object(metadata)) = fields.get_mut("metadata")
+        {
+            metadata.remove("created_at");
+        }
         let outcome = log.outcome.or_else(|| outcome_of(&trace));
         if form == Form::Knowledgepulse && outcome.is_none() {
             return Err("its outcome is not known".into());

@@ -74,6 +74,7 @@ fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
                 format,
                 trace: Box::new(move || Ok(trace.clone())),
                 outcome: None,
+                is_dated: true,
             },
             subagents: Vec::new(),
             rank,

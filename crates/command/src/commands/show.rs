@@ -9,7 +9,6 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use knowledgepulse_formats::date;
 use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_share::{Shown, Turn, logs::WholeFiles, shown, turns_of};
 use knowledgepulse_trace::facts::{FactKind, facts_of};
@@ -40,7 +39,6 @@ pub(crate) struct ShowArgs {
 
 /// Prints the session, or those of the file, that the arguments name.
 pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
-    let now = date::now();
     let (mut paths, mut id) = (Vec::new(), Some(args.session.clone()));
     if let Ok(number) = args.session.parse() {
         for session in listed(&[number])? {
@@ -71,11 +69,12 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
             return Ok(());
         }
         let trace = Box::new(move || parse_str(&read.json).map_err(io::Error::other));
-        let log = files.log(&place.source, place.line, read.about.format, trace);
+        let mut log = files.log(&place.source, place.line, read.about.format, trace);
+        log.is_dated = read.about.when.is_some();
         let shown =
             shown(&log, Some(&cleaner)).map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
         let between = if text.is_empty() { "" } else { "\n" };
-        text += &format!("{between}{}", conversation(&shown, &now, has_colours));
+        text += &format!("{between}{}", conversation(&shown, has_colours));
         Ok(())
     };
     each(Inputs::new(paths, Filter::default()), &mut take)?;
@@ -91,11 +90,10 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
 }
 
 /// Returns a session for people.
-fn conversation(shown: &Shown, now: &str, has_colours: bool) -> String {
+fn conversation(shown: &Shown, has_colours: bool) -> String {
     let project = shown.about.get("project").and_then(Value::as_str);
     let began = shown.trace.at(&["metadata", "created_at"]);
-    // A trace whose time is not known has that of its reading.
-    let began = began.and_then(Value::as_str).filter(|began| *began < now);
+    let began = began.and_then(Value::as_str);
     let known = [
         agent_of(&shown.trace),
         project,

@@ -169,8 +169,7 @@ impl Scoring<'_> {
     }
 }
 
-/// Prepares a trace on any core: reads it, with the text that a comparison needs, and its words. `began` is when the run did: a trace whose
-/// time is not known gets that of its reading.
+/// Prepares a trace on any core: reads it, with the text that a comparison needs, and its words. `began` is when the run did.
 fn prepared(
     read: ReadTrace,
     scorer: &Scorer,
@@ -186,8 +185,7 @@ fn prepared(
         Some(_) => Texts::Whole,
     };
     let trace = json::read(&value, texts).map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
-    let mut about = TraceInfo::of(&value, read.format);
-    about.when = about.when.filter(|when| when.as_str() < began);
+    let mut about = TraceInfo::of(&value, read.format, began);
     about.domain = trace.task_domain.as_deref().unwrap_or("default").into();
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
