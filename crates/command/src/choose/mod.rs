@@ -285,8 +285,13 @@ fn end_at_copies(selection: &mut Selection, has_known: bool, asked: usize, messa
     let chosen = selection.chosen.len();
     let others = all - chosen - unfit;
     if chosen < asked && others > 0 {
+        let or_known = if has_known {
+            ", or like what is shared already"
+        } else {
+            ""
+        };
         messages.note(format!(
-            "{chosen} of {asked}: the other {others} are like these, or like what is shared already"
+            "{chosen} of {asked}: the other {others} are like these{or_known}"
         ));
     }
 }
