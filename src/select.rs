@@ -167,6 +167,7 @@ impl NativeCandidates {
             failures: failures.map(count_of),
             threads: 0,
             only_new: false,
+            ends: false,
         };
         background::run(move || {
             #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.

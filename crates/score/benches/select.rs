@@ -82,6 +82,7 @@ fn main() {
             failures: None,
             threads: 0,
             only_new: false,
+            ends: false,
         };
         let selection = select(&mut candidates, &options, &|_| true).expect("a choice");
         println!(

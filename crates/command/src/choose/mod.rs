@@ -36,9 +36,6 @@ use crate::{
 /// How many of the traces that a chosen one stands for are listed.
 const MOST_LISTED: usize = 16;
 
-/// From this similarity on, two traces are mostly runs of one task.
-const LIKE: f64 = 0.4;
-
 /// What the user tells of sessions.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ToldArgs {
@@ -249,6 +246,7 @@ pub(crate) fn choose(
         failures: choice.failures,
         threads: 0,
         only_new: purpose.only_new,
+        ends: purpose.ends,
     };
     let interrupted_before = stop.is_interrupted();
     let go_on = |_| interrupted_before || !stop.is_interrupted();
@@ -259,32 +257,9 @@ pub(crate) fn choose(
     if !set.scored.is_empty() {
         messages.note(set.selection.explanation());
     }
-    if purpose.ends
-        && let Some(count) = choice.count
-    {
-        let asked = count.of(set.scored.len());
-        end_at_copies(&mut set.selection, has_known, asked, messages);
-    }
-    Ok(set)
-}
-
-/// Ends a set where its curve bends, but for traces that are unlike those before them, and says why it is smaller than was asked for. Where
-/// others are known, the curve has bent among those.
-fn end_at_copies(selection: &mut Selection, has_known: bool, asked: usize, messages: &Messages) {
-    let all = selection.chosen.len() + selection.left.len();
-    let unfit = selection.left.iter().filter(|left| left.unfit.is_some()).count();
-    let knee = match has_known {
-        true => 0,
-        false => selection.knee().unwrap_or(usize::MAX),
-    };
-    let mut at = 0;
-    selection.chosen.retain(|chosen| {
-        at += 1;
-        at <= knee || chosen.nearest_before < LIKE
-    });
-    let chosen = selection.chosen.len();
-    let others = all - chosen - unfit;
-    if chosen < asked && others > 0 {
+    let asked = options.count.of(set.scored.len());
+    let [chosen, others] = [set.selection.chosen.len(), set.selection.others()];
+    if purpose.ends && chosen < asked && others > 0 {
         let or_known = if has_known {
             ", or like what is shared already"
         } else {
@@ -294,6 +269,7 @@ fn end_at_copies(selection: &mut Selection, has_known: bool, asked: usize, messa
             "{chosen} of {asked}: the other {others} are like these{or_known}"
         ));
     }
+    Ok(set)
 }
 
 impl Candidate {

@@ -39,7 +39,7 @@ const FEWEST_TURNS: usize = 5;
 /// A curve that rises less above its chord than this has no knee.
 const LEAST_BEND: f64 = 0.05;
 
-/// From which similarity on a success solves the task of a failure. Runs of one task have a median similarity of .56 to .69, runs of
+/// From which similarity on two traces are of one task, so that a success solves that of a failure. Runs of one task have a median similarity of .56 to .69, runs of
 /// different ones .04 to .06, and .6 % of these or less reach it.
 const SAME_TASK: f64 = 0.4;
 
@@ -80,6 +80,9 @@ pub struct SelectOptions {
     pub threads: usize,
     /// Whether to pass over copies of what is chosen or known, so that the set ends where the rest adds nothing new.
     pub only_new: bool,
+    /// Whether the set ends where its curve bends, but for traces that are of no task before them. Where known traces cover something, the curve
+    /// has bent among these.
+    pub ends: bool,
 }
 
 impl SelectOptions {
@@ -193,11 +196,10 @@ impl Selection {
         explanation
     }
 
-    /// Returns after how many traces the curve bends most, so that more add less; `None` if it hardly bends.
+    /// Returns how many candidates that can be chosen were not.
     #[must_use]
-    pub fn knee(&self) -> Option<usize> {
-        let covered: Vec<_> = self.chosen.iter().map(|chosen| chosen.covered).collect();
-        knee(self.covered_before, &covered)
+    pub fn others(&self) -> usize {
+        self.left.iter().filter(|left| left.unfit.is_none()).count()
     }
 }
 
@@ -255,7 +257,10 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
     let (before, most) = (facility.value(), facility.most());
     let mut is_eligible: Vec<_> = unfit.iter().map(Option::is_none).collect();
     let kinds = [unsolved(neighbours, &outcomes), short(&outcomes)];
-    let picks = pick(&mut facility, &mut is_eligible, &kinds, options);
+    let mut picks = pick(&mut facility, &mut is_eligible, &kinds, options);
+    if options.ends {
+        end(&mut picks, before);
+    }
     let mut ranks = vec![None; neighbours.len()];
     for (rank, (pick, _)) in picks.iter().enumerate() {
         ranks[pick.index] = Some(rank);
@@ -352,6 +357,23 @@ fn pick(
         }
     }
     picks
+}
+
+/// Ends a set where its curve bends; see [`SelectOptions::ends`].
+fn end(picks: &mut Vec<(Pick, Reason)>, before: f64) {
+    let curve = picks.iter().scan(before, |covered, (pick, _)| {
+        *covered += pick.gain;
+        Some(*covered)
+    });
+    let knee = match before > 0.0 {
+        true => 0,
+        false => knee(before, &curve.collect::<Vec<_>>()).unwrap_or(usize::MAX),
+    };
+    let mut at = 0;
+    picks.retain(|(pick, _)| {
+        at += 1;
+        at <= knee || pick.nearest < SAME_TASK
+    });
 }
 
 /// Returns which runs of unknown outcome are short.

@@ -54,6 +54,7 @@ fn options(count: usize) -> SelectOptions {
         failures: None,
         threads: 1,
         only_new: false,
+        ends: false,
     }
 }
 
@@ -512,6 +513,33 @@ fn select_of_only_new_traces_ends_where_the_rest_are_copies() {
             .chosen
             .is_empty()
     );
+}
+
+#[test]
+fn a_set_that_ends_where_the_rest_are_alike_stands_for_all_others() {
+    let flights = ["oslo", "paris", "rome", "madrid"]
+        .map(|name| format!("book a flight to {name} for two adults on monday morning and pay by card"));
+    let others: Vec<_> = (0..20)
+        .map(|n| format!("mend bolt{n} in wheel{n} of car{n}"))
+        .collect();
+    let texts = flights.iter().chain(&others).map(String::as_str);
+    let traces: Vec<_> = texts.map(|text| (text, SUCCESS)).collect();
+    let ends = SelectOptions {
+        ends: true,
+        ..options(traces.len())
+    };
+    let selection = select(&mut candidates(&traces), &ends, &|_| true).unwrap();
+    let chosen = indices(&selection);
+    assert_eq!((chosen.len(), selection.others()), (21, 3), "{chosen:?}");
+    let stood_for: usize = selection
+        .chosen
+        .iter()
+        .map(|chosen| chosen.stands_for.len())
+        .sum();
+    assert_eq!(stood_for, 3);
+    for left in &selection.left {
+        assert!(matches!(left.standing, Standing::Chosen(near) if chosen.contains(&near.index)));
+    }
 }
 
 #[test]
