@@ -46,3 +46,22 @@ pub struct Place {
 
 /// The problem of a record, in words.
 pub type Wrong = Text;
+
+/// One value of an input, or why it could not be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Where it is.
+    pub place: Place,
+    /// The value, or the problem.
+    pub content: Result<Content, String>,
+}
+
+/// A value, and its text if it may be a trace.
+pub type Content = (Value, Option<String>);
+
+/// Returns the problem of a value that is longer than so many bytes.
+pub(crate) fn too_long(limit: usize) -> String {
+    #[allow(clippy::cast_precision_loss)] // For a message.
+    let megabytes = limit as f64 / 1024.0 / 1024.0;
+    format!("longer than {} MB", knowledgepulse_json::number(megabytes))
+}

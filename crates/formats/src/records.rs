@@ -4,22 +4,16 @@ use std::collections::VecDeque;
 
 use knowledgepulse_json::{Value, trim};
 
+pub use crate::common::{Content, Record};
+
 use crate::{
     DEFAULT_LIMIT, Place,
     archive::{Archive, File},
+    common::too_long,
     encoding::{Decoder, Foreign, ZIP},
     split::{Kind, Piece, Splitter, parse},
     table::Table,
 };
-
-/// One value of an input, or why it could not be read.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Record {
-    /// Where it is.
-    pub place: Place,
-    /// The value, or the problem.
-    pub content: Result<Content, String>,
-}
 
 /// The values of an input whose bytes are pushed as they come. It holds the bytes that were pushed and not read yet, of a value at
 /// most `limit`. Of an archive it holds all bytes, and the values come once it is whole.
@@ -161,15 +155,12 @@ impl Iterator for Records {
     }
 }
 
-/// A value, and its text if it may be a trace.
-pub type Content = (Value, Option<String>);
-
 fn content_of(value: Value, bytes: &[u8]) -> Content {
     let text = may_be_trace(&value).then(|| trim(&String::from_utf8_lossy(bytes)).to_owned());
     (value, text)
 }
 
-/// Reads a value.
+/// Returns a value of JSON, and its text if it may be a trace.
 ///
 /// # Errors
 /// The problem, if it is none.
@@ -186,13 +177,6 @@ fn data_of_event(line: &[u8]) -> Option<Option<&[u8]>> {
         Some(data) if data.starts_with(b"{") || data.starts_with(b"[") => Some(Some(data)),
         _ => line.starts_with(b"event: ").then_some(None),
     }
-}
-
-/// Returns the problem of a value that is longer than so many bytes.
-pub(crate) fn too_long(limit: usize) -> String {
-    #[allow(clippy::cast_precision_loss)] // For a message.
-    let megabytes = limit as f64 / 1024.0 / 1024.0;
-    format!("longer than {} MB", knowledgepulse_json::number(megabytes))
 }
 
 /// Returns whether a value says that it is a trace of this package.

@@ -6,10 +6,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use knowledgepulse_json::{Object, Text, Value, parse_str, trim};
 use memchr::memchr2_iter;
 
-use crate::{
-    Place,
-    records::{Record, too_long},
-};
+use crate::common::{Place, Record, too_long};
 
 /// A table whose bytes are pushed as they come. Holds those of a row, of at most the limit.
 pub(crate) struct Table {
