@@ -3,7 +3,7 @@
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0.
-For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80; both with opentelemetry-sdk.
+For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
 
@@ -337,6 +337,23 @@ def traced_langgraph():
     write("otel-langchain/spans.jsonl", printed())
 
 
+def traced_smolagents():
+    from openinference.instrumentation.smolagents import SmolagentsInstrumentor
+    from smolagents import OpenAIServerModel, ToolCallingAgent, tool
+
+    provider, printed = printed_spans()
+    SmolagentsInstrumentor().instrument(tracer_provider=provider)
+    model = OpenAIServerModel("script", api_key="none", client_kwargs={"http_client": scripted_client()})
+    agent = ToolCallingAgent(tools=[tool(depth)], model=model, verbosity_level=0)
+    agent.prompt_templates["system_prompt"] = "You know rivers."
+    agent.run(TASK)
+    spans = [json.loads(line) for line in printed().splitlines()]
+    for span in spans:
+        kept = lambda name: not name.startswith(("llm.tools", "tool.", "smolagents.")) or name == "tool.name"
+        span["attributes"] = {name: value for name, value in span["attributes"].items() if kept(name)}
+    write("otel-smolagents/spans.jsonl", "\n".join(json.dumps(span) for span in spans))
+
+
 async def spans_of_google_adk():
     from google.adk.runners import InMemoryRunner
     from google.genai import types
@@ -461,12 +478,17 @@ def scripted_client():
     import httpx
 
     def reply(request):
-        at = sum(message["role"] == "tool" for message in json.loads(request.content)["messages"])
+        at = sum(message["role"] == "assistant" for message in json.loads(request.content)["messages"])
         message = {"role": "assistant", "content": ["Ask the gauge.", "Once more.", ANSWER][at]}
         if at < 2:
             message["tool_calls"] = [call_of_chat(at)]
+        elif b"final_answer" in request.content:
+            function = {"name": "final_answer", "arguments": json.dumps({"answer": ANSWER})}
+            message = {"role": "assistant", "content": "", "tool_calls": [{"id": "c3", "type": "function", "function": function}]}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return httpx.Response(200, json={"id": "r", "object": "chat.completion", "created": 0, "model": "script", "choices": [choice]})
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        reply = {"id": "r", "object": "chat.completion", "created": 0, "model": "script", "choices": [choice], "usage": usage}
+        return httpx.Response(200, json=reply)
 
     return httpx.Client(transport=httpx.MockTransport(reply))
 

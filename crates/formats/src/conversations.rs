@@ -312,13 +312,8 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         let [output, history] = ["output", "history"].map(|name| list_at(record, name));
         // An agent outside a network has its output in both.
         let history = history.strip_suffix(output).unwrap_or(history);
-        let lists = [
-            list_at(record, "prompt"),
-            history,
-            output,
-            list_at(record, "toolCalls"),
-        ];
-        return Some(lists.into_iter().flat_map(borrowed).collect());
+        let [prompt, results] = ["prompt", "toolCalls"].map(|name| list_at(record, name));
+        return Some([prompt, history, output, results].map(borrowed).concat());
     }
     if let Some(replied) = replied_in(record).filter(|_| own.is_none()) {
         return Some(replied);
@@ -332,11 +327,8 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
             .last()
             .map(|last| (role_of(&**last).to_owned(), last.get("content").cloned()));
         reply.retain(|reply| last != Some((role_of(&**reply).to_owned(), reply.get("content").cloned())));
-        let replied = replied
-            .into_iter()
-            .filter(|message| !reply.contains(message))
-            .collect();
-        return Some([asked, chosen, reply.clone(), replied, made_in(record)].concat());
+        let reply = if reply.is_empty() { replied } else { reply };
+        return Some([asked, chosen, reply, made_in(record)].concat());
     }
     let others = pair_of(record)
         .or_else(|| query_of(record))

@@ -224,15 +224,14 @@ impl Conversation {
             What::Result(result) => {
                 let call = self.call_of(&result.id, list);
                 known = call.map_or(same, |call| self.nodes[call].other);
-                if let Some(node) = known.map(|at| &mut self.nodes[at])
-                    && node.item.is_failure
-                {
+                if let Some(at) = known.filter(|at| self.nodes[*at].item.is_failure) {
                     let failed = Some(true);
                     let result = What::Result(Outcome {
                         failed,
                         ..result.clone()
                     });
-                    node.item = Rc::new(Item::new(result, &Value::Null));
+                    self.nodes[at].item = Rc::new(Item::new(result, &Value::Null));
+                    self.remember(at);
                 }
                 known.unwrap_or_else(|| self.add_result_node(Rc::clone(item), call))
             }
@@ -280,14 +279,18 @@ impl Conversation {
             .or_else(|| find(&may_be).filter(|at| said(*at).is_none_or(|other| !are_two(call, other))))
     }
 
-    /// Returns the call that a result in a list is of.
+    /// Returns the call that a result in a list is of. Without an id, it is the first of which the model was told no result.
     fn call_of(&self, id: &Option<Text>, list: &mut List) -> Option<usize> {
         if list.calls.contains_key(id) {
             return list.answer(id);
         }
         match id {
             Some(id) => self.by_id.get(id).copied(),
-            None => self.last_calls().find(|call| self.nodes[*call].other.is_none()),
+            None => {
+                let is_told = |result: usize| !self.nodes[result].item.is_failure;
+                self.last_calls()
+                    .find(|call| !self.nodes[*call].other.is_some_and(is_told))
+            }
         }
     }
 
