@@ -10,7 +10,7 @@ use crate::{
     commands::is_said,
     keywords::{self, Owner},
     languages::{self, is_shaped},
-    lines::{Lines, of_base64},
+    lines::{LEAST_WRAPPED_LETTERS, Lines, of_base64, wrapped},
     names::{begins_marker, is_label, is_secret_name},
     random::{is_hexadecimal, is_id, is_random, is_uuid},
     ranges::{Ranges, expression, merged, skip, skip_back},
@@ -55,7 +55,13 @@ pub(super) fn values(text: &Text) -> Ranges {
         if line.len() > MOST_LETTERS {
             continue;
         }
-        ranges.extend(value_below(letters, &line).map(|value| with_lines(letters, value)));
+        ranges.extend(value_below(letters, &line).map(|value| {
+            // Lines of Base64 go on with it.
+            let is_line = |line: &[u8]| line.len() >= LEAST_WRAPPED_LETTERS && is_mixed(line);
+            let is_base64 = letters[value.clone()].iter().all(|letter| of_base64(*letter));
+            let end = is_base64.then(|| wrapped(letters, value.clone(), false, is_line));
+            value.start..end.unwrap_or(value.end)
+        }));
         if let Some(table) = Table::below(letters, line.clone(), &is_name) {
             from = table.end.max(from);
             let cells = table.rows.into_iter().flatten();
@@ -118,7 +124,10 @@ fn is_rule(line: &[u8]) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Sign(u8),
+    /// Two or more, in columns.
     Blanks,
+    /// One or more below a heading in capitals, as programs list processes, files and sessions: `PID USER  COMMAND`.
+    Words,
 }
 
 impl Cells {
@@ -136,9 +145,17 @@ impl Cells {
             .or_else(|| Self::Blanks.fits(line).then_some(Self::Blanks))
     }
 
+    /// Returns whether a line is the heading of a listing.
+    fn heads_listing(line: &[u8]) -> bool {
+        const MOST_LETTERS: usize = 160;
+        let of_heading = |letter: &u8| letter.is_ascii_uppercase() || b" >%/():+-".contains(letter);
+        line.len() <= MOST_LETTERS && line.iter().all(of_heading)
+    }
+
     /// Returns whether a line can be a row of a table.
     fn fits(self, line: &[u8]) -> bool {
         match self {
+            Self::Words => line.contains(&b' '),
             Self::Sign(sign) => line.contains(&sign),
             Self::Blanks => line.trim_ascii().windows(2).any(|pair| pair == b"  "),
         }
@@ -148,7 +165,7 @@ impl Cells {
     fn split(self, letters: &[u8], line: Range<usize>) -> Vec<Range<usize>> {
         let mut cells = Vec::new();
         let first = match self {
-            Self::Blanks => skip(&letters[..line.end], line.start, |letter| letter == b' '),
+            Self::Blanks | Self::Words => skip(&letters[..line.end], line.start, |letter| letter == b' '),
             Self::Sign(_) => line.start,
         };
         let mut start = first;
@@ -161,13 +178,13 @@ impl Cells {
                     && match self {
                         Self::Sign(sign) => letter == sign,
                         Self::Blanks => letters[at..line.end].starts_with(b"  ") && at > start,
+                        Self::Words => letter == b' ' && at > start,
                     };
             if is_end {
                 cells.push(trimmed(letters, start..at));
-                start = if self == Self::Blanks {
-                    skip(&letters[..line.end], at, |letter| letter == b' ')
-                } else {
-                    at + 1
+                start = match self {
+                    Self::Sign(_) => at + 1,
+                    _ => skip(&letters[..line.end], at, |letter| letter == b' '),
                 };
             }
         }
@@ -233,9 +250,19 @@ impl Table {
         if let Some(table) = Self::inserted(letters, &line, is_wanted) {
             return Some(table);
         }
-        let sort = Cells::of(&letters[line.clone()])?;
-        let cells = sort.split(letters, line.clone());
-        Self::at(letters, &line, &cells, sort, is_wanted)
+        let heading = &letters[line.clone()];
+        let listing = Cells::heads_listing(heading).then_some(Cells::Words);
+        let sorts = Cells::of(heading).into_iter().chain(listing);
+        let tables = sorts.filter_map(|sort| {
+            Self::at(
+                letters,
+                &line,
+                &sort.split(letters, line.clone()),
+                sort,
+                is_wanted,
+            )
+        });
+        tables.max_by_key(|table| table.headings.len())
     }
 
     /// Reads the wanted columns of the rows that a statement of SQL inserts, which begins in a line.
@@ -283,7 +310,8 @@ impl Table {
         sort: Cells,
         is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Self> {
-        if cells.len() < 2 || !cells.iter().all(|cell| is_heading(&letters[cell.clone()])) {
+        let is_heading = |cell: &Range<usize>| sort == Cells::Words || is_heading(&letters[cell.clone()]);
+        if cells.len() < 2 || !cells.iter().all(is_heading) {
             return None;
         }
         let wanted: Vec<usize> = (0..cells.len())
@@ -361,6 +389,9 @@ fn rows_below(
             let cell = match sort {
                 // In a terminal, below the first letter of the heading, or below its last one.
                 Cells::Blanks => row.iter().find(is_below),
+                Cells::Words => row
+                    .iter()
+                    .find(|cell| cell.start - line.start < last && cell.end - line.start > first),
                 Cells::Sign(_) => row.get(*at),
             };
             cell.cloned().unwrap_or_default()
@@ -534,26 +565,6 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         ((is_shaped(text) || is_told || is_answer || is_digest || is_key || is_said) && is_own)
             .then_some(value)
     })
-}
-
-/// Returns a value with the lines of Base64 behind it, if it is such a line.
-fn with_lines(letters: &[u8], value: Range<usize>) -> Range<usize> {
-    const LEAST_LETTERS: usize = 40;
-    let is_line = |line: &Range<usize>| {
-        let text = &letters[line.clone()];
-        text.len() >= LEAST_LETTERS && text.iter().all(|letter| of_base64(*letter)) && is_mixed(text)
-    };
-    let mut end = value.end;
-    let mut line = value.clone();
-    while is_line(&line) {
-        end = line.end;
-        // Blanks may stand before the end of the line.
-        let Some(length) = memchr(b'\n', &letters[end..]) else {
-            break;
-        };
-        line = trimmed(letters, line_at(letters, end + length + 1));
-    }
-    value.start..end
 }
 
 fn has_sign(text: &[u8]) -> bool {

@@ -1,8 +1,9 @@
-//! Parts of a text as a reader of it sees them: without escapes, the codes of URLs and HTML, colours of a terminal, and letters that show nothing.
+//! Parts of a text as a reader of it sees them: without escapes, the codes of URLs, HTML and mails, colours of a terminal, and letters that show
+//! nothing; and tables of HTML, LaTeX and MediaWiki as lines of cells with tabs between them.
 
 use std::{ops::Range, sync::LazyLock};
 
-use memchr::memchr3;
+use memchr::{memchr3, memmem};
 use regex::bytes::Regex;
 
 use crate::{
@@ -14,6 +15,62 @@ use crate::{
 const MOST_AROUND: usize = 512;
 /// Codes within codes: `%2570` is `%70`, which is `p`.
 const MOST_LAYERS: usize = 3;
+
+/// A format whose codes are signs elsewhere.
+struct Format {
+    /// What a text of the format has.
+    sign: &'static [u8],
+    /// The letters that its codes begin with.
+    first: &'static [u8],
+    /// Its codes. A match stands for a line break, a tab, the sign of a group, or nothing.
+    codes: LazyLock<Regex>,
+}
+
+static FORMATS: [Format; 4] = [
+    Format {
+        sign: b"<td",
+        first: b"<",
+        codes: LazyLock::new(|| {
+            expression(concat!(
+                r"(?i)^(?:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?)",
+                r"|(?P<tab><t[dh]\b[^<>]{0,80}>\s{0,40})|</t[dh]>\s{0,40}|</?(?:b|i|em|code|strong)>)"
+            ))
+        }),
+    },
+    Format {
+        sign: b"{tabular",
+        first: b"\\ }",
+        codes: LazyLock::new(|| {
+            expression(
+                r"^(?:(?P<tab> & )|\\(?:\\|(?:hline|toprule|midrule|bottomrule)\s{0,4}|text(?:bf|it|tt)\{|(?P<sign>[_&$#%]))|\})",
+            )
+        }),
+    },
+    Format {
+        sign: b"\n|-",
+        first: b"{\n!|",
+        codes: LazyLock::new(|| {
+            expression(concat!(
+                r"^(?:(?P<line>(?:\{\|[^\n]{0,120}(?:\n\|\+[^\n]{0,80})?(?:\n\|-[^\n]{0,80})?|\n\|-[^\n]{0,80})\n[!|]|\n\|\})",
+                r"|(?P<tab>!!|\|\||\n[!|]))"
+            ))
+        }),
+    },
+    Format {
+        sign: b"rintable",
+        first: b"=",
+        codes: LazyLock::new(|| expression(r"^=(?:(?P<hexadecimal>[2-7][0-9A-F])|\r?\n)")),
+    },
+];
+
+impl Format {
+    /// Returns the format of a text, if it has one.
+    fn of(text: &Text) -> Option<&'static Self> {
+        let mut formats = FORMATS.iter();
+        formats
+            .find(|format| text.has_any(format.first) && memmem::find(text.letters(), format.sign).is_some())
+    }
+}
 
 /// Decoded parts of a text, one a line, and where each unit comes from.
 #[derive(Default)]
@@ -28,14 +85,15 @@ impl Decoded {
         let (units, letters) = (text.units(), text.letters());
         let mut parts: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
-        let is_plain = !text.has_any(&[0x1B, OTHER, WHITE_SPACE]);
+        let format = Format::of(text);
+        let is_plain = format.is_none() && !text.has_any(&[0x1B, OTHER, WHITE_SPACE]);
         let next_of = |letters: &[u8]| match is_plain {
             true => memchr3(b'%', b'\\', b'&', letters),
-            false => letters.iter().position(|letter| may_begin(*letter)),
+            false => letters.iter().position(|letter| may_begin(*letter, format)),
         };
         while let Some(next) = next_of(&letters[at..]) {
             at += next;
-            let Some((_, length)) = code_at(&units[at..]) else {
+            let Some((_, length)) = code_at(&units[at..], format) else {
                 at += 1;
                 continue;
             };
@@ -61,7 +119,7 @@ impl Decoded {
         for part in parts {
             let mut own: Vec<(u16, Range<usize>)> = part.map(|at| (units[at], at..at + 1)).collect();
             for _ in 0..MOST_LAYERS {
-                let Some(next) = once(&own) else { break };
+                let Some(next) = once(&own, format) else { break };
                 own = next;
             }
             for (unit, place) in own {
@@ -101,12 +159,12 @@ impl Decoded {
 }
 
 /// Decodes the codes of a text once; `None` if there is none.
-fn once(text: &[(u16, Range<usize>)]) -> Option<Vec<(u16, Range<usize>)>> {
+fn once(text: &[(u16, Range<usize>)], format: Option<&Format>) -> Option<Vec<(u16, Range<usize>)>> {
     let units: Vec<u16> = text.iter().map(|(unit, _)| *unit).collect();
     let mut next = Vec::with_capacity(text.len());
     let mut at = 0;
     while at < units.len() {
-        match code_at(&units[at..]) {
+        match code_at(&units[at..], format) {
             Some((unit, length)) => {
                 let place = text[at].1.start..text[at + length - 1].1.end;
                 next.extend(unit.map(|unit| (unit, place)));
@@ -122,13 +180,15 @@ fn once(text: &[(u16, Range<usize>)]) -> Option<Vec<(u16, Range<usize>)>> {
 }
 
 /// Returns whether codes begin with the letter. Letters that show nothing are white space or other ones.
-fn may_begin(letter: u8) -> bool {
+fn may_begin(letter: u8, format: Option<&Format>) -> bool {
     matches!(letter, b'%' | b'\\' | b'&' | 0x1B | OTHER | WHITE_SPACE)
+        || format.is_some_and(|format| format.first.contains(&letter))
 }
 
 /// Returns what the code at the beginning of a text stands for, which can be nothing, and its length.
-fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
+fn code_at(units: &[u16], format: Option<&Format>) -> Option<(Option<u16>, usize)> {
     const MOST_LETTERS: usize = 24;
+    const MOST_LETTERS_OF_FORMAT: usize = 320;
     // Hexadecimal and decimal numbers, signs behind a backslash, those of HTML, and the colours of a terminal.
     static CODE: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
@@ -150,6 +210,7 @@ fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
     }
     // Told at once, because most backslashes and signs begin none.
     let second = u8::try_from(*units.get(1)?).ok()?;
+    let format = format.filter(|format| format.first.contains(&letter(first)));
     let may_be_code = match first {
         0x1B => second == b'[',
         0x25 => second.is_ascii_hexdigit(),
@@ -157,15 +218,13 @@ fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
         0x5C => b"/ux0e\\".contains(&second),
         _ => false,
     };
-    if !may_be_code {
+    if !may_be_code && format.is_none() {
         return None;
     }
-    let letters: Vec<u8> = units
-        .iter()
-        .take(MOST_LETTERS)
-        .map(|unit| letter(*unit))
-        .collect();
-    let found = CODE.captures(&letters)?;
+    let most = format.map_or(MOST_LETTERS, |_| MOST_LETTERS_OF_FORMAT);
+    let letters: Vec<u8> = units.iter().take(most).map(|unit| letter(*unit)).collect();
+    let of_format = format.and_then(|format| format.codes.captures(&letters));
+    let found = of_format.or_else(|| CODE.captures(&letters[..letters.len().min(MOST_LETTERS)]))?;
     let group = |name| found.name(name).map(|part| part.as_bytes());
     let number = |digits: &[u8], base| u8::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok();
     let named = |name: &[u8]| {
@@ -177,12 +236,16 @@ fn code_at(units: &[u16]) -> Option<(Option<u16>, usize)> {
     let hexadecimal = || number(group("hexadecimal").or(group("html"))?, 16);
     let decimal = || number(group("decimal")?, 10);
     let sign = || group("sign").or(group("backslash"))?.first().copied();
+    let of_table = || group("tab").map(|_| b'\t').or(group("line").map(|_| b'\n'));
     let shown = hexadecimal()
         .or_else(decimal)
         .or_else(sign)
+        .or_else(of_table)
         .or_else(|| named(group("name")?));
     // A number that stands for no letter is no code; a colour stands for nothing.
-    let is_code = shown.map_or(group("decimal").is_none(), |shown| matches!(shown, 0x20..=0x7E));
+    let is_code = shown.map_or(group("decimal").is_none(), |shown| {
+        matches!(shown, b'\t' | b'\n' | 0x20..=0x7E)
+    });
     let length = found[0].len() - usize::from(group("backslash").is_some());
     is_code.then_some((shown.map(u16::from), length))
 }

@@ -18,6 +18,7 @@ use regex::bytes::{Captures, Regex};
 
 use crate::{
     columns::{self, Table, line_at},
+    decoded::Decoded,
     phrases,
     ranges::{expression, find, find_letter, skip, skip_back},
     review::{PEOPLE, plain},
@@ -38,7 +39,7 @@ static OF_PEOPLE: Words = Words::new("full first last given family sur fore disp
 /// Names of columns beside one with people.
 static BESIDE_PEOPLE: Words = Words::of("identity.beside_people");
 /// Names of columns that hold accounts.
-static LOGINS: Words = Words::new("owner username login user rolename usename currentuser");
+static LOGINS: Words = Words::new("authinfo owner username login user rolename usename currentuser");
 static BRANCHES: Words = Words::new("gitbranch git_branch branch head_branch headbranch");
 static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
 /// Names of fields that hold what a command printed.
@@ -304,22 +305,31 @@ static KEYWORDS: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| 
 impl Identities {
     /// Learns from a text of the session.
     pub fn learn_text(&mut self, text: &str) {
-        self.learn_bytes(text.as_bytes());
-        if text.contains('@') {
-            self.learn_rows(text);
-        }
-        if text.contains('\n') {
-            self.learn_listing(text);
-        }
-        self.learn_labelled(text);
-        if text.contains(' ') {
-            self.learn_names(text);
+        let page = Text::of(text);
+        self.learn_page(text, &page);
+        if let Some(decoded) = Decoded::of(&page) {
+            self.learn_page(
+                &String::from_utf16_lossy(&decoded.units),
+                &Text::new(&decoded.units),
+            );
         }
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
             && let Ok(value) = parse_str(text)
         {
             self.learn_json(&value);
+        }
+    }
+
+    /// Learns from a text as it stands there.
+    fn learn_page(&mut self, text: &str, page: &Text) {
+        self.learn_bytes(text.as_bytes());
+        if text.contains('@') {
+            self.learn_rows(text);
+        }
+        self.learn_labelled(page);
+        if text.contains(' ') {
+            self.learn_names(text);
         }
     }
 
@@ -855,20 +865,16 @@ impl Identities {
         }
     }
 
-    /// Learns the names in the columns of tables that are named like people.
-    fn learn_labelled(&mut self, text: &str) {
+    /// Learns the names in the columns of tables that are named like people, accounts or machines.
+    fn learn_labelled(&mut self, page: &Text) {
         static LABEL: LazyLock<Regex> = LazyLock::new(|| {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$)"#
+                r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$)|\b(?-i:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME) "#
             ))
         });
-        if let Some(rows) = rows_of_html(text) {
-            self.learn_labelled(&rows);
-        }
         // One letter for each that is shown, so the cells of a column stand below each other.
-        let page = Text::of(text);
         let (units, letters) = (page.units(), page.letters());
         let mut from = 0;
         while let Some(found) = LABEL.find_at(letters, from) {
@@ -879,35 +885,6 @@ impl Identities {
             } else if let Some(table) = Table::below(letters, line, &is_of_people) {
                 from = table.end.max(from);
                 self.learn_table(units, &table);
-            }
-        }
-    }
-
-    /// Learns the accounts below a heading in capitals, as programs list processes, files and sessions: `PID USER  COMMAND`.
-    fn learn_listing(&mut self, text: &str) {
-        static WORD: LazyLock<Regex> =
-            LazyLock::new(|| expression(r"\b(?:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME) "));
-        static HEADING: LazyLock<Regex> = LazyLock::new(|| expression(r"^[ >A-Z%/():+-]{0,160}$"));
-        const MOST_ROWS: usize = 200;
-        let bytes = text.as_bytes();
-        for found in WORD.find_iter(bytes) {
-            let line = line_at(bytes, found.start());
-            if !HEADING.is_match(&bytes[line.clone()]) {
-                continue;
-            }
-            let column = found.start() - line.start..found.end() - 1 - line.start;
-            let rows = text.get(line.end..).unwrap_or_default().lines();
-            for row in rows.skip(1).take(MOST_ROWS).take_while(|row| row.contains(' ')) {
-                // The word that stands below the heading's first or last letter.
-                let words = row.split(' ').filter(|word| !word.is_empty());
-                let place = |word: &str| word.as_ptr() as usize - row.as_ptr() as usize;
-                let mut below =
-                    words.filter(|word| place(word) < column.end && place(word) + word.len() > column.start);
-                let name = below.next().unwrap_or_default().trim_start_matches('>');
-                match found.as_bytes() {
-                    b"HOSTNAME " => self.add_host(name, "", ""),
-                    _ => self.add_user(name, "", ""),
-                }
             }
         }
     }
@@ -930,10 +907,16 @@ impl Identities {
         for (at, heading) in headings.iter().enumerate() {
             let cells: Vec<String> = table.rows.iter().map(|row| text_of(&row[at])).collect();
             if LOGINS.has(heading) {
-                cells.iter().for_each(|cell| self.add_user(cell, "", ""));
+                cells
+                    .iter()
+                    .for_each(|cell| self.add_user(cell.trim_start_matches('>'), "", ""));
+            } else if HOSTS.has(heading) {
+                cells.iter().for_each(|cell| self.add_host(cell, "", ""));
             }
             let are_full = || cells.iter().all(|cell| cell.is_empty() || is_full_name(cell));
-            let has_people = !BESIDE_PEOPLE.has(heading) && (heading != b"name" || is_told && are_full());
+            let has_people = !BESIDE_PEOPLE.has(heading)
+                && !HOSTS.has(heading)
+                && (heading != b"name" || is_told && are_full());
             for name in cells.into_iter().filter(|cell| has_people && is_person(cell)) {
                 self.add_author(&name, "");
             }
@@ -1163,31 +1146,10 @@ fn own_name(name: &[u8]) -> Option<Vec<u8>> {
     (!own.is_empty()).then(|| own.to_vec())
 }
 
-/// Returns the rows of the tables in a page of HTML as those of Markdown; `None` if no table has headings.
-fn rows_of_html(text: &str) -> Option<String> {
-    static CELL: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"<(t[hd])\b[^<>]{0,200}>\s*([^<>|]*?)\s*</t[hd]>"));
-    memmem::find(text.as_bytes(), b"<th")?;
-    let mut rows = String::new();
-    for row in text.split("<tr").skip(1) {
-        let cells: Vec<Captures> = CELL.captures_iter(row.as_bytes()).collect();
-        let has_headings = cells.len() > 1 && cells.iter().all(|cell| &cell[1] == b"th");
-        rows += if has_headings { "\n\n|" } else { "\n|" };
-        for cell in &cells {
-            rows += &String::from_utf8_lossy(&cell[2]);
-            rows.push('|');
-        }
-        if has_headings {
-            rows += "\n|---|";
-        }
-    }
-    Some(rows)
-}
-
 /// Returns whether a column has people, or tells that the one beside it has.
 fn is_of_people(heading: &[u8]) -> bool {
     let of_people = |own: Vec<u8>| PEOPLE.has(&own) || OF_PEOPLE.has(&own) || BESIDE_PEOPLE.has(&own);
-    LOGINS.has(&plain(heading)) || own_name(heading).is_none_or(of_people)
+    LOGINS.has(&plain(heading)) || HOSTS.has(&plain(heading)) || own_name(heading).is_none_or(of_people)
 }
 
 /// Returns the login in brackets behind a name: `Jane Doe (@jdoe)`.

@@ -128,3 +128,46 @@ impl Base64Line {
         self.is_last && self.indent.abs_diff(indent) <= 1 && (is_mixed(text) || text.ends_with(b"="))
     }
 }
+
+/// Programs wrap Base64 at 60, 64 or 76 letters.
+pub(super) const LEAST_WRAPPED_LETTERS: usize = 40;
+/// Longer Base64 is of a file.
+pub(super) const MOST_LETTERS: usize = 1 << 17;
+
+/// Takes the lines that go on with the Base64 of a line, in a diff behind its sign, as long as each of them is accepted. Returns where they end.
+pub(super) fn wrapped(
+    letters: &[u8],
+    run: Range<usize>,
+    is_diff: bool,
+    mut accept: impl FnMut(&[u8]) -> bool,
+) -> usize {
+    /// Signs and blanks between Base64 and the end of its line.
+    const MOST_BEHIND: usize = 16;
+    let mut end = run.end;
+    let behind = skip(&letters[..letters.len().min(end + MOST_BEHIND)], end, |letter| {
+        !letter.is_ascii_alphanumeric() && !matches!(letter, b'=' | b'\\' | b'\n' | b'\r')
+    });
+    let Some(next) = break_at(letters, behind).filter(|_| run.len() >= LEAST_WRAPPED_LETTERS) else {
+        return end;
+    };
+    let mut indent = None;
+    for line in Lines::new(letters, next..letters.len()) {
+        let line = line.start + usize::from(is_diff && !line.is_empty())..line.end;
+        let Some(base64) = Base64Line::of(letters, line.clone()) else {
+            break;
+        };
+        let before = &letters[line.start..base64.run.start];
+        // The value of another name.
+        let is_value = before.ends_with(b": ") || before.ends_with(b"=");
+        let is_indented = base64.indent.abs_diff(*indent.get_or_insert(base64.indent)) <= 1;
+        let goes_on = base64.is_last && is_indented && !is_value && base64.run.len() <= run.len();
+        if !goes_on || end - run.start > MOST_LETTERS || !accept(&letters[base64.run.clone()]) {
+            break;
+        }
+        end = base64.run.end;
+        if base64.run.len() < run.len() {
+            break;
+        }
+    }
+    end
+}

@@ -27,8 +27,6 @@ pub(crate) struct Key([u64; 2]);
 pub(crate) struct Seen {
     hashers: [RandomState; 2],
     outcomes: HashMap<Key, Outcome>,
-    /// Whether texts that link records have the form of an id.
-    links: HashMap<Key, bool>,
     bytes: usize,
 }
 
@@ -41,18 +39,6 @@ impl Seen {
     /// Returns what became of a text; `None` if that is not known.
     pub(crate) fn get(&self, key: Key) -> Option<&Outcome> {
         self.outcomes.get(&key)
-    }
-
-    /// Returns whether a text that links records has the form of an id, by `tell` if it was not seen before.
-    pub(crate) fn is_id(&mut self, text: &str, tell: impl FnOnce() -> bool) -> bool {
-        let key = self.key(text);
-        if let Some(is_id) = self.links.get(&key) {
-            return *is_id;
-        }
-        let is_id = tell();
-        self.bytes += ENTRY;
-        self.links.insert(key, is_id);
-        is_id
     }
 
     /// Remembers what became of a text.
@@ -69,7 +55,6 @@ impl Seen {
     /// Forgets all texts.
     pub(crate) fn clear(&mut self) {
         self.outcomes.clear();
-        self.links.clear();
         self.bytes = 0;
     }
 }

@@ -209,6 +209,25 @@ fn strict_finds_addresses_secrets_and_cards_behind_codes() {
 }
 
 #[test]
+fn strict_finds_secrets_and_people_in_the_tables_of_each_format() {
+    let strict = CleanOptions { strict: true, ..SDK };
+    for table in [
+        "<table><thead><tr>\n <th>owner</th>\n <th>password</th>\n</tr></thead>\n<tr>\n <td>jdoe42</td>\n <td><b>Falcon-Castle#44</b></td>\n</tr></table>",
+        "\\begin{tabular}{ll}\n\\hline\n owner & db\\_password \\\\\n\\hline\n jdoe42 & Falcon-Castle#44 \\\\\n\\end{tabular}",
+        "{| class=\"wikitable\"\n! owner !! password\n|-\n| jdoe42 || Falcon-Castle#44\n|}",
+        "{|\n|-\n! owner\n! password\n|-\n| jdoe42\n| Falcon-Castle#44\n|}",
+        "Content-Transfer-Encoding: quoted-printable\n\nuser=3Djdoe42\npassword: Falcon-Ca=\nstle#44\n",
+    ] {
+        let mut cleaner = Cleaner::new(strict);
+        let units: Vec<u16> = table.encode_utf16().collect();
+        let clean = String::from_utf16(&cleaner.clean_single_text(&units).unwrap()).unwrap();
+        for gone in ["jdoe42", "Falcon", "stle#44"] {
+            assert!(!clean.contains(gone), "{clean}");
+        }
+    }
+}
+
+#[test]
 fn basic_credentials_are_base64_of_a_text_with_a_colon() {
     for (value, is_credentials) in [
         (&b"Ym9iOmh1bnRlcjI="[..], true),

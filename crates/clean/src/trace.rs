@@ -170,18 +170,8 @@ impl<'n> Walk<'n> {
         let mut copy = Vec::with_capacity(object.len());
         let mut is_renamed = false;
         for (place, (name, value)) in object.iter().enumerate() {
-            if strict && is_opaque(object, name, value) {
-                copy.push((name.clone(), value.clone()));
-                continue;
-            }
             let key = (place, Some(name));
-            if strict
-                && is_link(name, value)
-                && !self
-                    .cleaner
-                    .identities
-                    .may_be_in(value.as_text().map_or(&b""[..], |text| text.as_bytes()))
-            {
+            if strict && (is_opaque(object, name, value) || self.is_link(name, value)) {
                 copy.push((name.clone(), value.clone()));
                 continue;
             }
@@ -219,17 +209,25 @@ impl<'n> Walk<'n> {
     }
 
     /// Returns whether the current string stays.
-    fn is_kept(&mut self, text: &Text) -> bool {
+    fn is_kept(&self, text: &Text) -> bool {
         let names = || self.path.iter().filter_map(|(_, name)| *name);
         let is_field = matches!(self.path.last(), Some((_, Some(_))));
-        let is_kept = || self.keeps && KEPT.iter().any(|kept| names().eq(kept.iter()));
-        if !self.cleaner.options.strict {
-            return is_field && is_kept();
-        }
-        let links = || names().next_back().is_some_and(|name| LINKS.has(name.as_bytes()));
-        is_field
-            && (is_kept() && has_form_of_id(text, 0)
-                || links() && self.cleaner.seen.is_id(text, || has_form_of_id(text, 2)))
+        let is_kept = || KEPT.iter().any(|kept| names().eq(kept.iter()));
+        self.keeps && is_field && is_kept() && (!self.cleaner.options.strict || has_form_of_id(text, 0))
+    }
+
+    /// Returns whether a field has the id by which a format links its records, or of another thing: the name of one, and a value of its form that
+    /// is no key and has no name of somebody in it.
+    fn is_link(&self, name: &Text, value: &Value) -> bool {
+        let Some(text) = value.as_text() else { return false };
+        let ends = [&b"Id"[..], b"ID", b"_id", b"-id", b"uuid", b"Uuid", b"UUID"];
+        let bytes = name.as_bytes();
+        let is_named = || LINKS.has(bytes) || ends.iter().any(|end| bytes.ends_with(end));
+        let names_thing = || is_named() && !is_secret_name(bytes);
+        LINKS.has(bytes) && self.outer.is_empty() && has_form_of_id(text, 2)
+            || names_thing()
+                && is_drawn_id(text.as_bytes())
+                && !self.cleaner.identities.may_be_in(text.as_bytes())
     }
 
     /// Returns the marker of a value that is replaced whole.
@@ -319,21 +317,11 @@ fn text_of(value: &Value) -> &[u8] {
     }
 }
 
-/// Returns whether a field has the id of a thing, by which records are linked: the name of one, and a value of its form that no provider's key has.
-fn is_link(name: &Text, value: &Value) -> bool {
+/// Returns whether a value is an id with a known prefix or drawn at random, and no key of a provider.
+fn is_drawn_id(value: &[u8]) -> bool {
     const MOST_LETTERS: usize = 128;
-    let (name, Some(value)) = (name.as_bytes(), value.as_text().map(Text::as_bytes)) else {
-        return false;
-    };
-    let is_named = name.eq_ignore_ascii_case(b"id")
-        || [&b"Id"[..], b"ID", b"_id", b"-id"]
-            .iter()
-            .any(|end| name.ends_with(end))
-        || name.len() >= 4 && name[name.len() - 4..].eq_ignore_ascii_case(b"uuid");
-    is_named
-        && value.len() <= MOST_LETTERS
+    value.len() <= MOST_LETTERS
         && value.iter().all(|letter| is_word(*letter) || *letter == b'-')
-        && !is_secret_name(name)
         && (is_id(value) || is_random(value))
         && providers::keys_in(value).is_empty()
 }
