@@ -15,6 +15,7 @@ use crate::{
     decoded::Decoded,
     identity::{Identities, Named},
     kinds::{CleanOptions, KINDS},
+    known::Known,
     seen::Seen,
     text::{MARKER, Text},
 };
@@ -58,6 +59,7 @@ pub struct Cleaner {
     /// How many findings are of texts that were cleaned before the current one.
     earlier: usize,
     pub(crate) identities: Identities,
+    known: Known,
     pub(crate) seen: Seen,
 }
 
@@ -74,6 +76,7 @@ impl Cleaner {
             findings: Vec::new(),
             earlier: 0,
             identities: Identities::default(),
+            known: Known::default(),
             seen: Seen::default(),
         }
     }
@@ -129,6 +132,7 @@ impl Cleaner {
     pub fn set_identities(&mut self, identities: Identities) {
         self.identities = identities;
         self.numbers.clear();
+        self.known = Known::default();
         self.seen.clear();
     }
 
@@ -170,6 +174,8 @@ impl Cleaner {
         }
         if options.strict {
             self.replace_decoded(text);
+            let known = self.known.find(text);
+            self.replace(text, known, "");
         }
         if self.options.identifiers {
             let named = self.identities.find(text);
@@ -241,6 +247,7 @@ impl Cleaner {
             let units = &text.units()[range.clone()];
             self.record(kind, text.original(range.start), units);
             let marker = marker.clone().unwrap_or_else(|| self.marker(kind, units));
+            self.remember(kind, units, &marker);
             markers.push(format!("{before}{marker}"));
         }
         let ranges = found.into_iter().map(|found| found.range).collect();
@@ -286,7 +293,19 @@ impl Cleaner {
         self.earlier = self.findings.len();
         let units: Vec<u16> = value.encode_utf16().collect();
         self.record(name, 0, &units);
-        Some(self.marker(name, &units))
+        let marker = self.marker(name, &units);
+        self.remember(name, &units, &marker);
+        Some(marker)
+    }
+
+    /// Remembers a secret, so that it is replaced wherever it stands from then on.
+    fn remember(&mut self, name: &str, units: &[u16], marker: &str) {
+        if self.options.strict
+            && matches!(name, "password" | "api_key")
+            && self.known.add(without_quotes(units), marker)
+        {
+            self.seen.clear();
+        }
     }
 
     /// Says of the findings of the text that was cleaned last where they are.
@@ -410,6 +429,20 @@ mod tests {
         assert_eq!(cleaned(&mut cleaner, "c@d.ee"), "[REDACTED:email-2]");
         cleaner.set_identities(Identities::default());
         assert_eq!(cleaned(&mut cleaner, "c@d.ee"), "[REDACTED:email-1]");
+    }
+
+    #[test]
+    fn a_secret_that_was_replaced_is_replaced_from_then_on_also_in_base64() {
+        let mut cleaner = strict();
+        let text = "use Falcon44castle or RmFsY29uNDRjYXN0bGU=, not Falcon44castles";
+        assert_eq!(cleaned(&mut cleaner, text), text);
+        cleaned(&mut cleaner, "password=Falcon44castle");
+        assert_eq!(
+            cleaned(&mut cleaner, text),
+            "use [REDACTED:password-1] or [REDACTED:password-1]=, not Falcon44castles"
+        );
+        cleaner.set_identities(Identities::default());
+        assert_eq!(cleaned(&mut cleaner, text), text);
     }
 
     #[test]

@@ -496,6 +496,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LEAST_ANSWER: usize = 8;
     const LEAST_DIGEST: usize = 32;
     const LEAST_KEY: usize = 24;
+    const MOST_NAME: usize = 40;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
         const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|gh|gcloud|heroku|fly|sudo";
         expression(&format!(r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*$"))
@@ -560,9 +561,15 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
             && is_mixed(text);
         let is_key = is_made && text.len() >= LEAST_KEY && is_mixed(text) && is_random(text);
         let is_said = answer.is_some() && text.len() >= LEAST_ANSWER && is_mixed(text);
+        let is_assignment = memchr(b'=', text.trim_ascii_end().strip_suffix(b"==").unwrap_or(text))
+            .is_some_and(|at| {
+                at + 1 < text.len() && at < MOST_NAME && text[..at].iter().all(|letter| is_word(*letter))
+            });
         let is_own = is_answer && !text.ends_with(b":") && !text.contains(&b'(') && !is_path(text)
             || is_value(text) && !is_id(text) && !text.starts_with(b"-") && !text.ends_with(b":");
-        ((is_shaped(text) || is_told || is_answer || is_digest || is_key || is_said) && is_own)
+        ((is_shaped(text) || is_told || is_answer || is_digest || is_key || is_said)
+            && is_own
+            && !is_assignment)
             .then_some(value)
     })
 }

@@ -10,7 +10,9 @@ use crate::{
     random::{is_hexadecimal, is_opaque},
     ranges::{Ranges, expression, find_letter, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
-    values::{is_expression, is_generated, is_keyword, is_mixed, is_nothing, is_path, is_small_number},
+    values::{
+        is_expression, is_generated, is_keyword, is_marked, is_mixed, is_nothing, is_path, is_small_number,
+    },
 };
 
 /// A line of `rules/commands.tsv`: where a command has a secret among its arguments.
@@ -227,6 +229,7 @@ impl Row {
         };
         let value = &letters[secret.clone()];
         (is_value(value)
+            && !is_marked(text)
             && !is_label(value)
             && !matches!(
                 value,
@@ -340,12 +343,19 @@ pub(super) fn arguments(text: &Text) -> Ranges {
             let mut command = Command::read(letters, start);
             command.piped = piped.take();
             command.find(letters, &mut secrets);
-            from = command.end.max(start + 1);
+            // The words of a text in quotes can be a command of their own: `sh -c "…"`.
+            let is_script = |word: &&Range<usize>| letters[(*word).clone()].contains(&b' ');
+            let end = command
+                .words
+                .iter()
+                .find(is_script)
+                .map_or(command.end, |word| word.start);
+            from = end.max(start + 1);
             if !command.is_piped_on {
                 break;
             }
             piped = command.written(letters);
-            start = from + 1;
+            start = command.end.max(start + 1) + 1;
         }
     }
     merged(secrets)
@@ -474,7 +484,7 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
             && !is_algorithm()
             && (is_generated(text)
                 || has(SIGNS) && !has(b"(=<\\") && !is_expression(text)
-                || !has(b"(=/<:[.@"))
+                || !has(b"(=/<:[@") && !ends_with_name(text))
     };
     is_spoken
         && has_letter
@@ -482,6 +492,13 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
         && !is_small_number(text)
         && !is_path(text)
         && !text.starts_with(b"[")
+}
+
+/// Returns whether a word has a point that no long number stands behind, as names of files and versions have.
+fn ends_with_name(word: &[u8]) -> bool {
+    const LEAST_DIGITS: usize = 4;
+    let last = word.rsplit(|letter| *letter == b'.').next().unwrap_or_default();
+    last.len() < word.len() && (last.len() < LEAST_DIGITS || !last.iter().all(u8::is_ascii_digit))
 }
 
 #[cfg(test)]

@@ -215,13 +215,15 @@ impl Rule {
 }
 
 /// What stands for `<...>` in the rules. Lines also begin in strings of JSON within JSON; words also behind escape sequences.
-const PARTS: [(&str, &str); 21] = [
+const PARTS: [(&str, &str); 23] = [
+    // Behind no word, and anywhere.
     ("<HERE>", "^"),
+    ("<AT>", "^"),
     // Between a label and its value: the rest of the label, what closes it, and a sign, an element, the type that PHP prints, a field that is
     // called `value`, a call, or an empty line.
     (
         "<IS>",
-        r#"(?:[ _-]?(?:name|Name|NAME|id|Id|ID|login))?(?:\\?["']\]["'`], ?|<CLOSES>(?:<SIGN>|<CELL>|;s:\d{1,5}:|[, ]\s{0,12}(?:[a-z]{2,12}=["'][^"'<>\n]{0,40}["'] )?\\{0,3}["']?[Vv]alue\\{0,3}["']? ?[:=]\s{0,4}|\.[a-zA-Z]{2,20}\(|(?:\r?\n){2}))"#,
+        r#"(?:[ _-]?(?:(?:user|User|USER)?_?(?:name|Name|NAME)|id|Id|ID|login))?(?:\\?["']\]["'`], ?|<CLOSES>(?:<SIGN>|<CELL>|;s:\d{1,5}:|[, ]\s{0,12}(?:[a-z]{2,12}=["'][^"'<>\n]{0,40}["'] )?\\{0,3}["']?[Vv]alue\\{0,3}["']? ?[:=]\s{0,4}|\.[a-zA-Z]{2,20}\(|(?:\r?\n){2}))"#,
     ),
     ("<CLOSES>", r#"\\{0,3}["'*`\])]{0,4}"#),
     (
@@ -237,7 +239,10 @@ const PARTS: [(&str, &str); 21] = [
         "<END>",
         r#"(?:$|\\|["'<>;,&|)\]}\r\n\t]|  | [A-Za-z_]{1,20}[:=])"#,
     ),
-    ("<PROMPT>", r"(?:[$%#>]|\xe2\x9d\xaf|\xe2\x9e\x9c) "),
+    (
+        "<PROMPT>",
+        r"(?:(?:[$%#>]|\xe2\x9d\xaf|\xe2\x9e\x9c) |[A-Z]:\\[^\n>]{0,80}>)",
+    ),
     (
         "<HOMES>",
         r"(?:^|[^A-Za-z0-9_.})$-]|-[A-Z])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data)|<TO>Device<TO>HarddiskVolume\d{1,3})?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS|Documents and Settings))<TO>",
@@ -262,6 +267,11 @@ const PARTS: [(&str, &str); 21] = [
     ("<NAMES>", r"<WORD>(?: <WORD>){0,3}"),
     ("<FULL>", r"<WORD>(?: <WORD>){1,3}"),
     ("<WORD>", r"[A-Z\x80-\xff][A-Za-z'.\x80-\xff-]{0,24}"),
+    // Of a name behind a title.
+    (
+        "<TITLED>",
+        r"[A-Z\x80-\xff][a-z'\x80-\xff]{1,24}(?:-[A-Za-z\x80-\xff][a-z'\x80-\xff]{1,24}){0,2}",
+    ),
 ];
 
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
@@ -278,6 +288,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             anchor: match pattern {
                 _ if pattern.starts_with("<LINE>") => Some(lines_before),
                 _ if pattern.starts_with("<HERE>") => Some(word_before),
+                _ if pattern.starts_with("<AT>") => Some(|_| [Some(0), None]),
                 _ if pattern.starts_with('^') => Some(login_before),
                 _ => None,
             },
@@ -1200,16 +1211,19 @@ fn is_english(word: &str) -> bool {
     is_listed(&word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
 }
 
-/// Returns whether a word looks like a login: it has a digit or a sign, is a given name, or begins with two consonants that begin no word, as
-/// an initial and a last name do.
+/// Returns whether a word looks like a login: it has a digit or a sign, is or begins with a given name, or begins with two consonants that begin
+/// no word, as an initial and a last name do.
 fn is_login(word: &str) -> bool {
     static ONSETS: Words = Words::new(
         "bl br ch cl cr dr dw fl fr gh gl gn gr kl kn kr ph pl pr ps rh sc sh sk sl sm sn sp sq st sv sw sy th tr ts tw ty vl wh wr xy",
     );
+    /// Shorter given names begin words too.
+    const LEAST_GIVEN: usize = 4;
     let is_consonant = |letter: &u8| letter.is_ascii_lowercase() && !b"aeiouy".contains(letter);
     let onset = word.as_bytes().get(..2).unwrap_or_default();
     !is_english(word)
         && (word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'.')
+            || (LEAST_GIVEN..=word.len()).any(|length| GIVEN.has(&word.as_bytes()[..length]))
             || GIVEN.has(word.as_bytes())
             || onset.iter().all(is_consonant) && !ONSETS.has(onset))
 }
@@ -1644,6 +1658,16 @@ mod tests {
             "10:14 <jdoe> hi",
             "Username for 'https://git.corp.example': jdoe\n",
             "| jdoe@localhost | jdoe@% |",
+            "C:\\>whoami\nCORP\\jdoe\n",
+            "- Jane Doe ([@jdoe](https://github.com/jdoe))",
+            "db1 ansible_host=10.0.0.7 ansible_user=jdoe\n",
+            "os.environ[\"KAGGLE_USERNAME\"] = \"jdoe\"",
+            "unable to access 'https://jdoe:***@github.com/acme/parser.git/'",
+            "home-manager.users.jdoe = {",
+            "ERROR: Permission to acme/parser.git denied to jdoe.",
+            "LABEL maintainer=\"jdoe\"",
+            "jdoe@sw-1> show version",
+            " * @author jdoe\n",
             "user:        jdoe\ndate: x",
         ] {
             let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");

@@ -119,7 +119,12 @@ pub(super) fn said(text: &Text) -> Ranges {
         let units = &text.units()[found.clone()];
         let is_equal = units.iter().zip(word).all(|(unit, of)| small(*unit) == *of);
         let before = letters[..found.start].last().copied().unwrap_or(b' ');
-        let is_part = is_word(before) || b"-.+/$@".contains(&before) || begins_marker(letters, found.start);
+        // In a program, `$password` is a variable, and so is `$contrasena`, which has a value there.
+        let is_variable = before == b'$' && verbs.is_some();
+        let is_part = is_word(before)
+            || is_variable
+            || b"-.+/@".contains(&before)
+            || begins_marker(letters, found.start);
         // The last part of a name tells a shape alone.
         let is_last_part = matches!(before, b'-' | b'_');
         // `Einmalkennwort`, but not `bypassword`, which English does not join.
@@ -253,7 +258,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     // Quotes or a dash may stand between the word and its secret: `pw "…"`.
     let is_next = || {
         let next = skip(&letters[..limit], at, |letter| {
-            letter == OTHER || b" \"'*-".contains(&letter)
+            letter == OTHER || b" \"'`*-".contains(&letter)
         });
         (next > at || is_other)
             && letters[next..limit]

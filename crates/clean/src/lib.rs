@@ -17,6 +17,7 @@ mod identity;
 mod keys;
 mod keywords;
 mod kinds;
+mod known;
 mod languages;
 mod lines;
 mod names;

@@ -13,7 +13,7 @@ use regex::bytes::Regex;
 use crate::{
     keywords::Owner,
     languages,
-    random::is_uuid,
+    random::{is_random, is_uuid, of_key},
     ranges::{Ranges, expression, find, skip, skip_back},
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
@@ -40,6 +40,8 @@ pub(super) enum Sort {
     Generated,
     /// It is a secret if it is a UUID, or looks generated and is no digest.
     OfService,
+    /// It is a secret if it looks generated, of both cases.
+    Key,
     /// It is an HTTP scheme and a secret.
     Authorization,
     /// It is a secret if it is a list of cookies.
@@ -54,6 +56,9 @@ const KEYS: &str = "api access secret private signing encryption account master 
      langsmith mailgun mistral newrelic notion nvidia openai openrouter perplexity pinecone posthog qdrant \
      replicate resend runpod sendgrid serper serpapi stripe supabase tavily together twilio voyage \
      weaviate x-?ai";
+
+/// Words before `key` in the names of keys of things, which are no secrets.
+static OTHER_KEYS: Words = Words::of("names.other_keys");
 
 /// Words that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `passwordConfirmation`.
 const QUALIFIERS: &str =
@@ -70,6 +75,11 @@ const SORTS: &[(Sort, &str)] = &[
             r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|<pw>|<psw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
         ),
     ),
+    // In other languages, as far as letters of ASCII write them.
+    (
+        Sort::Pass,
+        "passwort|kennwort|contrase(?:na|nya)|senha|palavra-?passe|wachtwoord|losenord|haslo|mot-?de-?passe|mdp|jelszo|salasana|adgangskode|passord|lozinka",
+    ),
     (Sort::Directory, "pwd"),
     (Sort::Credentials, "<auth>"),
     (Sort::Authorization, "authorization"),
@@ -78,8 +88,8 @@ const SORTS: &[(Sort, &str)] = &[
         Sort::Generated,
         "salt|<totp>|<dsn>|<jwt>|<refresh>|<access>|<seed>|<pk>|(?:primary|secondary)-?<key>",
     ),
-    // Only of variables of the environment.
-    (Sort::Generated, "(?-i:[A-Z0-9][^A-Za-z0-9]+KEY)"),
+    // Of variables of the environment; elsewhere of any service.
+    (Sort::Generated, "[a-z0-9](?:[^a-z0-9]+key|(?-i:Key))"),
 ];
 
 /// Names are told by their last letters.
@@ -126,11 +136,24 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     let found = EXPRESSION.captures(name)?;
     let at = found.iter().skip(1).position(|group| group.is_some())?;
     let is_other_key = at + 1 == SORTS.len();
-    let is_secret = !is_other_key || is_environment(name) && !name.ends_with(b"PUBLIC_KEY");
     match SORTS[at].0 {
         Sort::Credentials if is_environment(name) && name.len() > "AUTH".len() => Some(Sort::Secret),
-        sort => is_secret.then_some(sort),
+        sort if !is_other_key || is_environment(name) && !name.ends_with(b"PUBLIC_KEY") => Some(sort),
+        _ => is_key_of_service(name).then_some(Sort::Key),
     }
+}
+
+/// Returns whether a name that ends with `key` is none of a key of maps, tables or caches, by the word before it.
+fn is_key_of_service(name: &[u8]) -> bool {
+    let before = &name[..name.len().saturating_sub("key".len())];
+    let end = before
+        .iter()
+        .rposition(u8::is_ascii_alphanumeric)
+        .map_or(0, |last| last + 1);
+    let starts = |at: usize| !before[at].is_ascii_alphanumeric() || before[at].is_ascii_uppercase();
+    let start = (0..end).rev().find(|at| starts(*at)).unwrap_or(0);
+    let start = skip(before, start, |letter| !letter.is_ascii_alphanumeric());
+    !OTHER_KEYS.has(&before[start.min(end)..end])
 }
 
 /// Returns whether a name is written as variables of the environment are.
@@ -200,6 +223,13 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
             Sort::OfService => {
                 is_uuid(value) || is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
             }
+            Sort::Key => {
+                is_mixed(value)
+                    && is_of_cases(value)
+                    && is_random(value)
+                    && !is_path(value)
+                    && value.iter().all(|letter| of_key(*letter))
+            }
             Sort::Cookie => is_list_of_cookies(value),
             Sort::Authorization => false,
         }
@@ -237,13 +267,14 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     if value.len() > MOST_NAME_LETTERS {
         return false;
     }
-    if languages::is_word_for_secret(value) {
+    if languages::is_word_for_secret(value) || value.ends_with(b":") && !is_mixed(value) {
         return true;
     }
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
         !word.iter().any(u8::is_ascii_digit)
-            && sort_of(word).is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService))
+            && sort_of(word)
+                .is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService | Sort::Key))
     };
     if value.iter().all(of_name) {
         return names_secret(value) && {
@@ -644,7 +675,10 @@ impl<'l> Assignment<'l> {
         let end = bare_end(letters, start);
         let value = &letters[start..end];
         if value.len() > MOST_VALUE_LETTERS {
-            let needs_look = matches!(self.sort, Sort::Generated | Sort::OfService | Sort::Credentials);
+            let needs_look = matches!(
+                self.sort,
+                Sort::Generated | Sort::OfService | Sort::Key | Sort::Credentials
+            );
             let is_secret = !needs_look || is_generated(value);
             if is_secret && !is_marked(value) {
                 ranges.push(start..end);
@@ -704,7 +738,7 @@ impl<'l> Assignment<'l> {
             if !is_of_words(value) {
                 return Some(opening);
             }
-        } else if self.is_environment && self.separator == b'=' {
+        } else if self.is_environment && self.separator == b'=' && self.start == start {
             return None;
         }
         let has_type = self.separator == b':' && !self.is_quoted;
@@ -848,7 +882,16 @@ impl<'l> Assignment<'l> {
         let is_list =
             first.trim_ascii_end().ends_with(b",") || first.ends_with(b";") || first.contains(&b'=');
         let is_sentence = || !self.is_quoted && all.iter().filter(|letter| **letter == b' ').count() > 2;
-        let is_possible = !is_nothing(first) && !is_small_number(first) && !is_label(first);
+        // The name of a cookie says what it is for.
+        let name = match self.sort {
+            Sort::Cookie => skip(&header[..first_end], secret, |letter| letter != b'=') + 1,
+            _ => secret,
+        };
+        let cookie = header.get(name..first_end).unwrap_or_default();
+        let cookie = cookie.strip_suffix(b";").unwrap_or(cookie);
+        let is_set = self.sort == Sort::Cookie && starts_with(&letters[self.name.clone()], "set-");
+        let is_word = is_set && is_of_words(cookie);
+        let is_possible = !is_word && !is_nothing(cookie) && !is_small_number(cookie) && !is_label(cookie);
         let is_secret = match self.sort {
             Sort::Cookie => is_list_of_cookies(all),
             _ if is_expression(first) => false,
@@ -865,16 +908,13 @@ impl<'l> Assignment<'l> {
                 || !is_scheme
                 || is_list && memmem::find(beginning, b", ").is_some();
             let end = if is_whole { header.len() } else { first_end };
-            // The name of the first cookie says what it is for, and what stands behind one that is set is no secret.
-            let name = skip(&header[..first_end], secret, |letter| letter != b'=') + 1;
-            let (secret, end) = match self.sort {
-                Sort::Cookie if starts_with(&letters[self.name.clone()], "set-") => {
-                    (name, skip(&header[..end], name, |letter| letter != b';'))
-                }
-                Sort::Cookie => (name, end),
-                _ => (secret, end),
+            // What stands behind a cookie that is set is no secret.
+            let end = if is_set {
+                skip(&header[..end], name, |letter| letter != b';')
+            } else {
+                end
             };
-            ranges.extend((secret < end).then_some(secret..end));
+            ranges.extend((name < end).then_some(name..end));
             return end;
         }
         if header.len() - start > MOST_VALUE_LETTERS {
@@ -920,10 +960,8 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     }
     let word = name_before(letters, name.start - 1);
     static WORDS: Words = Words::new("api secret access private signing license");
-    // Keys of things, which are no secrets.
-    static OTHERS: Words = Words::of("names.other_keys");
     let word = &letters[word];
-    let is_other = word.is_empty() || OTHERS.has(word) || !word.iter().all(u8::is_ascii_alphanumeric);
+    let is_other = word.is_empty() || OTHER_KEYS.has(word) || !word.iter().all(u8::is_ascii_alphanumeric);
     match WORDS.has(word) {
         true => Some(Sort::Secret),
         false => (!is_other).then_some(Sort::OfService),

@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 
 use crate::{
     keywords::{ByKeyword, Owner},
+    names::is_secret,
     random::prefixed_tokens,
     ranges::{Ranges, expression, merged},
     text::{self, is_word},
@@ -69,12 +70,21 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
             } else {
                 start..letters.len().min(start + MOST_LETTERS)
             };
-            let found = row.expression.captures(&letters[within.clone()]);
-            let secret = found.and_then(|found| found.get(1).map(|group| group.range()));
+            let Some(found) = row.expression.captures(&letters[within.clone()]) else {
+                continue;
+            };
+            // A value whose name stands beside it is told by that.
+            let secret = match (found.name("name"), found.name("value")) {
+                (Some(name), Some(value)) => {
+                    Some(value).filter(|value| is_secret(name.as_bytes(), value.as_bytes()))
+                }
+                _ => found.get(1),
+            };
+            let secret = secret.map(|secret| secret.range());
             let secret = secret.map(|secret| within.start + secret.start..within.start + secret.end);
-            let is_secret =
+            let is_value =
                 |value: &[u8]| !is_nothing(value) && !is_small_number(value) && !is_expression(value);
-            ranges.extend(secret.filter(|range| is_secret(&letters[range.clone()])));
+            ranges.extend(secret.filter(|range| is_value(&letters[range.clone()])));
         }
     }
     merged(ranges)

@@ -216,7 +216,7 @@ fn strict_finds_secrets_and_people_in_the_tables_of_each_format() {
         "\\begin{tabular}{ll}\n\\hline\n owner & db\\_password \\\\\n\\hline\n jdoe42 & Falcon-Castle#44 \\\\\n\\end{tabular}",
         "{| class=\"wikitable\"\n! owner !! password\n|-\n| jdoe42 || Falcon-Castle#44\n|}",
         "{|\n|-\n! owner\n! password\n|-\n| jdoe42\n| Falcon-Castle#44\n|}",
-        "Content-Transfer-Encoding: quoted-printable\n\nuser=3Djdoe42\npassword: Falcon-Ca=\nstle#44\n",
+        "Content-Transfer-Encoding: quoted-printable\n\nuser=3D\"jdoe42\"\npass=\nword: Falcon-Castle#44\n",
     ] {
         let mut cleaner = Cleaner::new(strict);
         let units: Vec<u16> = table.encode_utf16().collect();
