@@ -111,7 +111,11 @@ impl Splitter {
         let spans_lines = memchr(NEWLINE, &self.text).is_some();
         self.text.extend_from_slice(bytes);
         let is_at_line = self.index.is_none() && self.skip.is_none() && !spans_lines;
-        self.parsed = is_at_line.then(|| self.parse_lines()).unwrap_or_default();
+        self.parsed = if is_at_line {
+            self.parse_lines()
+        } else {
+            VecDeque::new()
+        };
     }
 
     /// Ends the text.
