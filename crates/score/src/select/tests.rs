@@ -291,7 +291,7 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
     assert_eq!(indices(&selection), [0, 1]);
     let explanation = selection.explanation();
     assert!(
-        explanation.contains("1 of 3 outcomes are not known"),
+        explanation.contains("1 of 3 outcomes is not known"),
         "{explanation}"
     );
     let known = select(&mut candidates(&traces[..1]), &options(2), &|_| true).unwrap();
