@@ -1,7 +1,9 @@
 //! Cursor: the transcripts of its CLI (`~/.cursor/projects/*/agent-transcripts/`), which have neither ids nor results; what the CLI prints
 //! with `--output-format stream-json`; and the composers of its IDE in `state.vscdb`, each with its bubbles.
 
-use crate::prelude::*;
+use jiff::{civil::DateTime, tz::Offset};
+
+use crate::{date::to_iso, prelude::*};
 
 pub static FORMAT: Format = Format::of_messages("cursor", add_record).named(named);
 
@@ -25,7 +27,27 @@ fn add_record(say: &mut Events, record: &Value) {
     say.begin_record(record.get("id"), None);
     let message = fields_of(record, "message");
     say.first_fact("model", message.get("model"));
+    let texts = parts_of(message.get("content")).into_iter();
+    let time = texts.filter_map(|part| match part {
+        Part::Text(text) => time_in(&text),
+        _ => None,
+    });
+    say.at(time.map(Value::from).next().as_ref());
     add_by(say, record, message.get("content"));
+}
+
+/// Returns the time that the CLI writes before what a user says, in ISO 8601: `<timestamp>Monday, Sep 28, 2026, 9:14 AM (UTC+2)</timestamp>`.
+fn time_in(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("<timestamp>")?;
+    let (time, _) = rest.split_once(")</timestamp>")?;
+    let (time, zone) = time.split_once(" (UTC")?;
+    let time = DateTime::strptime("%A, %b %d, %Y, %I:%M %p", time).ok()?;
+    let (hours, minutes) = zone.split_once(':').unwrap_or((zone, "0"));
+    let sign = if hours.starts_with('-') { -1 } else { 1 };
+    let hours: i32 = if hours.is_empty() { 0 } else { hours.parse().ok()? };
+    let minutes: i32 = minutes.parse().ok()?;
+    let offset = Offset::from_seconds(hours * 3600 + sign * minutes * 60).ok()?;
+    offset.to_timestamp(time).ok().map(to_iso)
 }
 
 /// Adds a record that the CLI prints.
@@ -95,5 +117,33 @@ fn add_tool(say: &mut Events, tool: &Object) {
     };
     if is_given(result) {
         say.answer(string_of(id).cloned(), result, failed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_that_the_cli_writes_is_read_with_its_zone() {
+        for (time, iso) in [
+            (
+                "Monday, Sep 28, 2026, 9:14 AM (UTC+2)",
+                Some("2026-09-28T07:14:00.000Z"),
+            ),
+            (
+                "Tuesday, Dec 1, 2026, 12:05 AM (UTC-3:30)",
+                Some("2026-12-01T03:35:00.000Z"),
+            ),
+            (
+                "Tuesday, Dec 1, 2026, 12:05 PM (UTC)",
+                Some("2026-12-01T12:05:00.000Z"),
+            ),
+            ("Monday, Sep 28, 2026, 9:14 AM (UTC+99)", None),
+            ("soon (UTC+2)", None),
+        ] {
+            let text = format!("<timestamp>{time}</timestamp>\n<user_query>\nHello\n</user_query>");
+            assert_eq!(time_in(&text).as_deref(), iso, "{time}");
+        }
     }
 }
