@@ -88,8 +88,8 @@ test('select names why a trace is not fit, and takes a trace without an outcome'
   const { chosen, left, explanation } = await select([unfit, unknown], { count: 20 });
   expect(chosen.map(({ index }) => index)).toEqual([1]);
   expect(left.map(({ unfit }) => unfit)).toEqual(['no-agent-step']);
-  expect(explanation).toMatch('1 of 2 outcomes is not known: of these, runs that ended soon');
-  expect(explanation).toMatch('1 of 2 is not fit to be shared: 1 without a step of the agent');
+  expect(explanation).toMatch('1 of 2 outcomes unknown: of these, runs that ended soon');
+  expect(explanation).toMatch('1 of 2 unfit to be shared: 1 without a step of the agent');
 });
 
 test('select chooses beside a known memory, which stays as it was', async () => {

@@ -95,7 +95,7 @@ impl Unfit {
         is_derived.then_some(Self::NoObjective)
     }
 
-    /// Completes "3 of 20 are not fit to be shared: 3 ...".
+    /// Completes "3 of 20 unfit to be shared: 3 ...".
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

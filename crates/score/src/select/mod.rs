@@ -168,10 +168,7 @@ impl Selection {
         let mut explanation = match self.unknown {
             0 => "every outcome is known: successes count more".to_owned(),
             unknown if unknown == all => format!("no outcome is known: {WITHOUT_OUTCOME}"),
-            unknown => {
-                let are = are(unknown);
-                format!("{unknown} of {all} outcomes {are} not known: of these, {WITHOUT_OUTCOME}")
-            }
+            unknown => format!("{unknown} of {all} outcomes unknown: of these, {WITHOUT_OUTCOME}"),
         };
         let copies = self
             .chosen
@@ -190,11 +187,7 @@ impl Selection {
         let total: usize = counts.clone().map(|(count, _)| count).sum();
         if total > 0 {
             let each: Vec<_> = counts.map(|(count, words)| format!("{count} {words}")).collect();
-            let are = are(total);
-            explanation += &format!(
-                "; {total} of {all} {are} not fit to be shared: {}",
-                each.join(", ")
-            );
+            explanation += &format!("; {total} of {all} unfit to be shared: {}", each.join(", "));
         }
         if let Some(Sampled { size, seen }) = self.sampled {
             explanation +=
@@ -221,10 +214,6 @@ fn knee(before: f64, curve: &[f64]) -> Option<usize> {
         .rev()
         .max_by(|&one, &other| above(one).total_cmp(&above(other)))?;
     (above(highest) >= LEAST_BEND).then_some(highest + 1)
-}
-
-fn are(count: usize) -> &'static str {
-    if count == 1 { "is" } else { "are" }
 }
 
 /// Completes "no outcome is known: ...".

@@ -290,10 +290,7 @@ fn unknown_outcome_counts_as_the_mean_of_the_others() {
     let selection = select(&mut candidates(&traces), &options(2), &|_| true).unwrap();
     assert_eq!(indices(&selection), [0, 1]);
     let explanation = selection.explanation();
-    assert!(
-        explanation.contains("1 of 3 outcomes is not known"),
-        "{explanation}"
-    );
+    assert!(explanation.contains("1 of 3 outcomes unknown"), "{explanation}");
     let known = select(&mut candidates(&traces[..1]), &options(2), &|_| true).unwrap();
     assert_eq!(
         known.explanation(),
@@ -586,7 +583,7 @@ fn select_leaves_traces_that_are_not_fit_to_be_shared() {
         .collect();
     assert_eq!(left, [1, 2, 3].map(|index| (index, reasons[index])));
     let explanation = selection.explanation();
-    let end = "; 3 of 5 are not fit to be shared: 1 without a step of the agent, 2 of one step";
+    let end = "; 3 of 5 unfit to be shared: 1 without a step of the agent, 2 of one step";
     assert!(explanation.ends_with(end), "{explanation}");
     let none = select(&mut add(&reasons[1..4]), &options(5), &|_| true).unwrap();
     assert!(none.chosen.is_empty());
