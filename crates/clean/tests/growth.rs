@@ -6,6 +6,7 @@
 use std::hint::black_box;
 
 use knowledgepulse_clean::{CleanOptions, Cleaner, Identities, places_in_text};
+use knowledgepulse_formats::sections::Sections;
 use knowledgepulse_json::Value;
 
 /// Sixteen times the work takes sixteen times the time; more by caches and by what a machine does besides.
@@ -30,11 +31,22 @@ fn processor_time() -> f64 {
     seconds
 }
 
-/// Returns the time in which a text is cleaned.
-fn time_of(text: &str) -> f64 {
+/// Returns the time that something takes with a text.
+fn time_of(work: fn(&str), text: &str) -> f64 {
     let start = processor_time();
-    clean(text);
+    work(text);
     processor_time() - start
+}
+
+/// Splits a text that comes in pieces.
+fn split(text: &str) {
+    let mut sections = Sections::new(u64::MAX, str::len);
+    for piece in text.as_bytes().chunks(1024) {
+        sections.push(piece);
+        black_box(sections.by_ref().count());
+    }
+    sections.finish();
+    black_box(sections.count());
 }
 
 /// Cleans a text as the SDK does, learns from it, cleans it as a text of JSON, and looks for places to review.
@@ -58,15 +70,21 @@ fn clean(text: &str) {
     black_box(places_in_text(text).count());
 }
 
-/// Checks that the time grows linearly with the units of a text, which a number can tell apart.
+/// Checks that the time to clean grows linearly with the units of a text, which a number can tell apart.
 fn expect_linear(name: &str, unit: impl Fn(usize) -> String) {
     let text = |count: usize| (0..count).map(&unit).collect::<String>();
     let least = LEAST_BYTES / unit(0).len() + 1;
-    let (short, long) = (text(least), text(least << DOUBLINGS));
+    expect_linear_work(name, clean, [text(least), text(least << DOUBLINGS)]);
+}
+
+/// Checks that the time grows linearly from a text to a longer one.
+fn expect_linear_work(name: &str, work: fn(&str), [short, long]: [String; 2]) {
     // Compiles what is compiled once.
-    clean(&short);
-    let before = (0..3).map(|_| time_of(&short)).fold(f64::INFINITY, f64::min);
-    let growth = || time_of(&long) / before;
+    work(&short);
+    let before = (0..3)
+        .map(|_| time_of(work, &short))
+        .fold(f64::INFINITY, f64::min);
+    let growth = || time_of(work, &long) / before;
     assert!(
         (0..3).any(|_| growth() < MOST_GROWTH),
         "{name}: {} times",
@@ -168,4 +186,26 @@ fn time_grows_linearly_with_tables_and_with_fields() {
     expect_linear("lines of YAML", |at| {
         format!("- name: DB_PASSWORD\n  value: hunter{at}x\n")
     });
+}
+
+#[test]
+fn time_grows_linearly_with_a_line_that_comes_in_pieces() {
+    const LEAST: usize = 100_000;
+    for (begin, unit) in [
+        ("", "text "),
+        ("[1,", "2"),
+        ("[", " "),
+        ("{\"a\":\"b\"}", " "),
+        ("{\"a\":\"b\"}", "text "),
+        ("[{\"a\":b}", "text "),
+    ] {
+        let text = |count: usize| format!("{begin}{}", unit.repeat(count));
+        expect_linear_work(begin, split, [text(LEAST), text(LEAST << DOUBLINGS)]);
+    }
+    let long_value = |count: usize| format!("{{\"a\":\"{0}\"}} {0}", "text ".repeat(count));
+    expect_linear_work(
+        "text behind a value",
+        split,
+        [long_value(LEAST), long_value(LEAST << DOUBLINGS)],
+    );
 }

@@ -169,6 +169,8 @@ mod tests {
             ("a\n{\n\"b\":1}\nc", &["1Ta\n", "2J{\n\"b\":1}", "3T\nc"]),
             ("[x] log\n{\"a\":1}\n", &["1T[x] log\n", "2J{\"a\":1}", "2T\n"]),
             ("{} end\n{}{}", &["1T{} end\n", "2J{}", "2J{}"]),
+            ("{}{}\u{feff}\n", &["1J{}", "1T{}\u{feff}\n"]),
+            ("{}\u{feff}\n{}", &["1T{}\u{feff}\n", "2J{}"]),
             ("{\"a\":\n", &["1T{\"a\":\n"]),
             // A cut-off line hides no value behind it.
             (

@@ -12,6 +12,10 @@ use rayon::prelude::*;
 const MOST_VAIN: usize = 4;
 const FREE_VAIN: usize = 64 * 1024;
 
+/// So many bytes tell what stands behind a bracket, and where an element without one ends: more blanks are followed by anything, and a longer
+/// element is a line.
+const MOST_NEAR: usize = 4096;
+
 const NEWLINE: u8 = b'\n';
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -74,8 +78,11 @@ pub(crate) struct Splitter {
     line: u64,
     /// The number of the next element, in an array.
     index: Option<u64>,
-    /// How far the value was followed that begins at `at`.
+    /// How far the value was followed that begins at `at`, and whether it is a line.
     scan: Option<Scan>,
+    is_line: bool,
+    /// How many bytes from `at` on have no end of a line.
+    searched: usize,
     skip: Option<Skip>,
     /// The whole lines of the text that are objects, parsed on all cores, and where they begin.
     parsed: VecDeque<(usize, Value)>,
@@ -108,7 +115,7 @@ impl Splitter {
     /// Takes the next bytes, and drops those that were split.
     pub fn push(&mut self, bytes: &[u8]) {
         self.text.drain(..mem::take(&mut self.at));
-        let spans_lines = memchr(NEWLINE, &self.text).is_some();
+        let spans_lines = self.line_end().is_some();
         self.text.extend_from_slice(bytes);
         let is_at_line = self.index.is_none() && self.skip.is_none() && !spans_lines;
         self.parsed = if is_at_line {
@@ -135,18 +142,22 @@ impl Splitter {
 
     /// Takes out what was pushed and not split.
     pub fn take_rest(&mut self) -> Vec<u8> {
+        self.searched = 0;
         self.text.split_off(self.at)
     }
 
-    /// Returns the whole lines that begin with a brace and are JSON.
+    /// Returns the whole lines in braces that are JSON.
     fn parse_lines(&self) -> VecDeque<(usize, Value)> {
         let mut start = 0;
-        let lines: Vec<_> = memchr_iter(NEWLINE, &self.text)
+        let lines: Vec<_> = memchr_iter(NEWLINE, &self.text[self.searched..])
             .filter_map(|newline| {
+                let newline = self.searched + newline;
                 let line = mem::replace(&mut start, newline + 1)..newline;
                 let first = line.start + self.text[line.clone()].iter().position(|byte| !is_blank(*byte))?;
-                let is_read = self.text[first] == b'{' && line.len() <= self.limit;
-                is_read.then_some(first..line.end)
+                let last = line.start + trimmed(&self.text[line.clone()]);
+                let is_read =
+                    line.len() <= self.limit && self.text[first] == b'{' && self.text[last - 1] == b'}';
+                is_read.then_some(first..last)
             })
             .collect();
         let lines = lines.into_par_iter();
@@ -178,6 +189,7 @@ impl Splitter {
             return Ok(self.take(Kind::Between, blanks));
         }
         match byte {
+            _ if self.is_line => self.broken_line(),
             b',' => Ok(self.take(Kind::Between, 1)),
             b']' => {
                 self.index = None;
@@ -197,31 +209,38 @@ impl Splitter {
 
     /// Returns whether a bracket begins an array, and no line of text; `None` if what follows is not there yet.
     fn begins_array(&self) -> Option<bool> {
-        let inner = self.text[self.at + 1..].iter().find(|byte| !is_blank(**byte));
-        match inner {
+        let behind = near(&self.text[self.at + 1..]);
+        match behind.iter().find(|byte| !is_blank(**byte)) {
             Some(inner) => Some(b"{[\"]".contains(inner)),
-            None => self.is_over.then_some(true),
+            None => (self.is_over || behind.len() == MOST_NEAR).then_some(true),
         }
     }
 
-    /// Returns the length of the line, or of as much of it as is there, without the blanks at its end.
-    fn line_length(&self) -> usize {
+    /// Returns where the line ends, if its end is there.
+    fn line_end(&mut self) -> Option<usize> {
         let rest = &self.text[self.at..];
-        trimmed(&rest[..memchr(NEWLINE, rest).unwrap_or(rest.len())])
+        let end = memchr(NEWLINE, &rest[self.searched..]).map(|end| self.searched + end);
+        self.searched = end.unwrap_or(rest.len());
+        end
+    }
+
+    /// Returns the length of the line, or of as much of it as is there, without the blanks at its end.
+    fn line_length(&mut self) -> usize {
+        self.line_end();
+        trimmed(&self.text[self.at..][..self.searched])
     }
 
     /// Splits off a line.
     fn line(&mut self) -> Found {
-        let rest = &self.text[self.at..];
-        let end = memchr(NEWLINE, rest);
-        let length = end.unwrap_or(rest.len());
+        let end = self.line_end();
+        let length = self.searched;
         if length > self.limit {
             return Ok(self.too_long(length, end.is_none().then_some(Skip::Line)));
         }
         if end.is_none() && !self.is_over {
             return Err(None);
         }
-        let is_list = rest.first() == Some(&b'[');
+        let is_list = self.text.get(self.at) == Some(&b'[');
         let length = self.line_length();
         match is_list.then(|| self.parsed(length)) {
             None | Some(Kind::Broken(Broken::NoJson(_))) => Ok(self.take(Kind::Text, length)),
@@ -253,6 +272,12 @@ impl Splitter {
             return Ok(self.take(kind, length));
         }
         self.vain += length.saturating_sub(self.line_length());
+        self.is_line = true;
+        self.broken_line()
+    }
+
+    /// Splits off the line of what is no value, with which an array ends.
+    fn broken_line(&mut self) -> Found {
         let line = self.line();
         self.index = self.index.filter(|_| line.is_err());
         line
@@ -261,9 +286,13 @@ impl Splitter {
     /// Splits off an element without brackets.
     fn bare_element(&mut self) -> Found {
         let rest = &self.text[self.at..];
-        let end = memchr3(b',', b']', NEWLINE, rest).or(self.is_over.then_some(rest.len()));
+        let is_whole = self.is_over && rest.len() <= MOST_NEAR;
+        let end = memchr3(b',', b']', NEWLINE, near(rest)).or(is_whole.then_some(rest.len()));
         let Some(length) = end.map(|end| trimmed(&rest[..end])) else {
-            return self.line();
+            return match rest.len() < MOST_NEAR {
+                true => Err(None),
+                false => self.line(),
+            };
         };
         let kind = match self.parsed(length) {
             Kind::Broken(Broken::NoJson(_)) => Kind::Text,
@@ -276,12 +305,17 @@ impl Splitter {
     /// follows is not there yet.
     fn is_alone(&self, length: usize) -> Option<bool> {
         let rest = &self.text[self.at + length..];
-        if self.index.is_some() || rest.iter().find(|byte| **byte != b' ') == Some(&b'{') {
+        let behind = near(rest);
+        if self.index.is_some() || behind.iter().find(|byte| **byte != b' ') == Some(&b'{') {
             return Some(true);
         }
-        let end = memchr(NEWLINE, rest).or(self.is_over.then_some(rest.len()))?;
-        let mut behind = rest[..end].iter();
-        Some(behind.all(|byte| is_blank(*byte) || b",]".contains(byte)))
+        let next = behind
+            .iter()
+            .find(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b',' | b']'));
+        match next {
+            Some(next) => Some(*next == NEWLINE),
+            None => (self.is_over || behind.len() == MOST_NEAR).then_some(true),
+        }
     }
 
     /// Returns the value of the line here, if it was parsed with others.
@@ -336,7 +370,7 @@ impl Splitter {
 
     /// Splits off so many bytes.
     fn take(&mut self, kind: Kind, length: usize) -> Piece {
-        self.scan = None;
+        (self.scan, self.is_line) = (None, false);
         let next = self.index.as_mut().filter(|_| !matches!(kind, Kind::Between));
         let index = next.map(|next| mem::replace(next, *next + 1));
         let piece = Piece {
@@ -353,6 +387,7 @@ impl Splitter {
         let text = &self.text[self.at..self.at + length];
         self.line += memchr_iter(NEWLINE, text).count() as u64;
         self.at += length;
+        self.searched = self.searched.saturating_sub(length);
         self.done += length;
     }
 }
@@ -367,6 +402,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, Broken> {
         true => Broken::TooDeep,
         false => Broken::NoJson(error),
     })
+}
+
+/// Returns as much of a text as is looked at before the rest of it is there.
+fn near(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(MOST_NEAR)]
 }
 
 fn is_blank(byte: u8) -> bool {
