@@ -167,7 +167,7 @@ needing(
     expect(await page.locator('.list li').count()).toBe(3);
     const first = page.locator('.list li').first();
     expect(await first.locator('.meta').textContent()).toContain(
-      '3 turns · 4.1k tokens · +1 sub-agent · stands for 2 like it',
+      '3 prompts · 4.1k tokens · +1 sub-agent · stands for 2 like it',
     );
     expect(await first.locator('.facts span').allTextContents()).toEqual([
       ...['tests passed', 'ended with an error', 'interrupted once', '2 places to look at'],

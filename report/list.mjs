@@ -123,7 +123,7 @@ export function sessionList(sessions, decisions, show) {
       project,
       nameOfAgent(agent),
       day(began),
-      count(turns, 'turn'),
+      count(turns, 'prompt'),
       `${short(tokens)} tokens`,
       helped > 0 && `+${count(helped, 'sub-agent')}`,
       copies > 0 && `${count(copies, 'copy', 'copies')} left out`,

@@ -176,7 +176,7 @@ export function sessionPane(sessions, decisions, conversationOf, signal) {
       project,
       [nameOfAgent(agent), model].filter(Boolean).join(', '),
       minute(began),
-      `${count(turns, 'turn')}, ${count(calls, 'call')}${failed}`,
+      `${count(turns, 'prompt')}, ${count(calls, 'call')}${failed}`,
       `${short(tokens)} tokens`,
     ]
       .filter(Boolean)
