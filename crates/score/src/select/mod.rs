@@ -39,8 +39,8 @@ const FEWEST_TURNS: usize = 5;
 /// A curve that rises less above its chord than this has no knee.
 const LEAST_BEND: f64 = 0.05;
 
-/// From which similarity on two traces are of one task, so that a success solves that of a failure. Runs of one task have a median similarity of .56 to .69, runs of
-/// different ones .04 to .06, and .6 % of these or less reach it.
+/// From which similarity on two traces are of one task, so that a success solves that of a failure. Runs of one task have a median similarity
+/// of .56 to .69, runs of different ones .04 to .06, and .6 % of these or less reach it.
 const SAME_TASK: f64 = 0.4;
 
 /// A number of traces, or a part of all.
@@ -367,13 +367,10 @@ fn end(picks: &mut Vec<(Pick, Reason)>, before: f64) {
     });
     let knee = match before > 0.0 {
         true => 0,
-        false => knee(before, &curve.collect::<Vec<_>>()).unwrap_or(usize::MAX),
+        false => knee(before, &curve.collect::<Vec<_>>()).unwrap_or(picks.len()),
     };
-    let mut at = 0;
-    picks.retain(|(pick, _)| {
-        at += 1;
-        at <= knee || pick.nearest < SAME_TASK
-    });
+    let behind = picks.split_off(knee).into_iter();
+    picks.extend(behind.filter(|(pick, _)| pick.nearest < SAME_TASK));
 }
 
 /// Returns which runs of unknown outcome are short.
