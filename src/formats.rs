@@ -197,7 +197,6 @@ impl Input {
     }
 
     fn read(&mut self, json: &str, index: Option<f64>) -> Vec<NativeItem> {
-        let content = records::read(json.as_bytes());
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is an index.
         let index = index.map(|index| index as u64);
         let record = Record {
@@ -205,7 +204,7 @@ impl Input {
                 index,
                 ..knowledgepulse_formats::Place::default()
             },
-            content: content.map(|(value, _)| (value, None)),
+            content: records::read_value(json.as_bytes()).map(|value| (value, None)),
         };
         let items = self.reader.read(record).into_iter();
         items.flat_map(Run::build).map(native).collect()

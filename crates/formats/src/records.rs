@@ -161,12 +161,16 @@ fn content_of(value: Value, bytes: &[u8]) -> Content {
 }
 
 /// Returns a value of JSON, and its text if it may be a trace.
+fn read(bytes: &[u8]) -> Result<Content, String> {
+    Ok(content_of(read_value(bytes)?, bytes))
+}
+
+/// Returns a value of JSON.
 ///
 /// # Errors
 /// The problem, if it is none.
-pub fn read(bytes: &[u8]) -> Result<Content, String> {
-    let value = parse(bytes).map_err(|broken| broken.to_string())?;
-    Ok(content_of(value, bytes))
+pub fn read_value(bytes: &[u8]) -> Result<Value, String> {
+    parse(bytes).map_err(|broken| broken.to_string())
 }
 
 /// Returns the value of a line of server-sent events, or `None` within where it has none; `None` for another line.

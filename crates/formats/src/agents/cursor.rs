@@ -27,13 +27,15 @@ fn add_record(say: &mut Events, record: &Value) {
     say.begin_record(record.get("id"), None);
     let message = fields_of(record, "message");
     say.first_fact("model", message.get("model"));
-    let texts = parts_of(message.get("content")).into_iter();
-    let time = texts.filter_map(|part| match part {
-        Part::Text(text) => time_in(&text),
-        _ => None,
-    });
-    say.at(time.map(Value::from).next().as_ref());
-    add_by(say, record, message.get("content"));
+    let content = message.get("content");
+    if role_of(record) == "user" {
+        let time = parts_of(content).into_iter().find_map(|part| match part {
+            Part::Text(text) => time_in(&text),
+            _ => None,
+        });
+        say.at(time.map(Value::from).as_ref());
+    }
+    add_by(say, record, content);
 }
 
 /// Returns the time that the CLI writes before what a user says, in ISO 8601: `<timestamp>Monday, Sep 28, 2026, 9:14 AM (UTC+2)</timestamp>`.
