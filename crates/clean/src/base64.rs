@@ -48,16 +48,3 @@ impl Decoder {
         (text.len() + MOST_LEFT >= self.bytes.len()).then_some(text)
     }
 }
-
-/// Returns bytes in Base64 without the padding.
-pub(super) fn encoded(bytes: &[u8]) -> Vec<u8> {
-    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut letters = Vec::new();
-    for group in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or_default());
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        let sextets = [18, 12, 6, 0].map(|shift| ALPHABET[(bits >> shift & 63) as usize]);
-        letters.extend_from_slice(&sextets[..=group.len()]);
-    }
-    letters
-}

@@ -1223,8 +1223,7 @@ fn is_login(word: &str) -> bool {
     let onset = word.as_bytes().get(..2).unwrap_or_default();
     !is_english(word)
         && (word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'.')
-            || (LEAST_GIVEN..=word.len()).any(|length| GIVEN.has(&word.as_bytes()[..length]))
-            || GIVEN.has(word.as_bytes())
+            || (LEAST_GIVEN.min(word.len())..=word.len()).any(|length| GIVEN.has(&word.as_bytes()[..length]))
             || onset.iter().all(is_consonant) && !ONSETS.has(onset))
 }
 

@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+use base64::prelude::{BASE64_STANDARD_NO_PAD, Engine as _};
 
 use crate::{
-    base64::encoded,
     identity::Named,
     names::begins_marker,
     random::{is_hexadecimal, is_id},
@@ -44,7 +44,8 @@ impl Known {
             && self.secrets.len() < MOST_SECRETS
             && !self.secrets.iter().any(|(secret, _)| *secret == letters);
         if is_new {
-            self.secrets.push((encoded(&letters), marker.to_owned()));
+            let encoded = BASE64_STANDARD_NO_PAD.encode(&letters);
+            self.secrets.push((encoded.into_bytes(), marker.to_owned()));
             self.secrets.push((letters, marker.to_owned()));
             self.finder = OnceLock::new();
         }

@@ -222,9 +222,10 @@ impl<'n> Walk<'n> {
         let Some(text) = value.as_text() else { return false };
         let ends = [&b"Id"[..], b"ID", b"_id", b"-id", b"uuid", b"Uuid", b"UUID"];
         let bytes = name.as_bytes();
-        let is_named = || LINKS.has(bytes) || ends.iter().any(|end| bytes.ends_with(end));
+        let is_listed = LINKS.has(bytes);
+        let is_named = || is_listed || ends.iter().any(|end| bytes.ends_with(end));
         let names_thing = || is_named() && !is_secret_name(bytes);
-        LINKS.has(bytes) && self.outer.is_empty() && has_form_of_id(text, 2)
+        is_listed && self.outer.is_empty() && has_form_of_id(text, 2)
             || names_thing()
                 && is_drawn_id(text.as_bytes())
                 && !self.cleaner.identities.may_be_in(text.as_bytes())
