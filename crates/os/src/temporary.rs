@@ -12,12 +12,8 @@ use std::{
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::abandoned::remove_abandoned;
-
-/// The end of the names, by which files of killed processes are recognised.
+/// The end of the names.
 const SUFFIX: &str = ".tmp";
-/// Enough letters and digits for 48 random bits.
-const RANDOM_LENGTH: usize = 12;
 
 /// The time that a rename on Windows waits for others that have the file open. One second is too short beside a thread that loads it all
 /// the time.
@@ -32,22 +28,19 @@ pub struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// Creates an empty file in `directory`, with the permissions of `existing` or of new files. Its name begins with `prefix`. While it
-    /// is open it is locked; unlocked files of killed processes with such names are removed.
+    /// Creates an empty file in `directory`, with the permissions of `existing` or of new files. Its name begins with `prefix`.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn create(directory: &Path, prefix: &str, existing: Option<&Metadata>) -> io::Result<Self> {
-        remove_abandoned(directory, prefix, SUFFIX);
-        let mut builder = Builder::new();
-        builder.prefix(prefix).suffix(SUFFIX).rand_bytes(RANDOM_LENGTH);
-        let file = builder.make_in(directory, |path| {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create_new(true);
-            options.open(path).map(Arc::new)
-        })?;
-        // Without locks no file counts as abandoned, so none is removed wrongly.
-        drop(file.as_file().try_lock());
+        let file = Builder::new()
+            .prefix(prefix)
+            .suffix(SUFFIX)
+            .make_in(directory, |path| {
+                let mut options = OpenOptions::new();
+                options.read(true).write(true).create_new(true);
+                options.open(path).map(Arc::new)
+            })?;
         #[cfg(unix)]
         if let Some(existing) = existing {
             // Sets what the umask has removed, too.
@@ -130,10 +123,9 @@ pub fn directory() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Write, time::SystemTime};
+    use std::io::Write;
 
     use super::*;
-    use crate::abandoned::PATIENCE;
 
     #[cfg_attr(miri, ignore = "about the file system")]
     #[test]
@@ -159,21 +151,6 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert_eq!(names(), 1);
-    }
-
-    #[cfg_attr(miri, ignore = "about the file system")]
-    #[test]
-    fn create_removes_files_that_no_process_has_open() {
-        let directory = tempfile::tempdir().unwrap();
-        let old = SystemTime::now() - 2 * PATIENCE;
-        let abandoned = directory.path().join(".a-0.tmp");
-        File::create(&abandoned).unwrap().set_modified(old).unwrap();
-        let create = || TemporaryFile::create(directory.path(), ".a-", None).unwrap();
-        let open = create();
-        open.file().set_modified(old).unwrap();
-        assert!(!abandoned.exists());
-        drop(create());
-        assert!(open.path().exists());
     }
 
     #[cfg_attr(miri, ignore = "about the file system")]
