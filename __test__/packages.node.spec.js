@@ -169,6 +169,7 @@ describe('manifests', () => {
     expect(manifest.peerDependenciesMeta).toEqual(Object.fromEntries(optional));
     expect(manifest).not.toHaveProperty('devDependencies');
     expect(manifest).not.toHaveProperty('scripts');
+    expect(manifest).not.toHaveProperty('workspaces');
     // A checkout builds them; see publishedManifests.
     expect(main).not.toHaveProperty('optionalDependencies');
   });

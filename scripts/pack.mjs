@@ -63,7 +63,7 @@ export const commandPackages = () => [`${PROGRAM}${hostPlatform()}`, COMMAND];
  * @returns {Manifest[]}
  */
 export function publishedManifests() {
-  const { devDependencies, napi, scripts, ...library } = main;
+  const { devDependencies, napi, scripts, workspaces, ...library } = main;
   const committed = directories();
   const command = readManifest(committed.get(COMMAND));
   const others = [...committed].filter(([name]) => name !== main.name && name !== COMMAND);

@@ -20,6 +20,7 @@ import { fileURLToPath } from 'node:url';
  * @property {string} [main]
  * @property {Record<string, string>} [scripts]
  * @property {Record<string, string>} [devDependencies]
+ * @property {string[]} [workspaces]
  * @property {Record<string, string>} [optionalDependencies]
  * @property {Record<string, string>} [peerDependencies]
  * @property {Record<string, { optional?: boolean }>} [peerDependenciesMeta]

@@ -37,12 +37,15 @@ const platform = hostPlatform();
  * @property {string} doing
  * @property {string[]} [inputs] files and folders
  * @property {string} [stamp] the file that keeps the hash of the inputs
+ * @property {string} [within] a step with the same inputs and stamp that does what this one does, and more
  * @property {() => boolean | undefined} done
  * @property {() => void} run
  */
 
 /** @typedef {Step & { needs?: string[] }} SetupStep */
 
+const BUILD_PACKAGES = 'build packages';
+const DEPENDENCIES = 'dependencies';
 export const INT8_MODEL = 'int8 model';
 const READERS = 'python readers';
 const RUNTIME = 'ONNX Runtime';
@@ -65,11 +68,20 @@ const CHECKOUT_PACKAGES = ['knowledgepulse-native', 'knowledgepulse-quantize'].f
 
 /** Which steps are left out, by what a checkout is set up for. */
 export const WITHOUT = {
-  tools: [PUBLISHED_ADDON, RUST_TESTS],
-  tests: [PUBLISHED_ADDON],
-  benchmarks: [CRATES, ADDON, RUST_TESTS],
+  tools: [BUILD_PACKAGES, PUBLISHED_ADDON, RUST_TESTS],
+  tests: [BUILD_PACKAGES, PUBLISHED_ADDON],
+  benchmarks: [BUILD_PACKAGES, CRATES, ADDON, RUST_TESTS],
   // The built-in engine and fp32 weights are enough for the first scores.
-  start: [PUBLISHED_ADDON, INT8_MODEL, READERS, RUST_TESTS, ...(carriesRuntime(platform) ? [] : [RUNTIME])],
+  start: [
+    ...[DEPENDENCIES, PUBLISHED_ADDON, INT8_MODEL, READERS, RUST_TESTS],
+    ...(carriesRuntime(platform) ? [] : [RUNTIME]),
+  ],
+};
+
+/** What both steps that install packages of npm share; the later one replaces what the other has installed. */
+const packages = {
+  inputs: ['package-lock.json'],
+  stamp: 'node_modules/.knowledgepulse-dependencies',
 };
 
 /** What both steps that build an addon share; the later one replaces what the other has built. */
@@ -99,10 +111,18 @@ const addon = {
  */
 const steps = [
   {
-    name: 'dependencies',
+    ...packages,
+    name: BUILD_PACKAGES,
+    doing: 'installing the npm packages that build the addon',
+    within: DEPENDENCIES,
+    done: () => existsSync(path.join(root, 'node_modules', 'esbuild')),
+    // Without those of __test__/package.json, which are nine tenths of all.
+    run: () => npm(['ci', '--no-workspaces', '--loglevel=error']),
+  },
+  {
+    ...packages,
+    name: DEPENDENCIES,
     doing: 'installing the npm packages of package-lock.json',
-    inputs: ['package-lock.json'],
-    stamp: 'node_modules/.knowledgepulse-dependencies',
     done: () => existsSync(path.join(root, 'node_modules', 'jest')),
     run: installDependencies,
   },
@@ -146,7 +166,7 @@ const steps = [
   },
   {
     name: 'report',
-    needs: ['dependencies'],
+    needs: [BUILD_PACKAGES, DEPENDENCIES],
     doing: 'bundling the page of report/ into dist/report.html.gz, which the addon carries',
     inputs: ['report', 'scripts/build-report.mjs', 'scripts/notices.mjs', 'package-lock.json'],
     stamp: 'dist/.knowledgepulse-report',
@@ -163,14 +183,14 @@ const steps = [
   {
     ...addon,
     name: ADDON,
-    needs: ['dependencies', 'report', CRATES],
+    needs: ['report', CRATES],
     doing: 'building the Rust addon (a minute or two the first time)',
     run: () => buildAddon(platform, { napi: [], cargo: ['--lib', ...CHECKOUT_PACKAGES] }),
   },
   {
     ...addon,
     name: PUBLISHED_ADDON,
-    needs: ['dependencies', 'report'],
+    needs: ['report'],
     doing: 'building the Rust addon with all optimisations (some minutes)',
     run: () => buildAddon(platform),
   },
@@ -243,9 +263,12 @@ export function prepare(steps) {
  * @param {Step} step
  */
 function isUpToDate(step) {
-  const { name, stamp, done } = step;
-  const file = stamp && path.join(root, stamp);
-  if (file && !(existsSync(file) && readFileSync(file, 'utf8') === hashOf(step))) return false;
+  const { name, stamp, within = name, done } = step;
+  if (stamp) {
+    const file = path.join(root, stamp);
+    const stamped = existsSync(file) && readFileSync(file, 'utf8');
+    if (stamped !== hashOf(step) && stamped !== hashOf({ ...step, name: within })) return false;
+  }
   if (!done()) return false;
   console.log(`${name}: up to date`);
   return true;
@@ -292,8 +315,9 @@ function installPythonTools() {
  */
 export function pipInstall(file) {
   run(venvPython, [
-    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--require-hashes', '--no-deps'],
-    ...['--requirement', file],
+    // What is imported is compiled then: the packages are large, and few of their modules are used.
+    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-compile'],
+    ...['--require-hashes', '--no-deps', '--requirement', file],
   ]);
 }
 
