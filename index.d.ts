@@ -523,6 +523,8 @@ export interface Manifest {
     /** The name of the folder that it worked in. */
     project: string | null;
     createdAt: string | null;
+    /** Four digits of a digest of its first words, by which a named session without a time is known again. */
+    beginning?: string;
     /** When it ended, where its file is shared as it is. */
     endedAt: string | null;
     objective: string;

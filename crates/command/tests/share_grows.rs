@@ -146,6 +146,46 @@ fn share_of_a_log_without_a_time_has_no_time() {
 }
 
 #[test]
+fn share_knows_a_session_without_a_time_again_that_has_gone_on_or_was_removed() {
+    let around = tempfile::tempdir().unwrap();
+    let (logs, folder) = (around.path().join("logs"), around.path().join("shared"));
+    let log = |name: &str, session: &str, topic: &str, turns: u32| {
+        let record = |turn: u32| {
+            let role = ["user", "assistant"][turn as usize % 2];
+            format!(
+                r#"{{"type":"{role}","sessionId":"{session}","uuid":"{turn}","message":{{"role":"{role}","content":"{topic} {}"}}}}"#,
+                word(turn)
+            ) + "\n"
+        };
+        fs::create_dir_all(&logs).unwrap();
+        fs::write(logs.join(name), (0..turns).map(record).collect::<String>()).unwrap();
+    };
+    let lines = || -> Vec<Value> {
+        let manifest = fs::read_to_string(folder.join("manifest.jsonl")).unwrap();
+        manifest.lines().map(|line| parse_str(line).unwrap()).collect()
+    };
+    log("a.jsonl", "1", "Paint the fence", 4);
+    shared(&logs, &folder);
+    log("a.jsonl", "1", "Paint the fence", 8);
+    // A session of another program that has the same name.
+    log("b.jsonl", "1", "Bake a cake", 4);
+    shared(&logs, &folder);
+    let (all, steps) = (lines(), |line: &Value| {
+        line.get("steps").and_then(Value::as_number)
+    });
+    assert_eq!(all.iter().map(steps).collect::<Vec<_>>(), [Some(7.0), Some(3.0)]);
+    let id = all[0].get("id").and_then(Value::as_str).unwrap();
+    let mut remove = Command::new(env!("CARGO_BIN_EXE_kp-score"));
+    remove
+        .args(["share", "--yes", "--quiet", "--remove", id, "-o"])
+        .arg(&folder);
+    assert!(remove.status().unwrap().success());
+    log("a.jsonl", "1", "Paint the fence", 12);
+    shared(&logs, &folder);
+    assert_eq!(lines().iter().map(steps).collect::<Vec<_>>(), [Some(3.0)]);
+}
+
+#[test]
 fn share_adds_to_what_was_published_and_a_kill_leaves_a_set() {
     let around = tempfile::tempdir().unwrap();
     let [logs, folder, killed] = ["logs", "shared", "killed"].map(|name| around.path().join(name));

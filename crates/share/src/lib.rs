@@ -460,7 +460,8 @@ fn is_as_written(row: &Value, text: &str) -> bool {
     row.get("sha256").and_then(Value::as_str) == Some(&digest_of(text))
 }
 
-fn digest_of(text: &str) -> String {
+/// Returns the SHA-256 of a text in hexadecimal.
+fn digest_of(text: impl AsRef<[u8]>) -> String {
     Sha256::digest(text)
         .iter()
         .map(|byte| format!("{byte:02x}"))

@@ -23,6 +23,7 @@ use crate::{
         DOCUMENT, Shape, for_python, is_piece, leave_out_documents, line_for_python, records_of,
         session_id_of,
     },
+    set::{BEGINNING, beginning_of},
     shown::{is_said, leave_out_repetitions},
 };
 
@@ -260,7 +261,9 @@ impl Cleaning {
             ("objective", field(&["task", "objective"])),
         ];
         let about = about.into_iter().map(|(name, value)| (name.into(), value));
-        let about: Object = about.chain(facts_of(&read.trace)).collect();
+        let beginning = beginning_of(&read.trace).filter(|_| !read.log.is_dated);
+        let beginning = beginning.map(|digest| (BEGINNING.into(), digest));
+        let about: Object = about.chain(beginning).chain(facts_of(&read.trace)).collect();
         let (about, _) = self.clean(&about.into())?;
         let mut about = about.as_object().cloned().unwrap_or_default();
         let objective = about.get("objective").and_then(Value::as_str).unwrap_or_default();

@@ -9,13 +9,16 @@ use std::{
 use knowledgepulse_formats::trace::SESSION;
 use knowledgepulse_json::{Value, object, parse_str};
 
-use crate::{Form, Log, MANIFEST, Session};
+use crate::{Form, Log, MANIFEST, Session, digest_of};
 
 /// The sessions that were removed from a set, which are not added again.
 pub(crate) const REMOVED: &str = "removed.jsonl";
 
 /// The fields of a line by which a session is known again.
-const NAMES: [&str; 3] = ["id", SESSION, "created_at"];
+const NAMES: [&str; 4] = ["id", SESSION, "created_at", BEGINNING];
+
+/// The field with a digest of the first words of a session whose time is not known.
+pub(crate) const BEGINNING: &str = "beginning";
 
 /// By what a session is known again: its trace, or the log's name for it and its beginning, which stay when it goes on.
 #[derive(Debug, Clone)]
@@ -25,16 +28,18 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Returns those of the session of a trace.
+    /// Returns those of the session of a trace, whose time is known if it `is_dated`.
     #[must_use]
-    pub fn of(trace: &Value) -> Self {
-        let [id, session, time] = NAMES;
-        let paths = [&[id][..], &["metadata", "imported", session], &["metadata", time]];
+    pub fn of(trace: &Value, is_dated: bool) -> Self {
         let steps = trace.get("steps").and_then(Value::as_array);
-        Self::new(
-            paths.map(|path| trace.at(path)),
-            steps.map_or(0, |steps| steps.len() as u64),
-        )
+        let beginning = beginning_of(trace).filter(|_| !is_dated);
+        let names = [
+            trace.get("id"),
+            trace.at(&["metadata", "imported", SESSION]),
+            trace.at(&["metadata", "created_at"]).filter(|_| is_dated),
+            beginning.as_ref(),
+        ];
+        Self::new(names, steps.map_or(0, |steps| steps.len() as u64))
     }
 
     fn of_line(line: &Value) -> Self {
@@ -42,14 +47,21 @@ impl SessionNames {
         Self::new(NAMES.map(|name| line.get(name)), steps)
     }
 
-    fn new(fields: [Option<&Value>; 3], steps: u64) -> Self {
+    fn new(fields: [Option<&Value>; 4], steps: u64) -> Self {
         let text = |field: Option<&Value>| field?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-        let [id, session, time] = fields.map(text);
-        let of_log = session.zip(time);
-        let of_log = of_log.map(|(session, time)| format!("{session}\n{time}"));
+        let [id, session, time, words] = fields.map(text);
+        let of_log = session.zip(time.or(words));
+        let of_log = of_log.map(|(session, began)| format!("{session}\n{began}"));
         let names = id.into_iter().chain(of_log).collect();
         Self { names, steps }
     }
+}
+
+/// Returns a digest of the first words of a session that has a name, too short to tell what is redacted in them.
+pub(crate) fn beginning_of(trace: &Value) -> Option<Value> {
+    trace.at(&["metadata", "imported", SESSION])?;
+    let objective = trace.at(&["task", "objective"])?.as_text()?;
+    Some(digest_of(objective)[..4].into())
 }
 
 /// A set that was shared: the lines of its manifest.
@@ -160,7 +172,7 @@ impl Set {
         let mut last = self.last_rank();
         let place = |session: Session<'s>| {
             let trace = (session.log.trace)().unwrap_or_default();
-            match self.find(&SessionNames::of(&trace)) {
+            match self.find(&SessionNames::of(&trace, session.log.is_dated)) {
                 Some(Published::Here(_) | Published::Removed) => None,
                 Some(Published::Grown(at)) => Some(Session {
                     subagents: session.subagents,

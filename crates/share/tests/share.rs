@@ -1070,11 +1070,12 @@ fn set_finds_sessions_by_the_log_and_by_the_trace() {
     let id = set.lines()[0].get("id").unwrap().as_str().unwrap();
     let find = |id: &str, session: &str, time: &str, steps: usize| {
         let imported = json_object! { "session": session };
-        set.find(&SessionNames::of(&json_object! {
+        let trace = json_object! {
             "id": id,
             "metadata": json_object! { "created_at": time, "imported": imported },
             "steps": vec![Value::Null; steps],
-        }))
+        };
+        set.find(&SessionNames::of(&trace, true))
     };
     assert_eq!(find("", "s1", time, 3), Some(Published::Here(0)));
     assert_eq!(find("", "s1", time, 4), Some(Published::Grown(0)));

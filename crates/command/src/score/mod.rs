@@ -196,7 +196,7 @@ fn prepared(
         outcome,
         unfit,
         ids: ids_of(&value),
-        names: SessionNames::of(&value),
+        names: SessionNames::of(&value, about.when.is_some()),
         is_subagent: value.at(&["metadata", "imported", "is_subagent"]) == Some(&true.into()),
         label: input.label.clone(),
         text: text.unwrap_or_default(),
