@@ -2,10 +2,12 @@
 //! our markers and our fields at its top change: the rest is the user's.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
 };
 
+use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
 
 use crate::{
@@ -55,7 +57,7 @@ pub(crate) fn card(before: &Before, manifest: &Manifest, settings: &Settings) ->
     let block = block(lines, chosen, sample.as_deref(), settings);
     let block = format!("{BEGIN}\n\n{block}\n{END}");
     let fields = fields(lines.len(), settings.form);
-    let before = before.replace("\r\n", "\n");
+    let before = with_title(&before.replace("\r\n", "\n"), &title_of(lines));
     let (top, body) = match before
         .strip_prefix("---\n")
         .and_then(|rest| rest.split_once("\n---"))
@@ -137,26 +139,47 @@ fn languages(top: &str, lines: &[Value]) -> String {
     }
 }
 
+/// What titles begin with. The names of agents follow.
+const TITLE: &str = "Sessions of ";
+
+fn title_of(lines: &[Value]) -> String {
+    let agents: Vec<_> = counts(lines, "agent").into_keys().collect();
+    format!("{TITLE}{}", agents.join(", "))
+}
+
+/// Returns a card with a new title where it has one of ours.
+fn with_title(card: &str, title: &str) -> String {
+    let is_agent = |name: &str| name == UNKNOWN || FormatName::from_name(name).is_some();
+    let renamed = card.split_inclusive('\n').map(|line| {
+        let ours = ["# ", "pretty_name: "].into_iter().find(|before| {
+            let agents = line
+                .strip_prefix(before)
+                .and_then(|line| line.strip_prefix(TITLE));
+            agents.is_some_and(|agents| agents.trim_end().split(", ").all(is_agent))
+        });
+        ours.map_or(Cow::Borrowed(line), |before| format!("{before}{title}\n").into())
+    });
+    renamed.collect()
+}
+
 /// Returns the fields that are the user's once they are written.
 fn first_fields(lines: &[Value], form: Form) -> String {
-    let agents: Vec<_> = counts(lines, "agent").into_keys().collect();
     let tags = if form == Form::Native {
         "- agent-traces\n"
     } else {
         ""
     };
     format!(
-        "# Fill in the licence, such as cc-by-4.0.\nlicense: unknown\npretty_name: Sessions of {}\ntask_categories:\n- text-generation\n\
+        "# Fill in the licence, such as cc-by-4.0.\nlicense: unknown\npretty_name: {}\ntask_categories:\n- text-generation\n\
          tags:\n{tags}- agent\n- tool-use\n- kp-score\n",
-        agents.join(", ")
+        title_of(lines)
     )
 }
 
 fn first_body(lines: &[Value], block: &str) -> String {
-    let agents: Vec<_> = counts(lines, "agent").into_keys().collect();
     format!(
         include_str!("first.md"),
-        agents = agents.join(", "),
+        title = title_of(lines),
         manifest = MANIFEST,
         card = CARD,
         block = block,
