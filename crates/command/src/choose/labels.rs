@@ -117,7 +117,7 @@ fn is_id(name: &str) -> bool {
 /// Returns an id as a text; numbers are ids too.
 fn text_of_id(value: &Value) -> Option<Text> {
     match value {
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => Some(text.trim().into()),
         Value::Number(_) => Some(value.to_json().into()),
         _ => None,
     }
@@ -146,67 +146,42 @@ type FileRecords = Vec<(u64, std::result::Result<Value, Wrong>)>;
 ///
 /// # Errors
 /// If the file cannot be read.
-pub(crate) fn read_records(file: &str) -> Result<FileRecords> {
+fn read_records(file: &str) -> Result<FileRecords> {
     let bytes = fs::read(file).map_err(|error| Failure::read(file, &error))?;
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    Ok(if matches!(first, Some(b'{' | b'[') | None) {
-        json_records(&bytes)
-    } else {
-        csv_records(&bytes)
-    })
-}
-
-fn json_records(bytes: &[u8]) -> FileRecords {
     let mut records = Records::default();
-    if let Err(foreign) = records.push(bytes).and_then(|()| records.finish()) {
-        return vec![(1, Err(foreign.to_string()))];
+    if let Err(foreign) = records.push(&bytes).and_then(|()| records.finish()) {
+        return Ok(vec![(1, Err(foreign.to_string()))]);
     }
     let value = |record: Record| record.content.map(|(value, _)| value);
     let records = records.map(|record| (record.place.line.unwrap_or(1), value(record)));
-    records.collect()
+    Ok(records.collect())
 }
 
-fn csv_records(bytes: &[u8]) -> FileRecords {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
-    let header = match reader.headers() {
-        Ok(header) => header.clone(),
-        Err(error) => return vec![(1, Err(error.to_string()))],
-    };
-    let records = reader.records().map(|record| {
-        let line = |at: Option<&csv::Position>| at.map_or(1, csv::Position::line);
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => return (line(error.position()), Err(error.to_string())),
-        };
-        let fields = header.iter().zip(&record).filter(|(_, cell)| !cell.is_empty());
-        let fields = fields.map(|(name, cell)| (name.into(), value_of(name, cell)));
-        (line(record.position()), Ok(Value::Object(fields.collect())))
-    });
-    records.collect()
-}
-
-/// Returns a cell as the value that it stands for.
-fn value_of(name: &str, cell: &str) -> Value {
-    match cell.to_ascii_lowercase().as_str() {
-        _ if name == "id" => cell.into(),
-        "true" | "yes" => true.into(),
-        "false" | "no" => false.into(),
-        _ => cell.parse::<f64>().map_or_else(|_| cell.into(), Value::from),
+/// Returns the value of a field; of a cell of CSV the one that it stands for.
+fn value_of(record: &Value, name: &str) -> Value {
+    let value = record.get(name).cloned().unwrap_or_default();
+    let cell = value.as_str().map(|cell| cell.trim().to_ascii_lowercase());
+    match cell.as_deref() {
+        Some("true" | "yes") => true.into(),
+        Some("false" | "no") => false.into(),
+        cell => cell
+            .and_then(|cell| cell.parse::<f64>().ok())
+            .map_or(value, Value::from),
     }
 }
 
 fn label_of(record: &Value) -> std::result::Result<(Text, Label), Wrong> {
     let id = record.get("id").and_then(text_of_id);
     let id = id.ok_or("a label needs the id of a trace, a string or a number")?;
-    let success = match (record.get("success"), record.get("reward")) {
-        (Some(Value::Bool(success)), _) => *success,
-        (Some(Value::Number(success)), _) if [0.0, 1.0].contains(success) => *success > 0.0,
-        (None | Some(Value::Null), Some(Value::Number(reward))) => *reward >= 1.0,
+    let success = match ["success", "reward"].map(|name| value_of(record, name)) {
+        [Value::Bool(success), _] => success,
+        [Value::Number(success), _] if [0.0, 1.0].contains(&success) => success > 0.0,
+        [Value::Null, Value::Number(reward)] => reward >= 1.0,
         _ => return Err("a label needs success, true or false, or reward, a number".into()),
     };
-    let confidence = match record.get("confidence") {
-        None | Some(Value::Null) => None,
-        Some(Value::Number(confidence)) if (0.0..=1.0).contains(confidence) => Some(*confidence),
+    let confidence = match value_of(record, "confidence") {
+        Value::Null => None,
+        Value::Number(confidence) if (0.0..=1.0).contains(&confidence) => Some(confidence),
         _ => return Err("confidence must be a number from 0 to 1".into()),
     };
     Ok((id, Label { success, confidence }))
@@ -228,7 +203,7 @@ mod tests {
         for contents in [
             "{\"id\":\"a\",\"success\":true,\"confidence\":0.5}\n{\"id\":\"b\",\"reward\":1.5}\n{\"id\":\"c\",\"success\":0}\n",
             "[{\"id\":\"a\",\"success\":true,\"confidence\":0.5},{\"id\":\"b\",\"reward\":1.5},{\"id\":\"c\",\"success\":false}]",
-            "id,success,reward,confidence\na,true,,0.5\nb,,1.5,\nc,no,,\n",
+            "id,success,reward,confidence\na,true,,0.5\n b ,,1.5,\nc, No,,\n",
         ] {
             let mut labels = read(contents).unwrap();
             let label = |success, confidence| Some(Label { success, confidence });
