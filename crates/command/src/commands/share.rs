@@ -97,13 +97,6 @@ pub(crate) struct FolderArgs {
 
 /// Chooses sessions, cleans them, shows them, asks, and adds them to the folder.
 pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let reads_stdin = args.input.paths.iter().any(|path| path == STDIN);
-    let asks = !args.folder.yes;
-    if asks && (reads_stdin || !io::stdin().is_terminal() || !io::stderr().is_terminal()) {
-        return Err(Failure::usage(
-            "share asks before it writes; without a terminal it needs --yes",
-        ));
-    }
     let picked = listed(&args.folder.pick)?;
     let mut args = args.clone();
     if args.input.paths.is_empty() {
@@ -136,6 +129,13 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let mut folder = Folder::create(Path::new(out)).map_err(of_folder)?;
     let (set, form) = folder.set(args.folder.form).map_err(of_folder)?;
     let removed = removed_of(&set, &args.folder.remove, out, messages)?;
+    let reads_stdin = args.input.paths.iter().any(|path| path == STDIN);
+    let asks = !args.folder.yes;
+    if asks && (reads_stdin || !io::stdin().is_terminal() || !io::stderr().is_terminal()) {
+        return Err(Failure::usage(
+            "share asks before it writes; without a terminal it needs --yes",
+        ));
+    }
     let (mut chosen_by, mut exit, mut to_share) = (String::new(), Exit::Ok, Vec::new());
     let mut memory = new_memory(args.choice.novelty);
     if is_chosen {

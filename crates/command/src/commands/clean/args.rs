@@ -172,6 +172,11 @@ impl CleanArgs {
         };
         let mut sources = files_in(&found, self.out.as_deref(), messages);
         if self.filter.is_set() {
+            if sources.iter().any(|source| source.path == STDIN) {
+                let problem =
+                    "--since, --agent, --project, --min-turns and --exclude choose among files: name them";
+                return Err(wrong(problem.into()));
+            }
             let paths = sources.iter().map(|source| source.path.clone());
             let inputs = Inputs::new(paths.collect(), self.filter.clone());
             let wanted = files_with_sessions(inputs, messages, stop)?;
