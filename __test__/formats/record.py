@@ -2,7 +2,7 @@
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
-openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0.
+openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
@@ -519,6 +519,8 @@ def logged_requests():
 
 def crewai():
     from crewai import Agent, BaseLLM, Crew, Task
+    from crewai.events import crewai_event_bus
+    from crewai.events.types import agent_events, crew_events, task_events, tool_usage_events
     from crewai.tools import tool
 
     class Script(BaseLLM):
@@ -528,9 +530,62 @@ def crewai():
             at = sum(message["role"] == "tool" for message in messages)
             return [call_of_chat(at)] if at < 2 else ANSWER
 
+    events = []
+    keep = lambda source, event: events.append(event.to_json(exclude={"agent", "crew", "from_agent", "from_task", "tools", "source"}))
+    kinds = [
+        crew_events.CrewKickoffStartedEvent, task_events.TaskStartedEvent, agent_events.AgentExecutionStartedEvent,
+        tool_usage_events.ToolUsageStartedEvent, tool_usage_events.ToolUsageFinishedEvent, tool_usage_events.ToolUsageErrorEvent,
+        agent_events.AgentExecutionCompletedEvent, task_events.TaskCompletedEvent,
+    ]
+    for kind in kinds:
+        crewai_event_bus.on(kind)(keep)
     gauge = Agent(role="Gauge", goal="Know rivers", backstory="You know rivers.", llm=Script(model="script"), tools=[tool("depth")(depth)])
     task = Task(description=TASK, expected_output="a depth", agent=gauge)
     write("openai-chat-crewai/output.json", Crew(agents=[gauge], tasks=[task]).kickoff().model_dump_json())
+    crewai_event_bus.flush()
+    for event in events:
+        if isinstance(event.get("task"), dict):
+            event["task"] = {"description": event["task"]["description"]}
+    events.sort(key=lambda event: event["emission_sequence"])
+    write("streams/crewai.jsonl", "\n".join(json.dumps(event, default=str) for event in events))
+
+
+async def llama_index():
+    from llama_index.core.agent.workflow import FunctionAgent
+    from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata
+    from llama_index.core.llms.function_calling import FunctionCallingLLM
+    from llama_index.core.llms.llm import ToolSelection
+
+    def unused(self, *rest, **named):
+        raise NotImplementedError
+
+    class Script(FunctionCallingLLM):
+        metadata = property(lambda self: LLMMetadata(is_function_calling_model=True, model_name="script"))
+        chat = achat = stream_chat = complete = acomplete = stream_complete = astream_complete = unused
+
+        def _prepare_chat_with_tools(self, tools, user_msg=None, chat_history=None, **named):
+            return {"messages": chat_history}
+
+        async def astream_chat(self, messages, **named):
+            at = sum(message.role.value == "tool" for message in messages)
+            more = {"tool_calls": [call_of_chat(at)]} if at < 2 else {}
+            text = ["Ask the gauge.", "Once more.", ANSWER][at]
+
+            async def pieces():
+                for part in (text[:3], text):
+                    message = ChatMessage(role="assistant", content=part, additional_kwargs=more)
+                    yield ChatResponse(message=message, delta=part)
+
+            return pieces()
+
+        def get_tool_calls_from_response(self, response, **named):
+            calls = response.message.additional_kwargs.get("tool_calls", [])
+            name = lambda call: {"tool_name": "depth", "tool_kwargs": json.loads(call["function"]["arguments"])}
+            return [ToolSelection(tool_id=call["id"], **name(call)) for call in calls]
+
+    run = FunctionAgent(name="gauge", tools=[depth], llm=Script(), system_prompt="You know rivers.").run(user_msg=TASK)
+    events = [event.model_dump_json() async for event in run.stream_events()]
+    write("streams/llama-index.jsonl", "\n".join(events))
 
 
 def browser_use():
@@ -585,6 +640,9 @@ def ag_ui():
     events += [core.MessagesSnapshotEvent(messages=messages), core.RunFinishedEvent(thread_id="t", run_id="r")]
     lines = [event.model_dump_json(by_alias=True, exclude_none=True) for event in events]
     write("streams/ag-ui.jsonl", "\n".join(lines))
+    # A server logs the request before the events, which need not have it.
+    lines[0] = core.RunStartedEvent(thread_id="t", run_id="r").model_dump_json(by_alias=True, exclude_none=True)
+    write("streams/ag-ui-given.jsonl", "\n".join([given.model_dump_json(by_alias=True), *lines[:-2], lines[-1]]))
 
 
 def agno():
@@ -702,6 +760,7 @@ def data_sets():
 if __name__ == "__main__":
     logged_requests()
     crewai()
+    asyncio.run(llama_index())
     browser_use()
     ag_ui()
     google_adk_cases()

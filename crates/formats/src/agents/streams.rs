@@ -1,9 +1,10 @@
 //! Replies of models in pieces, as APIs and frameworks stream them: Chat Completions, Responses, Messages of Anthropic, the AI SDK of Vercel,
-//! and the streams and events of LangGraph. The same message may come in pieces, as it grows, and whole: it counts once, by its id.
+//! the streams and events of LangGraph, and the events of other frameworks. The same message may come in pieces, as it grows, and whole: it counts once, by its id.
 
 use crate::{
     conversations::{is_asked, messages_of},
     langchain,
+    parts::failure_of,
     prelude::*,
 };
 
@@ -60,7 +61,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         }
         "" if has_text(record, "type")
             && first_of(record, &["payload", "data"]).is_none()
-            && !langchain::is_message(record) =>
+            && !langchain::is_message(record)
+            || is(record, "untyped-event") =>
         {
             return Ok(add_of_type(say, record, record));
         }
@@ -114,6 +116,11 @@ fn add_all(say: &mut Events, value: Option<&Value>, is_whole: bool) {
     }
 }
 
+fn say_alone(say: &mut Events, kind: TextKind, content: Option<&Value>) {
+    begin(say, None);
+    say.say_content(kind, content);
+}
+
 fn begin(say: &mut Events, message: Option<&Value>) {
     say.begin(Origin {
         message: id_of(message),
@@ -165,13 +172,26 @@ fn add_arguments(say: &mut Events, text: Option<&Value>) {
     }
 }
 
-/// Adds what an event of the AI SDK, of Anthropic's API, of Responses, of AG-UI, of the OpenAI Agents SDK or of Mastra has. The table says what
-/// each type is.
+/// Where events have the id of the call that they are of.
+const CALL_IDS: [&str; 5] = [
+    "toolCallId",
+    "tool_call_id",
+    "tool_id",
+    "started_event_id",
+    "event_id",
+];
+
+/// Adds what an event of the AI SDK, of Anthropic's API, of Responses, of AG-UI, of the OpenAI Agents SDK, of Mastra, of LlamaIndex or of CrewAI
+/// has. The table says what each type is, or each shape where events have no type.
 fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
-    let call = id_of(first_of(record, &["toolCallId", "tool_call_id"]));
+    let call = id_of(first_of(record, &CALL_IDS));
     let kind = str_of(event.get("type")).unwrap_or_default();
-    let mut types = tags("stream-event").iter();
-    let what = types.find_map(|[name, what]| (*name == kind).then_some(*what));
+    let what = |is_it: &dyn Fn(&str) -> bool| {
+        let mut types = tags("stream-event").iter();
+        types.find_map(|[name, what]| is_it(name).then_some(*what))
+    };
+    let what = what(&|name| name == kind).or_else(|| what(&|shape| is(record, shape)));
+    say.first_fact("model", record.get("model"));
     let delta = record.get("delta");
     let add_text = |say: &mut Events, kind| {
         let text = first_of(record, &["delta", "text"]).and_then(Value::as_text);
@@ -180,7 +200,8 @@ fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
     };
     match what {
         Some(what @ ("request" | "conversation")) => {
-            let asked = first_of(record, &["request", "input"]).unwrap_or(record);
+            let asked = first_of(record, &["request", "input"]).filter(|asked| asked.as_object().is_some());
+            let asked = asked.unwrap_or(record);
             let body = parsed(asked.get("body"));
             let messages = messages_of(object_of(body.as_deref().or(Some(asked))));
             for (at, message) in messages.unwrap_or_default().iter().enumerate() {
@@ -203,12 +224,18 @@ fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
         }
         Some(what @ ("call" | "result" | "error" | "item" | "block")) => {
             begin(say, first_of(record, &["parentMessageId", "parent_message_id"]));
-            let inner = first_of(record, &["item", "content_block"]).unwrap_or(record);
+            let inner = first_of(record, &["item", "content_block", "response"]).unwrap_or(record);
             let output = first_of(record, &["output", "content", "result"]);
             let output = output.map(|output| Value::from(json_of(output).into_owned()));
+            let told = fields_of(record, "tool_output");
+            let output = first_of(told, &["blocks", "content"]).or(output.as_ref());
             match what {
-                "call" => say.call(Call::of(record)),
-                "result" => say.answer(call, output.as_ref(), None),
+                "call" => {
+                    let own = Call::of(record);
+                    let id = call.or(own.id);
+                    say.call(Call { id, ..own });
+                }
+                "result" => say.answer(call, output, failure_of(told)),
                 "error" => say.answer(call, first_of(record, &["errorText", "error"]), Some(true)),
                 "item" => add_message(say, inner),
                 // The text of a block comes in pieces.
@@ -216,6 +243,8 @@ fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
                 _ => say.say_parts(TextKind::Message, parts_in(inner)),
             }
         }
+        Some("task") => say_alone(say, TextKind::User, in_path(record, "task/description")),
+        Some("answer") => say_alone(say, TextKind::Message, record.get("output")),
         Some(_) => {}
         None if kind.starts_with("response.") || kind.starts_with("RUN_") => {}
         None if kind.ends_with("_START") || kind.ends_with("_END") => {}
