@@ -12,7 +12,7 @@ use crate::{
         elements_of, first_named, has_list, has_text, input_of, joined_parts, list_at, object_of, regex,
         text_at,
     },
-    words::{is_one, tags},
+    words::{is_one, tags, words},
 };
 
 /// Elements around calls, which some models write with a namespace, and one of a call with its name as an attribute.
@@ -23,31 +23,16 @@ static ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
 });
 static ANY_ELEMENT: LazyLock<Regex> = LazyLock::new(|| regex(ELEMENT.as_str().trim_start_matches('^')));
 
-/// Elements of calls that have one argument: the tool, and the name of the argument. Such a call is one where its result follows, or nothing.
-const ALONE: &[[&str; 4]] = &[
-    ["<search>", "</search>", "search", "query"],
-    [
-        "<|begin_search_query|>",
-        "<|end_search_query|>",
-        "search",
-        "query",
-    ],
-    ["<|begin_of_query|>", "<|end_of_query|>", "search", "query"],
-    ["<execute_ipython>", "</execute_ipython>", "python", "code"],
-    ["<execute_bash>", "</execute_bash>", "bash", "command"],
-    ["<code>", "</code>", "python", "code"],
-];
-
-/// The elements of a call, of a parameter, and of the keys and values of GLM.
+/// The elements of a call.
 const FUNCTION: [&str; 2] = ["<function=", "</function>"];
 const INVOKE: [&str; 2] = ["<invoke name=", "</invoke>"];
-const CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
-const PARAMETERS: [[&str; 2]; 2] = [
+
+/// The elements of an argument: two have its name in their tag, GLM's models have it in an element of its own.
+const PARAMETERS: [[&str; 2]; 3] = [
     ["<parameter=", "</parameter>"],
     ["<parameter name=", "</parameter>"],
+    ["<arg_key>", "</arg_value>"],
 ];
-const KEY: [&str; 2] = ["<arg_key>", "</arg_key>"];
-const VALUE: [&str; 2] = ["<arg_value>", "</arg_value>"];
 
 /// What some models write before the names of tags.
 static NAMESPACE: LazyLock<Regex> =
@@ -60,9 +45,6 @@ static MARK: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Where Mistral's models have the id of a call.
 const ID_MARK: &str = "[CALL_ID]";
-
-/// A name without quotes in an object of Gemma's models.
-static GEMMA_NAME: LazyLock<Regex> = LazyLock::new(|| regex(r"([{,][ \n]*)([a-zA-Z0-9_.-]+):"));
 
 /// How the beginning of a line looks in a text with a call, in whatever style.
 static LIKE: LazyLock<Regex> = LazyLock::new(|| {
@@ -96,8 +78,8 @@ pub fn is_like_call(text: &str) -> bool {
 
 /// Returns whether a text may have calls.
 pub fn may_have_calls(text: &str) -> bool {
-    let has_alone = || ALONE.iter().any(|[begin, ..]| text.contains(begin));
-    tags("call").iter().any(|[begin, _]| text.contains(begin)) || ANY_ELEMENT.is_match(text) || has_alone()
+    let has = |kind| words(kind).any(|begin| text.contains(begin));
+    has("call") || has("alone") || ANY_ELEMENT.is_match(text)
 }
 
 /// Reads the calls with which a text begins. `None` if it begins with none; `Some(None)` if they cannot be read.
@@ -131,11 +113,15 @@ pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
 
 /// Reads a call of one argument with which a text begins, and its result where the text has it.
 pub fn alone(text: &str) -> Option<(Vec<Part>, &str)> {
-    let [begin, end, tool, argument] = ALONE.iter().find(|[begin, ..]| text.starts_with(begin))?;
-    let (body, after) = between(text, [begin, end])?;
+    let mut styles = tags("alone").iter();
+    let (begin, style) =
+        styles.find_map(|[begin, style]| text.starts_with(begin).then_some((*begin, *style)))?;
+    let mut style = style.split(' ');
+    let (body, after) = between(text, [begin, style.next()?])?;
+    let tool = style.next()?;
     let body = MARK.replace_all(body, "");
-    let args = [((*argument).into(), body.trim().into())].into_iter().collect();
-    let call = named(tool, args);
+    let args = style.map(|argument| (argument.into(), body.trim().into()));
+    let call = named(tool, args.collect());
     let rest = after.trim_start();
     match tags("inner-result").iter().find_map(|tags| between(rest, *tags)) {
         Some((result, after)) => {
@@ -143,7 +129,7 @@ pub fn alone(text: &str) -> Option<(Vec<Part>, &str)> {
             Some((vec![call, result], after))
         }
         // Memories of smolagents have such code as a call too.
-        None => (rest.is_empty() && *begin != "<code>").then(|| (vec![call], "")),
+        None => (rest.is_empty() && begin != "<code>").then(|| (vec![call], "")),
     }
 }
 
@@ -289,32 +275,30 @@ pub fn react_in(text: &str) -> Option<Vec<Part>> {
 /// Reads one of the shapes of calls, with which a text begins.
 fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
     if let Some((body, after)) = between(text, FUNCTION).or_else(|| between(text, INVOKE)) {
-        return Some((vec![element(body)?], after));
+        let (name, arguments) = body.split_once('>')?;
+        return Some((vec![element(unquoted(name), arguments)], after));
     }
-    if let Some((body, after)) = between(text, CALL) {
+    if let Some((body, after)) = between(text, ["<tool_call>", "</tool_call>"]) {
         return Some((calls_in(body)?, after));
     }
-    if ["<server_name>", "<tool_name>", "<name>"]
-        .iter()
-        .any(|tag| text.starts_with(tag))
-    {
+    let servers = ["<server_name>", "<tool_name>", "<name>"];
+    if servers.iter().any(|tag| text.starts_with(tag)) {
         return Some((vec![of_server(text)?], ""));
-    }
-    if let Some(call) = text.strip_prefix("call:") {
-        return of_gemma(call).map(|call| (vec![call], ""));
     }
     if text.starts_with(['{', '[']) {
         let value = literal(text).and_then(|(value, after)| Some((calls_of(&value)?, after)));
         return value.or_else(|| listed(text));
     }
-    if let Some(at) = text.find(KEY[0]) {
-        return Some((vec![of_keys(text[..at].trim(), &text[at..])?], ""));
+    if let Some((name, _)) = text.split_once("<arg_key>") {
+        return is_name(name.trim()).then(|| (vec![element(name.trim(), &text[name.len()..])], ""));
     }
-    let round = text.find('(').filter(|at| !text[..*at].contains('{'));
-    round.map_or_else(
-        || of_head(text),
-        |_| function(text).map(|(call, after)| (vec![call], after)),
-    )
+    let head = text.strip_prefix("call:").unwrap_or(text);
+    let is_function = head.split_once('(').is_some_and(|(name, _)| !name.contains('{'));
+    if !is_function {
+        return of_head(head);
+    }
+    let mut reader = Literal::new(head);
+    Some((vec![reader.call()?], reader.rest))
 }
 
 fn named(name: &str, args: Object) -> Part {
@@ -356,28 +340,28 @@ fn calls_of(value: &Value) -> Option<Vec<Part>> {
     elements_of(Some(value)).iter().map(call_in).collect()
 }
 
-/// Returns the call of an element whose name is in its tag: parameters in elements, or an object in JSON.
-fn element(body: &str) -> Option<Part> {
-    let (name, mut rest) = body.split_once('>')?;
-    let name = unquoted(name);
-    if let Some((Value::Object(args), "")) = literal(rest.trim()) {
-        return Some(named(name, args));
+/// Returns the call of an element: its arguments are in elements, or an object in JSON.
+fn element(name: &str, arguments: &str) -> Part {
+    if let Some((Value::Object(args), "")) = literal(arguments.trim()) {
+        return named(name, args);
     }
-    let mut args = Object::new();
-    while let Some((parameter, after)) = PARAMETERS
-        .iter()
-        .find_map(|tags| between(rest.trim_start(), *tags))
-    {
-        let (tag, value) = parameter.split_once('>')?;
+    let (mut args, mut rest) = (Object::new(), arguments);
+    let next = |rest| PARAMETERS.iter().find_map(|tags| between(rest, *tags));
+    while let Some((parameter, after)) = next(rest.trim_start()) {
+        let keyed = parameter.split_once("</arg_key>");
+        let keyed = keyed.and_then(|(key, value)| Some((key, value.split_once("<arg_value>")?.1)));
+        let Some((tag, value)) = keyed.or_else(|| parameter.split_once('>')) else {
+            break;
+        };
         let value = value.trim_matches('\n');
-        let parsed = tag
-            .ends_with("string=\"false\"")
-            .then(|| parse_str(value).ok())
-            .flatten();
-        args.insert(unquoted(tag), parsed.unwrap_or_else(|| value.into()));
+        let json = tag.ends_with("string=\"false\"").then(|| parse_str(value).ok());
+        args.insert(
+            unquoted(tag.trim()),
+            json.flatten().unwrap_or_else(|| value.into()),
+        );
         rest = after;
     }
-    Some(named(name, args))
+    named(name, args)
 }
 
 /// Returns a name without the quotes around it, and without attributes behind it.
@@ -400,37 +384,6 @@ fn of_server(text: &str) -> Option<Part> {
             input_of(args.as_ref()),
         )
     }))
-}
-
-/// Returns the call of a model of Gemma: a name, and an object whose names have no quotes, and whose texts have marks around them.
-fn of_gemma(text: &str) -> Option<Part> {
-    let (name, args) = text.trim().split_at(text.trim().find('{')?);
-    let mark = ["<escape>", "<|\"|>"]
-        .into_iter()
-        .find(|mark| args.contains(mark));
-    let mut json = String::with_capacity(args.len());
-    for (at, piece) in args.split(mark.unwrap_or("\0")).enumerate() {
-        if at % 2 == 1 {
-            json += &Value::from(piece).to_json();
-        } else {
-            json += &GEMMA_NAME.replace_all(piece, "$1\"$2\":");
-        }
-    }
-    match parse_str(&json).ok()? {
-        Value::Object(args) if is_name(name) => Some(named(name, args)),
-        _ => None,
-    }
-}
-
-/// Returns a call whose keys and values are in elements.
-fn of_keys(name: &str, mut rest: &str) -> Option<Part> {
-    let mut args = Object::new();
-    while let Some((key, after)) = between(rest.trim_start(), KEY) {
-        let (value, after) = between(after.trim_start(), VALUE)?;
-        args.insert(key.trim(), value.trim_matches('\n'));
-        rest = after;
-    }
-    (is_name(name) && rest.trim().is_empty()).then(|| named(name, args))
 }
 
 /// Returns a call whose name stands before an object in JSON, and the text behind it.
@@ -465,135 +418,133 @@ fn of_head(text: &str) -> Option<(Vec<Part>, &str)> {
 
 /// Returns the calls in a list as Python writes it, `[NAME(KEY=VALUE, …), …]`, and the text behind it.
 fn listed(text: &str) -> Option<(Vec<Part>, &str)> {
-    let end = place(text, |character, depth| character == ']' && depth == 0)?;
-    let (mut calls, mut rest) = (Vec::new(), text[1..end].trim());
-    while !rest.is_empty() {
-        let (call, after) = function(rest)?;
-        calls.push(call);
-        rest = after.trim_start().trim_start_matches(',').trim_start();
-    }
-    (!calls.is_empty()).then_some((calls, &text[end + 1..]))
-}
-
-/// Returns the call as Python writes it with which a text begins, and the text behind it.
-fn function(text: &str) -> Option<(Part, &str)> {
-    let (name, _) = text.split_once('(')?;
-    let is_part = |character: char| character.is_alphanumeric() || "_-.:/ ".contains(character);
-    let begins = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
-    if !begins || name.len() > LONGEST_NAME || !name.chars().all(is_part) {
-        return None;
-    }
-    let inner = &text[name.len()..];
-    let end = place(inner, |character, depth| character == ')' && depth == 0)?;
-    let (mut args, mut rest) = (Object::new(), inner[1..end].trim());
-    while !rest.is_empty() {
-        let (argument, after) = match place(rest, |character, depth| character == ',' && depth == 0) {
-            Some(comma) => (&rest[..comma], rest[comma + 1..].trim_start()),
-            None => (rest, ""),
-        };
-        let (key, value) = argument.split_once('=')?;
-        if !is_name(key.trim()) {
-            return None;
-        }
-        let value = value.trim();
-        let parsed = parse_str(value).or_else(|_| parse_str(&json_of_python(value)));
-        args.insert(key.trim(), parsed.ok()?);
-        rest = after;
-    }
-    // The tools that Llama's models know are called by a method.
-    let name = name.trim();
-    Some((
-        named(name.strip_suffix(".call").unwrap_or(name), args),
-        &inner[end + 1..],
-    ))
+    let mut reader = Literal::new(text.strip_prefix('[')?);
+    let calls = reader.list("]", Literal::call)?;
+    (!calls.is_empty()).then_some((calls, reader.rest))
 }
 
 /// Returns the object or list with which a text begins, in JSON or as Python prints it, and the text behind it.
 pub fn literal(text: &str) -> Option<(Value, &str)> {
-    if !text.starts_with(['{', '[']) {
-        return None;
-    }
-    let end = place(text, |character, depth| {
-        matches!(character, '}' | ']') && depth == 0
-    })?;
-    let (value, after) = text.split_at(end + 1);
-    let parsed = parse_str(value).or_else(|_| parse_str(&json_of_python(value)));
-    Some((parsed.ok()?, after))
+    let mut reader = Literal::new(text.starts_with(['{', '[']).then_some(text)?);
+    Some((reader.value()?, reader.rest))
 }
 
-/// Returns the place of the first character outside strings for which `is_end` holds, given how many brackets are open behind it.
-fn place(text: &str, is_end: impl Fn(char, usize) -> bool) -> Option<usize> {
-    let (mut quote, mut is_escaped, mut depth) = (None, false, 0_usize);
-    for (at, character) in text.char_indices() {
-        match quote {
-            Some(_) if is_escaped => is_escaped = false,
-            Some(_) if character == '\\' => is_escaped = true,
-            Some(open) if character == open => quote = None,
-            Some(_) => {}
-            None => {
-                match character {
-                    '"' | '\'' => quote = Some(character),
-                    '{' | '[' | '(' => depth += 1,
-                    '}' | ']' | ')' => depth = depth.checked_sub(1)?,
-                    _ => {}
-                }
-                if is_end(character, depth) {
-                    return Some(at);
-                }
+/// What stands around a text: in JSON, in Python, and in the calls of Gemma's models.
+const QUOTES: [&str; 4] = ["\"", "'", "<escape>", "<|\"|>"];
+
+/// Reads values as JSON, Python and Gemma's models write them.
+struct Literal<'t> {
+    /// The text behind what was read.
+    rest: &'t str,
+    /// So many more lists may be within each other.
+    levels: usize,
+}
+
+impl<'t> Literal<'t> {
+    const fn new(rest: &'t str) -> Self {
+        Self { rest, levels: 128 }
+    }
+
+    /// Takes a mark, if it is next.
+    fn takes(&mut self, mark: &str) -> bool {
+        let after = self.rest.trim_start().strip_prefix(mark);
+        self.rest = after.unwrap_or(self.rest);
+        after.is_some()
+    }
+
+    /// Reads what stands between commas up to an end.
+    fn list<T>(&mut self, end: &str, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut list = Vec::new();
+        self.levels = self.levels.checked_sub(1)?;
+        while !self.takes(end) {
+            list.push(read(self)?);
+            if !self.takes(",") && !self.rest.trim_start().starts_with(end) {
+                return None;
             }
         }
+        self.levels += 1;
+        Some(list)
     }
-    None
-}
 
-/// Returns the words of a literal of Python in JSON.
-fn json_of_python(text: &str) -> String {
-    let (mut json, mut word, mut quote) = (String::with_capacity(text.len()), String::new(), None);
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match (quote, character) {
-            (Some(_), '\\') => match characters.next() {
-                Some('\'') => json.push('\''),
-                Some('x') => json.push_str("\\u00"),
-                next => {
-                    json.push('\\');
-                    json.extend(next);
-                }
-            },
-            (Some(open), character) if character == open => {
-                json.push('"');
-                quote = None;
-            }
-            (Some(_), '"') => json.push_str("\\\""),
-            (Some(_), '\n') => json.push_str("\\n"),
-            (Some(_), character) => json.push(character),
-            (None, character) if character.is_ascii_alphabetic() => word.push(character),
-            (None, character) => {
-                push_word(&mut json, &mut word);
-                match character {
-                    '"' | '\'' => {
-                        json.push('"');
-                        quote = Some(character);
-                    }
-                    '(' => json.push('['),
-                    ')' => json.push(']'),
-                    character => json.push(character),
-                }
+    fn value(&mut self) -> Option<Value> {
+        if self.takes("{") {
+            let fields = self.list("}", |reader| {
+                let name = reader.text().unwrap_or_else(|| reader.word().into());
+                reader.takes(":").then(|| Some((name, reader.value()?)))?
+            })?;
+            return Some(Value::Object(fields.into_iter().collect()));
+        }
+        for (begin, end) in [("[", "]"), ("(", ")")] {
+            if self.takes(begin) {
+                return Some(self.list(end, Self::value)?.into());
             }
         }
+        if let Some(text) = self.text() {
+            return Some(text.into());
+        }
+        match self.word() {
+            "True" => Some(true.into()),
+            "False" => Some(false.into()),
+            "None" => Some(Value::Null),
+            word => parse_str(word).ok(),
+        }
     }
-    push_word(&mut json, &mut word);
-    json
-}
 
-fn push_word(json: &mut String, word: &mut String) {
-    json.push_str(match word.as_str() {
-        "True" => "true",
-        "False" => "false",
-        "None" => "null",
-        word => word,
-    });
-    word.clear();
+    /// Reads the characters up to one that ends a word.
+    fn word(&mut self) -> &'t str {
+        let text = self.rest.trim_start();
+        let is_end = |character: char| character.is_whitespace() || ",:]})".contains(character);
+        let (word, after) = text.split_at(text.find(is_end).unwrap_or(text.len()));
+        self.rest = after;
+        word
+    }
+
+    fn text(&mut self) -> Option<Text> {
+        let quote = QUOTES.into_iter().find(|quote| self.takes(quote))?;
+        if quote.len() > 1 {
+            let (text, after) = self.rest.split_once(quote)?;
+            self.rest = after;
+            return Some(text.into());
+        }
+        let mut json = String::from('"');
+        let mut characters = self.rest.chars();
+        loop {
+            match characters.next()? {
+                end if quote.contains(end) => break,
+                '\\' => match characters.next()? {
+                    '\'' => json.push('\''),
+                    'x' => json.push_str("\\u00"),
+                    next => json.extend(['\\', next]),
+                },
+                '"' => json.push_str("\\\""),
+                '\n' => json.push_str("\\n"),
+                character => json.push(character),
+            }
+        }
+        self.rest = characters.as_str();
+        json.push('"');
+        parse_str(&json).ok()?.as_text().cloned()
+    }
+
+    /// Reads a call as Python writes it. The tools that Llama's models know are called by a method.
+    fn call(&mut self) -> Option<Part> {
+        let (name, after) = self.rest.split_once('(')?;
+        let name = name.trim();
+        let is_part = |character: char| character.is_alphanumeric() || "_-.:/ ".contains(character);
+        let begins = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
+        if !begins || name.len() > LONGEST_NAME || !name.chars().all(is_part) {
+            return None;
+        }
+        self.rest = after;
+        let args = self.list(")", |reader| {
+            let (key, value) = reader.rest.split_once('=')?;
+            let key = Some(key.trim()).filter(|key| is_name(key))?;
+            reader.rest = value;
+            Some((key.into(), reader.value()?))
+        })?;
+        let name = name.strip_suffix(".call").unwrap_or(name);
+        Some(named(name, args.into_iter().collect()))
+    }
 }
 
 #[cfg(test)]
