@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{copies::hash_of, langchain, prelude::*, sharegpt, written};
+use crate::{copies::hash_of, langchain, messages::role_by, prelude::*, written};
 
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
@@ -21,10 +21,7 @@ fn begins_messages(text: &Text) -> bool {
 /// Returns the messages of pairs of a role and a text, which LangChain takes for messages; `None` for another list.
 pub fn pairs_in(list: &[Value]) -> Option<Vec<Value>> {
     let message = |pair: &Value| match list_of(Some(pair)) {
-        [role, content] => Some(message_by(
-            sharegpt::role_of(str_of(Some(role))?)?,
-            content.clone(),
-        )),
+        [role, content] => Some(message_by(role_by(str_of(Some(role))?)?, content.clone())),
         _ => None,
     };
     let messages: Option<Vec<_>> = list.iter().map(message).collect();

@@ -3,12 +3,7 @@
 
 use knowledgepulse_json::{Object, Value};
 
-use crate::{
-    parts::{Call, Part, beside},
-    shapes::is,
-    tagged,
-    values::*,
-};
+use crate::{shapes::is, values::*};
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
@@ -47,30 +42,4 @@ pub fn unwrapped(message: &Value) -> Option<(&'static str, &Object)> {
         _ => return None,
     };
     Some((role, fields))
-}
-
-/// Returns the role of a message, its fields, and the parts of its content; `None` for anything else than a message of LangChain.
-pub fn read(message: &Value) -> Option<(&'static str, &Object, Vec<Part>)> {
-    let (role, fields) = unwrapped(message)?;
-    let more = fields_of(fields, "additional_kwargs");
-    let [mut before, mut after] = beside(more);
-    let calls = [fields.get("tool_calls"), fields.get("invalid_tool_calls")];
-    let mut calls: Vec<&Value> = calls.into_iter().flat_map(list_of).collect();
-    if calls.is_empty() {
-        calls = list_of(more.get("tool_calls")).iter().collect();
-    } else {
-        after.retain(|part| !matches!(part, Part::Call(_)));
-    }
-    // The content may have the same calls, which some write without ids.
-    let named: Vec<_> = calls.iter().map(|call| Call::of(*call).id).collect();
-    let is_named = |call: &Call| call.id.is_none() || named.contains(&call.id);
-    let mut content = tagged::parts_by(role, fields.get("content"));
-    content.retain(|part| named.is_empty() || !matches!(part, Part::Call(call) if is_named(call)));
-    // Reasoning may be in both, too.
-    if content.iter().any(|part| matches!(part, Part::Thought(Some(_)))) {
-        before.clear();
-    }
-    before.extend(content);
-    before.extend(after);
-    Some((role, fields, before))
 }

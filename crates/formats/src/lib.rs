@@ -39,7 +39,6 @@ mod session;
 #[path = "tests/sessions.rs"]
 mod sessions;
 mod shapes;
-mod sharegpt;
 mod spans;
 #[cfg(test)]
 #[path = "tests/spans.rs"]

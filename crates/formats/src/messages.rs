@@ -1,5 +1,5 @@
 //! Messages of chat APIs, which several formats hold: OpenAI's Chat Completions, Anthropic's Messages, the items of OpenAI's
-//! Responses, the parts of OpenTelemetry's GenAI messages, and messages of `langchain` and `sharegpt`. They are told apart by their
+//! Responses, the parts of OpenTelemetry's GenAI messages, and messages of `langchain` and ShareGPT. They are told apart by their
 //! contents; `parts` decodes these.
 
 use knowledgepulse_json::{Object, Value, object};
@@ -7,11 +7,12 @@ use knowledgepulse_json::{Object, Value, object};
 use crate::{
     event::{Events, TextKind},
     langchain,
-    parts::{Part, beside, failure_of, is_item, parts_in, parts_of},
+    parts::{Call, Part, beside, failure_of, is_item, parts_in, parts_of},
     shapes::is,
-    sharegpt, tagged,
+    tagged,
     trace::UNKNOWN_CALL,
     values::{Fields, fields_of, first_of, id_of, is_given, list_of, object_of, role_of, str_of},
+    words::tags,
 };
 
 /// Counts messages of roles that are not known.
@@ -21,12 +22,27 @@ pub const UNKNOWN_ROLE: &str = "role that is not known";
 /// of data sets.
 const CONTENTS: &[&str] = &["content", "contents", "items", "blocks", "value"];
 
+/// Where turns of ShareGPT have theirs.
+const SAID: &[&str] = &["value", "content"];
+
 /// Where messages of tools name the call.
 const RESULT_IDS: &[&str] = &["tool_call_id", "toolCallId"];
 
 /// Returns whether a value is a message or an item that [`add_message`] takes.
 pub fn is_message(value: &Value) -> bool {
-    is(value, "message") || langchain::is_message(value) || sharegpt::is_turn(value)
+    is(value, "message") || langchain::is_message(value) || is_turn(value)
+}
+
+/// Returns whether a value is a turn of ShareGPT by somebody who is known.
+pub fn is_turn(value: &Value) -> bool {
+    let is_known = str_of(value.get("from")).and_then(role_by).is_some();
+    is_known && first_of(value, SAID).is_some()
+}
+
+/// Returns the role that a name of a speaker stands for, in small letters or capitals; `None` for an unknown one.
+pub fn role_by(name: &str) -> Option<&'static str> {
+    let mut speakers = tags("speaker").iter();
+    speakers.find_map(|[other, role]| other.eq_ignore_ascii_case(name).then_some(*role))
 }
 
 /// Returns the item that one of the OpenAI Agents SDK has, or the message of a choice.
@@ -54,19 +70,19 @@ pub fn add_message(say: &mut Events, value: &Value) {
     }
     if let Some(role) = str_of(message.get("role")) {
         add_of_role(say, message, role);
-    } else if let Some((role, fields, parts)) = langchain::read(value) {
+    } else if let Some((role, fields)) = langchain::unwrapped(value) {
         say.at(fields.get("createdAt"));
-        add_parts(say, fields, role, parts);
-    } else if let Some((role, parts)) = sharegpt::read(message) {
-        add_parts(say, message, role, parts);
+        add_as(say, fields, role, fields.get("content"));
+    } else if let (Some(from), said @ Some(_)) = (str_of(message.get("from")), first_of(message, SAID)) {
+        add_as(say, message, from, said);
     } else {
         match str_of(message.get("type")) {
             Some("message") if !message.contains("role") => add_of_role(say, message, "assistant"),
             Some(kind) if kind != "message" && is_item(kind) => {
                 say.say_parts(TextKind::Message, parts_in(value))
             }
-            _ if message.contains("content") => add_by_shape(say, message, parts_of(message.get("content"))),
-            _ => add_by_shape(say, message, parts_in(value)),
+            _ if message.contains("content") => add_parts(say, message, "", parts_of(message.get("content"))),
+            _ => add_parts(say, message, "", parts_in(value)),
         }
     }
 }
@@ -112,75 +128,72 @@ fn add_of_role(say: &mut Events, message: &Object, role: &str) {
 
 /// Adds a content, and what a record has beside it, as a message of a role. Fields that no message has are not counted.
 pub fn add_as(say: &mut Events, record: &Object, role: &str, content: Option<&Value>) {
-    // LlamaIndex has what is not in the content in a field, in TypeScript results too.
-    let more = record.get("additional_kwargs").and_then(Value::as_object);
-    let more = more.filter(|_| record.contains("blocks"));
-    let options = fields_of(record, "options");
-    if let Some(result @ Value::Object(_)) = options.get("toolResult") {
+    // LlamaIndex has results in a field in TypeScript.
+    if let Some(result @ Value::Object(_)) = fields_of(record, "options").get("toolResult") {
         let result = Part::result(result.get("id"), result.get("result"), failure_of(result));
-        return say.say_parts(TextKind::Event, vec![result]);
+        return say.say_parts(TextKind::Event, [result]);
     }
-    let more = more.or(Some(options).filter(|options| options.contains("toolCall")));
-    let record = more.unwrap_or(record);
-    let called = || sharegpt::calls_of(role, content?.as_str()?);
-    if let Some(calls) = called() {
-        return add_parts(say, record, "assistant", calls);
-    }
-    let role = usual(role);
+    let role = role_by(role).unwrap_or(role);
     add_parts(say, record, role, tagged::parts_by(role, content))
 }
 
-/// Returns the usual name of a role that models' templates name otherwise, such as `ipython`.
-fn usual(role: &str) -> &str {
-    sharegpt::role_of(role)
-        .filter(|role| *role != sharegpt::CALLS)
-        .unwrap_or(role)
-}
-
-/// Adds the parts of a content, and what a record has beside them, as a message of a role.
-pub fn add_parts(say: &mut Events, record: &impl Fields, role: &str, parts: Vec<Part>) {
-    match usual(role) {
-        "system" | "developer" => say.system(),
-        "user" | "human" => say.say_parts(TextKind::User, parts),
-        "tool" | "function" | tagged::RESULT_ROLE => {
-            say.say_parts(TextKind::Event, results_in(record, parts))
-        }
-        "assistant" | "model" | "ai" | tagged::CALL_ROLE => {
-            let [before, after] = beside(record);
-            for _ in parts.iter().filter(|part| tagged::is_unread_call(part)) {
+/// Adds the parts of a content, and what a record has beside them, as a message of a role. One of an unknown role is what its shape says:
+/// a result if it names a call, the agent's if it has calls, else an observation.
+pub fn add_parts(say: &mut Events, record: &Object, role: &str, parts: Vec<Part>) {
+    let role = role_by(role).unwrap_or_default();
+    let names_call = || first_of(record, RESULT_IDS).is_some();
+    if role.is_empty() {
+        say.leave_out(UNKNOWN_ROLE);
+    }
+    match role {
+        "system" => say.system(),
+        "user" => say.say_parts(TextKind::User, parts),
+        "tool" => say.say_parts(TextKind::Event, results_in(record, parts)),
+        "" if names_call() => say.say_parts(TextKind::Event, results_in(record, parts)),
+        _ => {
+            let parts = whole(record, parts);
+            for _ in parts
+                .iter()
+                .filter(|part| !role.is_empty() && tagged::is_unread_call(part))
+            {
                 say.leave_out(UNKNOWN_CALL);
             }
-            say.say_parts(TextKind::Message, before.into_iter().chain(parts).chain(after));
+            let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
+            let is_agent = !role.is_empty() || has_calls;
+            let kind = if is_agent {
+                TextKind::Message
+            } else {
+                TextKind::Event
+            };
+            say.say_parts(kind, parts);
         }
-        _ => add_by_shape(say, record, parts),
     }
 }
 
-/// Adds a message of an unknown role as what its shape says: a result if it names a call, the agent's if it has calls, else an
-/// observation.
-fn add_by_shape(say: &mut Events, record: &impl Fields, parts: Vec<Part>) {
-    say.leave_out(UNKNOWN_ROLE);
-    if first_of(record, RESULT_IDS).is_some() {
-        return say.say_parts(TextKind::Event, results_in(record, parts));
-    }
-    let [before, after] = beside(record);
-    let is_call = |part: &Part| matches!(part, Part::Call(_));
-    let has_calls = after.iter().chain(&parts).any(is_call);
-    let kind = if has_calls {
-        TextKind::Message
-    } else {
-        TextKind::Event
+/// Returns the parts of a message of an agent: its reasoning, its content and its calls. Reasoning and calls, which some write without ids,
+/// may be in the content too.
+fn whole(message: &Object, mut parts: Vec<Part>) -> Vec<Part> {
+    let [mut before, after] = beside(message);
+    let is_told = |call: &Call| {
+        let is_same =
+            |other: &Part| matches!(other, Part::Call(other) if call.id.is_none() || other.id == call.id);
+        after.iter().any(is_same)
     };
-    say.say_parts(kind, before.into_iter().chain(parts).chain(after));
+    parts.retain(|part| !matches!(part, Part::Call(call) if is_told(call)));
+    if parts.iter().any(|part| matches!(part, Part::Thought(Some(_)))) {
+        before.clear();
+    }
+    before.into_iter().chain(parts).chain(after).collect()
 }
 
 /// Returns the parts of a message of a tool. Several APIs have more than one result in it.
-fn results_in(message: &impl Fields, parts: Vec<Part>) -> Vec<Part> {
+fn results_in(message: &Object, parts: Vec<Part>) -> Vec<Part> {
     if parts.iter().any(|part| matches!(part, Part::Result { .. })) {
         return parts;
     }
+    let more = fields_of(message, "additional_kwargs");
     vec![Part::Result {
-        id: id_of(first_of(message, RESULT_IDS)),
+        id: id_of(first_of(message, RESULT_IDS).or_else(|| first_of(more, RESULT_IDS))),
         content: parts,
         failed: failure_of(message),
     }]

@@ -9,7 +9,7 @@ use crate::{
     values::{
         Fields, NAME_LENGTH, fields_of, fields_where, first_named, first_of, has_list, has_text, id_of,
         input_of, is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of,
-        str_of, string_of, text_in, text_of_part, truth_of,
+        parsed, str_of, string_of, text_in, text_of_part, truth_of,
     },
     words::{is_one, words},
 };
@@ -459,33 +459,39 @@ fn reasoning_in(item: &Object) -> Option<Text> {
     (!parts.is_empty()).then(|| joined_parts(parts.into_iter().map(Part::words)))
 }
 
-/// Returns what a message of a model has beside its content: reasoning before it, a refusal and calls after it.
-pub fn beside(message: &impl Fields) -> [Vec<Part>; 2] {
-    let reasoning = first_named(message, "reasoning-field").map(Part::thought);
-    let mut after = Vec::new();
-    if let Some(Value::String(refusal)) = message.field("refusal") {
-        after.push(Part::Text(refusal.clone()));
-    }
+/// Returns what a message of a model has beside its content: reasoning before it, a refusal and calls after it. LangChain and LlamaIndex
+/// have what others have in the message in a field of it.
+pub fn beside(message: &Object) -> [Vec<Part>; 2] {
+    let more = ["additional_kwargs", "options"].map(|name| fields_of(message, name));
+    let mut holders = [message].into_iter().chain(more);
+    let reasoning = holders
+        .clone()
+        .find_map(|holder| first_named(holder, "reasoning-field"));
+    let refusal = holders
+        .clone()
+        .find_map(|holder| holder.get("refusal")?.as_text());
+    let mut after: Vec<_> = refusal.cloned().map(Part::Text).into_iter().collect();
     // The tools of messages of a UI are in the parts, too.
-    if list_of(message.field("parts")).is_empty() {
-        let tools = list_of(message.field("toolInvocations")).iter();
+    if list_of(message.get("parts")).is_empty() {
+        let tools = list_of(message.get("toolInvocations")).iter();
         tools.for_each(|tool| of_tool(object_of(Some(tool)), "", &mut after));
     }
+    let calls = holders.find_map(|holder| Some(calls_beside(holder)).filter(|calls| !calls.is_empty()));
+    after.extend(calls.into_iter().flatten());
+    [reasoning.map(Part::thought).into_iter().collect(), after]
+}
+
+fn calls_beside(message: &Object) -> Vec<Part> {
     // The type of a message of AgentKit says what its tools are.
-    let are_calls = str_of(message.field("type")).is_some_and(is_call);
-    let tools = message.field("tools").filter(|_| are_calls);
-    let calls = words("calls-field")
-        .map(|name| message.field(name))
-        .chain([tools]);
-    for call in calls.flat_map(list_of) {
-        // Data sets have them as JSON in texts.
-        let parsed = call.as_str().and_then(|text| parse_str(text).ok());
-        after.push(Part::Call(Call::of(parsed.as_ref().unwrap_or(call))));
-    }
-    if let Some(call @ Value::Object(_)) = message.field("function_call") {
-        after.push(Part::Call(Call::of(call)));
-    }
-    [reasoning.into_iter().collect(), after]
+    let are_calls = str_of(message.get("type")).is_some_and(is_call);
+    let tools = message.get("tools").filter(|_| are_calls);
+    let lists = words("calls-field").map(|name| message.get(name)).chain([tools]);
+    let call = message
+        .get("function_call")
+        .filter(|call| call.as_object().is_some());
+    // Data sets have them as JSON in texts.
+    let calls = lists.flat_map(list_of).chain(call).map(|call| parsed(Some(call)));
+    calls.flatten().map(|call| Part::Call(Call::of(&*call))).collect()
 }
 
 /// Appends a tool in a message of a UI, of any version, whose type may have its name: its call, and the result where it is there.

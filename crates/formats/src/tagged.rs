@@ -23,9 +23,8 @@ const RETURN: &str = "## Return of ";
 const MESSAGE: &str = "<|message|>";
 const ENDS: [&str; 5] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"];
 
-/// The roles of calls and results in messages of smolagents.
-pub const CALL_ROLE: &str = "tool-call";
-pub const RESULT_ROLE: &str = "tool-response";
+/// What memories of smolagents have before calls.
+const CALLING: &str = "Calling tools:";
 
 /// A text with so many tags that cannot be read goes on as plain text, because each of them is read up to the end of the text.
 const MOST_BROKEN: usize = 16;
@@ -68,10 +67,16 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
     let text = content.and_then(Value::as_str);
     // Memories of smolagents have a list of one part.
     let only = || text.or_else(|| text_in(list_of(content).first()?).map(Text::as_str));
+    let named = || named_result(only()?, CALL_ID);
     let tagged = match role {
-        "assistant" | "model" | "ai" => text.and_then(parts_of_model),
-        "user" | "human" => text.and_then(|text| parts_of_results(text, &["result"])),
-        "tool" => text.and_then(|text| {
+        "assistant" => text.and_then(parts_of_model),
+        "user" => text.and_then(|text| parts_of_results(text, &["result"])),
+        "calls" => only().and_then(|text| {
+            let calls = text.strip_prefix(CALLING).unwrap_or(text);
+            calls_in(calls).or_else(|| parts_of_model(text))
+        }),
+        "tool" => named().or_else(|| {
+            let text = text?;
             let observed = || Some(vec![Part::Text(text.strip_prefix(OBSERVATION)?.trim().into())]);
             let channels = || text.contains(MESSAGE).then(|| parts_of_channels(text))?;
             parts_of_results(text, &["result", "tool-result"])
@@ -79,8 +84,6 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
                 .or_else(|| listed_results(text))
                 .or_else(observed)
         }),
-        CALL_ROLE => only().and_then(|text| calls_in(text.strip_prefix("Calling tools:")?)),
-        RESULT_ROLE => only().and_then(|text| named_result(text, CALL_ID)),
         _ => None,
     };
     tagged.unwrap_or_else(|| parts_of(content))
@@ -423,7 +426,7 @@ mod tests {
         let called = Part::call(Some(&"c".into()), Some(&"ls".into()), None);
         for content in [text, vec![part].into()] {
             assert_eq!(
-                parts_by(CALL_ROLE, Some(&content)),
+                parts_by("calls", Some(&content)),
                 std::slice::from_ref(&called),
                 "{content:?}"
             );

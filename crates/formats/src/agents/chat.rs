@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use crate::{
     conversations::{borrowed, messages_of, state_in, updates_of, without_event},
     langchain,
+    messages::is_turn,
     prelude::*,
-    sharegpt,
     verdicts::verdicts_of,
 };
 
@@ -33,9 +33,9 @@ pub static LANGCHAIN: Format = Format::new("langchain", Kind::Rows, decode).also
 /// Conversations of data sets for fine-tuning.
 pub static SHAREGPT: Format = Format::new("sharegpt", Kind::Rows, decode).also(|value| {
     let turns = list_at(value, "conversations");
-    let is_known = |turn: &Value| sharegpt::is_turn(turn) || is_message(turn);
-    sharegpt::is_turn(value)
-        || is_first(Some(value), sharegpt::is_turn)
+    let is_known = |turn: &Value| is_turn(turn) || is_message(turn);
+    is_turn(value)
+        || is_first(Some(value), is_turn)
         || has_list(value, "conversations") && turns.first().is_none_or(is_known)
 });
 
