@@ -14,20 +14,11 @@ const PROPOSED: usize = 20;
 
 /// Write a page to look at sessions, and to decide which to share
 #[derive(Debug, Clone, Args)]
-#[command(before_help = "Example: kp-score report --open               the sessions on this machine")]
+#[command(
+    before_help = "Example: kp-score report --open               the sessions on this machine",
+    next_help_heading = "Page"
+)]
 pub(crate) struct ReportArgs {
-    #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub page: PageArgs,
-    #[command(flatten)]
-    pub cleaning: CleaningArgs,
-}
-
-/// What is written.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Page")]
-pub(crate) struct PageArgs {
     /// The page, in HTML
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub out: String,
@@ -42,40 +33,45 @@ pub(crate) struct PageArgs {
 
     #[command(flatten)]
     pub told: ToldArgs,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub cleaning: CleaningArgs,
 }
 
 /// Chooses sessions as `select` does, and writes the page.
 pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let (input, page, cleaning) = (&args.input, &args.page, &args.cleaning);
     let mut choice = ChoiceArgs::of(Count::Number(PROPOSED));
-    choice.told = page.told.clone();
-    let cleaner = cleaning.open()?;
-    let inputs = input.open(&[("out", &page.out)], &page.told.files(), messages)?;
+    choice.told = args.told.clone();
+    let cleaner = args.cleaning.open()?;
+    let inputs = args
+        .input
+        .open(&[("out", &args.out)], &args.told.files(), messages)?;
     let purpose = Purpose {
         only_new: true,
         ends: true,
         ..Purpose::default()
     };
     let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
-    set.refuse_no_session(&page.out)?;
+    set.refuse_no_session(&args.out)?;
     let how = (
-        (!page.raw).then_some(&cleaner),
-        next_command(&input.paths, "shared"),
+        (!args.raw).then_some(&cleaner),
+        next_command(&args.input.paths, "shared"),
     );
-    desk::write(&page.out, &set, &inputs.sources, how, messages, stop)?;
+    desk::write(&args.out, &set, &inputs.sources, how, messages, stop)?;
     let left = set.selection.left.iter();
     let subagents = left.filter(|left| left.unfit == Some(Unfit::SubAgent)).count();
     let sessions = counted((set.scored.len() - subagents) as u64, "session");
-    let warning = match page.raw {
+    let warning = match args.raw {
         true => ", which is not cleaned: do not pass it on",
         false => "",
     };
-    messages.note(format!("wrote {} with {sessions}{warning}", page.out));
+    messages.note(format!("wrote {} with {sessions}{warning}", args.out));
     if let Some(ignored) = &set.seen.ignored {
         messages.note(format!("left out: {ignored}"));
     }
-    if page.open {
-        open(&page.out, messages);
+    if args.open {
+        open(&args.out, messages);
     }
     Ok(match stop.is_interrupted() {
         true => Exit::File,

@@ -18,26 +18,12 @@ pub(crate) const BEST: usize = 10;
 #[derive(Debug, Clone, Args)]
 #[command(
     before_help = "Example: kp-score score runs/ --format csv > scores.csv",
+    next_help_heading = "Results",
     after_help = "Columns of the table:
   beats  how many of the others score less
   done   whether the agent succeeded, or ? where its log does not tell"
 )]
 pub(crate) struct ScoreArgs {
-    #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub results: ResultArgs,
-
-    /// Compare words, or by a model: prefix, full [default: lexical]
-    #[arg(long, value_name = "METHOD", hide_possible_values = true, help_heading = "Scoring",
-        value_parser = one_of([Method::Lexical, Method::Prefix, Method::Full].map(|method| (method.name(), method))))]
-    pub novelty: Option<Method>,
-}
-
-/// What a run writes.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Results")]
-pub(crate) struct ResultArgs {
     /// table, json, jsonl or csv [default: table, or nothing with a file]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
@@ -57,12 +43,19 @@ pub(crate) struct ResultArgs {
     /// Write the traces with metadata.quality_score; .gz is compressed
     #[arg(long, value_name = "FILE")]
     pub out: Option<String>,
+
+    /// Compare words, or by a model: prefix, full [default: lexical]
+    #[arg(long, value_name = "METHOD", hide_possible_values = true, help_heading = "Scoring",
+        value_parser = one_of([Method::Lexical, Method::Prefix, Method::Full].map(|method| (method.name(), method))))]
+    pub novelty: Option<Method>,
+
+    #[command(flatten)]
+    pub input: InputArgs,
 }
 
 /// Scores the inputs that the arguments name.
 pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let (options, novelty) = (&args.results, args.novelty.unwrap_or(Method::Lexical));
-    let out = options.out.as_deref();
+    let (out, novelty) = (args.out.as_deref(), args.novelty.unwrap_or(Method::Lexical));
     let files: Vec<_> = out.iter().map(|file| ("out", *file)).collect();
     let inputs = args.input.open(&files, &[], messages)?;
     let status = load_embedder(novelty, host, messages)?;
@@ -73,14 +66,14 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
             profiles: Profiles::default(),
         }),
         needs_text: out.is_some(),
-        explains: options.explain,
+        explains: args.explain,
     };
-    let format = options.format.or(out.is_none().then_some(Format::Table));
+    let format = args.format.or(out.is_none().then_some(Format::Table));
     if format.is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
         messages.hide_bar();
     }
-    let table = Table::new(true, (!options.all).then_some(BEST));
-    let mut results = Results::open(format, options.explain, out, table, (messages, stop))?;
+    let table = Table::new(true, (!args.all).then_some(BEST));
+    let mut results = Results::open(format, args.explain, out, table, (messages, stop))?;
     let mut summary = Summary::new(novelty, status);
     results.begin()?;
     let mut record = |trace: Option<(Scored, Candidate)>| {
@@ -88,7 +81,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
             return results.stdout.flush().map(drop);
         };
         summary.add(&scored);
-        if options.min.is_some_and(|min| scored.breakdown.score < min) {
+        if args.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }
         results.add(&scored, &candidate.text, None, String::new())

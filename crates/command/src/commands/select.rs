@@ -12,20 +12,11 @@ use crate::{
 
 /// Choose a set of sessions to share: many tasks instead of near-copies of one
 #[derive(Debug, Clone, Args)]
-#[command(before_help = "Example: kp-score select 20 ~/.claude/projects --out set.jsonl")]
+#[command(
+    before_help = "Example: kp-score select 20 ~/.claude/projects --out set.jsonl",
+    next_help_heading = "Results"
+)]
 pub(crate) struct SelectArgs {
-    #[command(flatten)]
-    pub choice: ChoiceArgs,
-    #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub results: SetArgs,
-}
-
-/// What is written of the set.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Results")]
-pub(crate) struct SetArgs {
     /// table, json, jsonl or csv [default: table, or nothing with a file]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
@@ -37,19 +28,24 @@ pub(crate) struct SetArgs {
     /// Write a page to decide at, in HTML, of clean text
     #[arg(long, value_name = "FILE")]
     pub report: Option<String>,
+
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    #[command(flatten)]
+    pub input: InputArgs,
 }
 
 /// Chooses a set, and shows and writes it.
 pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let (choice, input, results) = (&args.choice, &args.input, &args.results);
+    let (choice, input) = (&args.choice, &args.input);
     if choice.count.is_none() {
         return Err(Failure::usage("select needs a number of sessions: 20, or 5%"));
     }
-    let (out, page) = (results.out.as_deref(), results.report.as_deref());
+    let (out, page) = (args.out.as_deref(), args.report.as_deref());
     let files = [("out", out), ("report", page)].into_iter();
     let files: Vec<_> = files.filter_map(|(option, file)| Some((option, file?))).collect();
     let inputs = input.open(&files, &choice.told.files(), messages)?;
-    let format = results.format.or(files.is_empty().then_some(Format::Table));
+    let format = args.format.or(files.is_empty().then_some(Format::Table));
     let mut results = Results::open(format, false, out, Table::new(false, None), (messages, stop))?;
     let mut set = choose(&inputs, choice, &Purpose::default(), host, messages, stop)?;
     add_chosen(&set, &mut results, |chosen| {

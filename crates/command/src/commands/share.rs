@@ -38,25 +38,12 @@ const SETTLED: Duration = Duration::from_secs(30 * 60);
 #[derive(Debug, Clone, Args)]
 #[command(
     before_help = "Example: kp-score share 20 -o shared/           of the sessions on this machine",
+    next_help_heading = "Folder",
     // The help of score and of select explains them.
     mut_arg("confidence", |argument| argument.hide(true)),
     mut_arg("failures", |argument| argument.hide(true))
 )]
 pub(crate) struct ShareArgs {
-    #[command(flatten)]
-    pub choice: ChoiceArgs,
-    #[command(flatten)]
-    pub input: InputArgs,
-    #[command(flatten)]
-    pub folder: FolderArgs,
-    #[command(flatten)]
-    pub cleaning: CleaningArgs,
-}
-
-/// What is written.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Folder")]
-pub(crate) struct FolderArgs {
     /// The folder: a new one, or one to add to; what is not ours in it stays
     #[arg(short, long, value_name = "FOLDER")]
     pub out: String,
@@ -93,27 +80,29 @@ pub(crate) struct FolderArgs {
     /// Write a page to decide at, in HTML, of clean text
     #[arg(long, value_name = "FILE")]
     pub report: Option<String>,
+
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub cleaning: CleaningArgs,
 }
 
 /// Chooses sessions, cleans them, shows them, asks, and adds them to the folder.
 pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let picked = listed(&args.folder.pick)?;
+    let picked = listed(&args.pick)?;
     let mut args = args.clone();
     if args.input.paths.is_empty() {
         args.input.paths = files_of_all(&picked);
     }
-    let (args, out) = (&args, &args.folder.out);
+    let (args, out) = (&args, &args.out);
     let picked: Vec<_> = picked.into_iter().map(|session| session.id).collect();
     let picked = (!picked.is_empty()).then(|| Decisions::keep("--pick", picked));
-    let decided = args
-        .folder
-        .decisions
-        .as_deref()
-        .map(Decisions::read)
-        .transpose()?;
+    let decided = args.decisions.as_deref().map(Decisions::read).transpose()?;
     let decisions = decided.or(picked);
     let is_chosen = args.choice.count.is_some() || decisions.is_some();
-    if !is_chosen && args.folder.remove.is_empty() {
+    if !is_chosen && args.remove.is_empty() {
         return Err(Failure::usage(
             "share needs a number of sessions to add, --pick N,N, --decisions FILE or --remove ID",
         ));
@@ -127,10 +116,10 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         decisions.strike(&mut cleaner);
     }
     let mut folder = Folder::create(Path::new(out)).map_err(of_folder)?;
-    let (set, form) = folder.set(args.folder.form).map_err(of_folder)?;
-    let removed = removed_of(&set, &args.folder.remove, out, messages)?;
+    let (set, form) = folder.set(args.form).map_err(of_folder)?;
+    let removed = removed_of(&set, &args.remove, out, messages)?;
     let reads_stdin = args.input.paths.iter().any(|path| path == STDIN);
-    let asks = !args.folder.yes;
+    let asks = !args.yes;
     if asks && (reads_stdin || !io::stdin().is_terminal() || !io::stderr().is_terminal()) {
         return Err(Failure::usage(
             "share asks before it writes; without a terminal it needs --yes",
@@ -175,7 +164,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         messages.note(format!("0 sessions are new: {out} stays as it is"));
         return Ok(exit);
     }
-    let reviews = args.folder.review;
+    let reviews = args.review;
     show(&manifest, reviews)?;
     tell_scores(&manifest, messages);
     tell_review(&manifest, reviews, messages);
@@ -231,7 +220,7 @@ fn chosen(
         choice.count = None;
     }
     let purpose = Purpose {
-        folder: Some((Path::new(&args.folder.out), set)),
+        folder: Some((Path::new(&args.out), set)),
         only_new: true,
         ends: true,
     };
@@ -243,8 +232,8 @@ fn chosen(
         decisions.apply(&mut chosen, messages);
     }
     tell_beside(&chosen, messages);
-    if let Some(page) = &args.folder.report {
-        let how = (Some(cleaner), next_command(&args.input.paths, &args.folder.out));
+    if let Some(page) = &args.report {
+        let how = (Some(cleaner), next_command(&args.input.paths, &args.out));
         desk::write(page, &chosen, &sources.sources, how, messages, stop)?;
         messages.note(format!("wrote {page}"));
     }
@@ -313,7 +302,7 @@ fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages
 
 /// Finds the inputs: the sessions on this machine where no path is named, without what was written to just now, and without the folder itself.
 fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
-    let out = std::path::absolute(&args.folder.out).unwrap_or_default();
+    let out = std::path::absolute(&args.out).unwrap_or_default();
     let is_out =
         |path: &str| path != STDIN && std::path::absolute(path).is_ok_and(|path| path.starts_with(&out));
     if let Some(path) = args.input.paths.iter().find(|path| is_out(path)) {
@@ -328,7 +317,7 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
         true => SETTLED,
         false => Duration::ZERO,
     };
-    let settled = args.folder.settled.unwrap_or(usual);
+    let settled = args.settled.unwrap_or(usual);
     let is_settled = |source: &String| source == STDIN || !is_written_within(Path::new(source), settled);
     let before = inputs.sources.len();
     inputs.sources.retain(is_settled);
@@ -422,7 +411,9 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
 /// Says how many units agents will find in a registry.
 fn tell_scores(manifest: &Manifest, messages: &Messages) {
     let rows = manifest.entries.iter().flat_map(|entry| &entry.rows);
-    let scores: Vec<_> = rows.filter_map(|row| row.quality_score).collect();
+    let scores: Vec<_> = rows
+        .filter_map(|row| row.get("quality_score")?.as_number())
+        .collect();
     if let Some(best) = scores.iter().copied().reduce(f64::max) {
         let found = scores.iter().filter(|score| **score >= FOUND_FROM).count();
         messages.note(format!(
