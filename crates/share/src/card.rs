@@ -11,7 +11,7 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
 
 use crate::{
-    CARD, Form, MANIFEST, Manifest, Settings,
+    CARD, Form, MANIFEST, Settings,
     danger::by_danger,
     set::{count_of, rows_of},
 };
@@ -32,29 +32,20 @@ fn columns(form: Form) -> impl Iterator<Item = [&'static str; 3]> {
     })
 }
 
-/// The card that is there.
-pub(crate) struct Before<'b> {
-    /// Its text.
-    pub card: &'b str,
-    /// Whether sessions were shared before: somebody has taken our block out of a card without it.
-    pub was_shared: bool,
-    /// Whether its sample stays.
-    pub keeps_sample: bool,
-}
-
-/// Returns the card of a set with this manifest.
-pub(crate) fn card(before: &Before, manifest: &Manifest, settings: &Settings) -> String {
-    let (was_shared, keeps_sample, before) = (before.was_shared, before.keeps_sample, before.card);
-    let lines = &manifest.lines()[..];
+/// Returns the card of a set with these lines in its manifest. Of the card `before` it is somebody's will not to have our block, if it has none
+/// though sessions were shared (`was_shared`).
+pub(crate) fn card(
+    before: &str,
+    was_shared: bool,
+    lines: &[Value],
+    sample: Option<&str>,
+    settings: &Settings,
+) -> String {
     let chosen = match &*settings.chosen {
         "" => between(before, CHOSEN, ". `").unwrap_or("Sessions that were named"),
         chosen => chosen,
     };
-    let sample = between(before, SAMPLE, COLUMNS).filter(|_| keeps_sample);
-    let sample = sample
-        .map(str::to_owned)
-        .or_else(|| manifest.sample().map(quoted));
-    let block = block(lines, chosen, sample.as_deref(), settings);
+    let block = block(lines, chosen, sample, settings);
     let block = format!("{BEGIN}\n\n{block}\n{END}");
     let fields = fields(lines.len(), settings.form);
     let before = with_title(&before.replace("\r\n", "\n"), &title_of(lines));
@@ -312,17 +303,17 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
 
 /// Sections of the block that stay where a run has nothing else for them.
 const CHOSEN: &str = "## How they were chosen\n\n";
-const SAMPLE: &str = "## A sample\n\n";
-const COLUMNS: &str = "## Columns\n\n";
+pub(crate) const SAMPLE: &str = "## A sample\n\n";
+pub(crate) const COLUMNS: &str = "## Columns\n\n";
 
 /// Returns what is between two texts.
-fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
+pub(crate) fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(between, _)| between)
 }
 
 /// Returns words of the user and of the agent as quotations.
-fn quoted(words: &[String; 2]) -> String {
+pub(crate) fn quoted(words: &[String; 2]) -> String {
     let [user, agent] = words
         .each_ref()
         .map(|text| format!("> {}\n", escaped(text).replace('\n', "\n> ")));

@@ -30,13 +30,13 @@ use knowledgepulse_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
-pub use danger::{by_danger, is_secret};
+pub use danger::{by_danger, is_personal, is_secret};
 pub use forms::{
     turns::{Answer, Call, Said, Turn, turns_of},
     with_some,
 };
 pub use free_names::FreeNames;
-pub use manifest::{Entry, Manifest, ReviewPlace, Row};
+pub use manifest::{Entry, Manifest, ReviewPlace};
 pub use objectives::told_apart;
 pub use ordered::in_order;
 pub use out::{Files, Folder, FolderError, Zip};
@@ -45,7 +45,7 @@ pub use session::outcome_of;
 pub use set::{Published, SessionNames, Set};
 pub use shown::{Shown, shown};
 
-use card::Before;
+use card::{COLUMNS, SAMPLE, between, quoted};
 use native::line_for_python;
 use session::Ready;
 use set::{REMOVED, files_of, line_of, rows_of};
@@ -378,13 +378,13 @@ impl Writer<'_> {
                 self.write(&file, &text)?;
                 (file, None)
             };
-            entry.rows.push(Row {
-                file,
-                line,
-                sha256: digest_of(&text),
-                session_id: document.session_id,
-                quality_score,
-            });
+            entry.rows.push(with_some([
+                ("file", Some(file.into())),
+                ("line", line.map(Value::from)),
+                ("sha256", Some(digest_of(&text).into())),
+                ("session_id", Some(document.session_id)),
+                ("quality_score", quality_score.map(Value::from)),
+            ]));
         }
         self.manifest.entries.push(entry);
         Ok(())
@@ -423,13 +423,12 @@ impl Writer<'_> {
         self.manifest.entries.sort_by_key(|entry| entry.rank);
         let lines = self.manifest.lines();
         let was_shared = !set.lines().is_empty();
-        let before = Before {
-            card: &before,
-            was_shared,
-            // It may be of a session that goes.
-            keeps_sample: !self.has_removed,
-        };
-        let card = card::card(&before, &self.manifest, self.settings);
+        // The sample may be of a session that goes.
+        let sample = between(&before, SAMPLE, COLUMNS).filter(|_| !self.has_removed);
+        let sample = sample
+            .map(str::to_owned)
+            .or_else(|| self.manifest.sample().map(quoted));
+        let card = card::card(&before, was_shared, &lines, sample.as_deref(), self.settings);
         let json = |lines: &[Value]| lines.iter().map(|line| line.to_json() + "\n").collect::<String>();
         if !set.removed().is_empty() {
             self.write(REMOVED, &json(set.removed()))?;

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use knowledgepulse_clean::{PlaceToReview, places_in_text};
 use knowledgepulse_json::{Object, Text, Value, json_object};
 
-use crate::{forms::with_some, objectives::told_apart, set::rank_of};
+use crate::{
+    objectives::told_apart,
+    set::{line_of, rank_of},
+};
 
 /// A place that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,61 +28,23 @@ const MOST_WORDS: usize = 6;
 const MOST_WORD: usize = 20;
 const SHORT_ID: usize = 8;
 
-/// What the folder has of a session, or of a sub-agent: a file, or a line of one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Row {
-    /// The file in the folder.
-    pub file: String,
-    /// Its line, where a file has all sessions.
-    pub line: Option<u64>,
-    /// The SHA-256 of the file or the line, in hexadecimal: what somebody has edited is not replaced.
-    pub sha256: String,
-    /// The `session_id` that the row has for those who load it; of a unit its `id`.
-    pub session_id: Value,
-    /// The score of a unit, 0 to 1.
-    pub quality_score: Option<f64>,
-}
-
-impl Row {
-    fn to_value(&self) -> Value {
-        with_some([
-            ("file", Some(self.file.as_str().into())),
-            ("line", self.line.map(Value::from)),
-            ("sha256", Some(self.sha256.as_str().into())),
-            ("session_id", Some(self.session_id.clone())),
-            ("quality_score", self.quality_score.map(Value::from)),
-        ])
-    }
-}
-
 /// What is shared of a session, and why.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Entry {
     /// Its rank among the chosen, from 1.
     pub rank: u64,
-    /// The session, and then its sub-agents.
-    pub rows: Vec<Row>,
-    /// Its clean `id`, `agent`, `created_at`, the beginning of its `objective`, and facts such as its number of `steps`. The manifest has no
-    /// objective with a place to review.
+    /// The session, and then its sub-agents: the file of each, its line where a file has all sessions, the SHA-256 of the file or the line,
+    /// the `session_id` that the row has for those who load it, and the score of a unit.
+    pub rows: Vec<Value>,
+    /// The fields of its line that are known before it is written: its clean `id`, the beginning of its `objective`, which the manifest has
+    /// only without a place to review, facts such as its number of `steps`, why it was chosen, and its outcome.
     pub about: Object,
     /// The first clean words of the user and of the agent, for the card.
     pub sample: [String; 2],
-    /// Why it was chosen.
-    pub reason: String,
-    /// How many sessions it stands for.
-    pub stands_for: u64,
-    /// Whether it succeeded and how sure that is; `None` where nobody knows.
-    pub outcome: Option<(bool, f64)>,
-    /// Who told that: the user, or the log.
-    pub outcome_from: Option<&'static str>,
-    /// How many tokens its rows have: a quarter of their bytes.
-    pub tokens: u64,
     /// How often each kind was redacted, in its sub-agents too.
     pub redactions: BTreeMap<String, u64>,
     /// The places to review.
     pub review: Vec<ReviewPlace>,
-    /// How many lines were left out: those that are no JSON objects, and pieces of messages.
-    pub lines_left_out: u64,
 }
 
 /// What a folder shares.
@@ -134,32 +99,24 @@ impl Entry {
     /// Returns the row of a place.
     fn row_of(&self, place: &ReviewPlace) -> (&str, u64) {
         let row = self.rows.get(place.row);
-        let file = row.map_or("", |row| row.file.as_str());
-        (file, row.and_then(|row| row.line).unwrap_or(place.line))
+        let file = row.and_then(|row| row.get("file")?.as_str());
+        (
+            file.unwrap_or_default(),
+            row.and_then(line_of).unwrap_or(place.line),
+        )
     }
 
     /// Returns the line of the manifest, with the objective as it is shown there.
     fn to_value(&self, objective: Text) -> Value {
         let mut fields = Object::new();
         fields.insert("rank", self.rank);
-        let mut rows = self.rows.iter().map(Row::to_value);
+        let mut rows = self.rows.iter().cloned();
         if let Some(Value::Object(row)) = rows.next() {
             fields.extend(row);
         }
         fields.insert("subagents", rows.collect::<Value>());
         fields.extend(self.about.clone());
         fields.insert("objective", objective);
-        fields.insert("tokens", self.tokens);
-        fields.insert("reason", self.reason.as_str());
-        fields.insert("stands_for", self.stands_for);
-        let (success, confidence) = self.outcome.unzip();
-        fields.insert("success", success);
-        fields.insert("confidence", confidence);
-        fields.insert("outcome_from", self.outcome_from);
-        let redactions = self.redactions.iter();
-        let redactions = redactions.map(|(kind, count)| (kind.as_str().into(), (*count).into()));
-        fields.insert("redactions", redactions.collect::<Object>());
-        fields.insert("lines_left_out", self.lines_left_out);
         let review = self.review.iter().map(|place| {
             let (file, line) = self.row_of(place);
             json_object! { "file": file, "line": line, "field": place.place.path.as_str() }

@@ -145,22 +145,28 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     }
     let sample = about.remove(SAMPLE).unwrap_or_default();
     let bytes: usize = documents.iter().map(|document| document.text.len()).sum();
+    about.insert("tokens", bytes as u64 / BYTES_PER_TOKEN);
+    about.insert("reason", session.reason.as_str());
+    about.insert("stands_for", session.stands_for);
+    let (success, confidence) = outcome.unzip();
+    about.insert("success", success);
+    about.insert("confidence", confidence);
+    let from = if told.is_some() { "user" } else { "log" };
+    about.insert("outcome_from", outcome.map(|_| from));
+    let redactions = cleaning.redactions.iter();
+    let redactions = redactions.map(|(kind, count)| (kind.as_str().into(), (*count).into()));
+    about.insert("redactions", redactions.collect::<Object>());
+    about.insert("lines_left_out", cleaning.lines_left_out);
     let entry = Entry {
         rank: session.rank,
-        reason: session.reason.clone(),
-        stands_for: session.stands_for,
-        outcome,
-        outcome_from: outcome.map(|_| if told.is_some() { "user" } else { "log" }),
+        rows: Vec::new(),
         about,
         sample: [0, 1].map(|at| {
             let text = sample.as_array().and_then(|texts| texts.get(at)?.as_str());
             text.unwrap_or_default().chars().take(MOST_SAMPLE).collect()
         }),
-        tokens: bytes as u64 / BYTES_PER_TOKEN,
         redactions: cleaning.redactions,
         review: cleaning.review,
-        lines_left_out: cleaning.lines_left_out,
-        ..Entry::default()
     };
     Ok(Ready {
         entry,

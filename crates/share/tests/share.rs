@@ -20,7 +20,7 @@ use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOption
 use knowledgepulse_json::{Value, json_object, parse_str};
 use knowledgepulse_score::engine::Engine;
 use knowledgepulse_share::{
-    CARD, Files, Folder, FolderError, Form, Log, MANIFEST, Manifest, Published, Quality, Session,
+    CARD, Entry, Files, Folder, FolderError, Form, Log, MANIFEST, Manifest, Published, Quality, Session,
     SessionNames, Set, Settings, ShareError, Zip, logs, share,
 };
 use rawzip::ZipArchive;
@@ -113,6 +113,18 @@ fn shared_as(sessions: &[Session], form: Form, options: CleanOptions) -> (Shelf,
     (shelf, manifest)
 }
 
+fn file_of(entry: &Entry) -> &str {
+    entry.rows[0].get("file").and_then(Value::as_str).unwrap()
+}
+
+fn lines_left_out(entry: &Entry) -> f64 {
+    entry
+        .about
+        .get("lines_left_out")
+        .and_then(Value::as_number)
+        .unwrap()
+}
+
 /// Returns the text of the only session.
 fn only(shelf: &Shelf) -> &String {
     let mut sessions = shelf
@@ -180,7 +192,7 @@ fn share_leaves_out_pieces_of_messages_and_documents() {
         (0, 1)
     );
     let entry = &manifest.entries[0];
-    assert_eq!((entry.lines_left_out, entry.redactions["document"]), (3, 5));
+    assert_eq!((lines_left_out(entry), entry.redactions["document"]), (3.0, 5));
 }
 
 #[test]
@@ -195,7 +207,7 @@ fn share_leaves_out_a_session_that_is_nested_too_deeply() {
 fn share_names_no_file_like_a_device_of_windows() {
     let trace = r#"{"@type":"ReasoningTrace","metadata":{"success":true},"task":{"objective":"con"},"steps":[{"type":"thought","content":"NUL"}],"outcome":{"confidence":0.5}}"#;
     let (_, manifest) = shared("t.jsonl", trace);
-    assert_eq!(manifest.entries[0].rows[0].file, "sessions/session-con.jsonl");
+    assert_eq!(file_of(&manifest.entries[0]), "sessions/session-con.jsonl");
 }
 
 #[cfg(unix)]
@@ -255,7 +267,7 @@ fn share_keeps_every_byte_of_records_without_redactions_and_leaves_out_broken_li
     let expected: String = lines.collect();
     assert_eq!(*only(&shelf), expected);
     let entry = &manifest.entries[0];
-    assert_eq!(entry.lines_left_out, 1);
+    assert_eq!(lines_left_out(entry), 1.0);
     let redactions: Vec<_> = entry
         .redactions
         .iter()
@@ -448,7 +460,7 @@ fn share_names_files_by_date_objective_and_id_and_no_two_alike() {
     let mut sessions = sessions_of("a/events.jsonl", CLAUDE);
     sessions.append(&mut sessions_of("b/Events.jsonl", CLAUDE));
     let (shelf, manifest) = shared_as(&sessions, Form::Native, ALL);
-    let names: Vec<_> = manifest.entries.iter().map(|entry| &entry.rows[0].file).collect();
+    let names: Vec<_> = manifest.entries.iter().map(file_of).collect();
     let start = "sessions/2026-10-01-mail-café-to-1-50-";
     assert!(names[0].starts_with(start), "{names:?}");
     assert_eq!(*names[1], names[0].replace(".jsonl", "-2.jsonl"));
@@ -516,7 +528,7 @@ fn share_scores_units_against_those_before_them_and_keeps_scores_that_traces_bri
     let in_manifest: Vec<_> = manifest
         .entries
         .iter()
-        .filter_map(|entry| entry.rows[0].quality_score)
+        .filter_map(|entry| entry.rows[0].get("quality_score")?.as_number())
         .collect();
     assert_eq!(in_manifest, written);
 }
@@ -652,7 +664,7 @@ fn share_writes_every_recording_so_that_it_is_read_as_the_same_trace() {
                 // One of the recordings has calls, to which its results come later than other words.
                 let (shelf, manifest) = shared_as(&[session], form, nothing);
                 assert_eq!(manifest.left_out, []);
-                let file = &manifest.entries[0].rows[0].file;
+                let file = file_of(&manifest.entries[0]);
                 let after = read(file, &shelf.files[file]);
                 let is_same = |(_, _, after): &(FormatName, Option<u64>, Value)| match form {
                     Form::Messages => told_by_turns(after) == told_by_turns(&before),
