@@ -24,6 +24,13 @@ pub fn is_secret(kind: &str) -> bool {
     types.any(|(each, is_identifier)| each == kind && !is_identifier)
 }
 
+/// Returns whether a kind is of what tells of people and machines, as paths and documents hardly do.
+#[must_use]
+pub fn is_personal(kind: &str) -> bool {
+    let mut told = IDENTIFIERS.iter().take_while(|(name, ..)| *name != "filepath");
+    told.any(|(name, ..)| *name == kind)
+}
+
 /// Returns how much was replaced by what it is called: the secrets of all kinds, then the identifiers by what they tell, then what a user's
 /// rules found by their names. `counts` are by kind.
 #[must_use]

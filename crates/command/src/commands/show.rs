@@ -19,8 +19,8 @@ use crate::{
     allows_colours, counted, listed::listed, printable, tell_places, told, traces::each,
 };
 
-/// What patterns have replaced begins and ends so.
-const MARKER: [&str; 2] = ["[REDACTED:", "]"];
+/// The beginning of what patterns have replaced, which ends with a bracket.
+const MARKER: &str = "[REDACTED:";
 
 const NAME: Style = Style::new().bold();
 const REPLACED: Style = AnsiColor::Yellow.on_default().invert();
@@ -113,22 +113,13 @@ fn conversation(shown: &Shown, has_colours: bool) -> String {
     let mut text = format!("{}\n{replaced}; {places} to look at\n", known.join(" · "));
     let mut add = |name: &str, said: &Text| {
         if !said.is_empty() {
-            let lines = said
-                .as_str()
-                .lines()
-                .map(|line| printable(&line.into(), usize::MAX));
-            let lines: Vec<_> = lines
-                .map(|line| format!("  {line}").trim_end().to_owned())
-                .collect();
-            let name = if has_colours {
-                format!("{NAME}{name}{NAME:#}")
-            } else {
-                name.to_owned()
+            let lines = said.as_str().lines();
+            let lines = lines.map(|line| format!("  {}", printable(&line.into(), usize::MAX)));
+            let lines: String = lines.map(|line| format!("{}\n", line.trim_end())).collect();
+            text += &match has_colours {
+                true => format!("\n{NAME}{name}{NAME:#}\n{}", highlighted(&lines)),
+                false => format!("\n{name}\n{lines}"),
             };
-            text.push_str(&format!(
-                "\n{name}\n{}\n",
-                highlighted(lines.join("\n"), has_colours)
-            ));
         }
     };
     for turn in turns_of(&shown.trace) {
@@ -161,21 +152,13 @@ fn inputs_of(input: &knowledgepulse_json::Object) -> String {
 }
 
 /// Returns a text in which what was replaced stands out.
-fn highlighted(text: String, has_colours: bool) -> String {
-    let mut parts = text.split(MARKER[0]);
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    if !has_colours {
-        return text;
-    }
-    for part in parts {
-        match part.split_once(MARKER[1]) {
-            Some((name, rest)) => {
-                out += &format!("{REPLACED}{}{name}{}{REPLACED:#}{rest}", MARKER[0], MARKER[1])
-            }
-            None => out += &format!("{}{part}", MARKER[0]),
-        }
-    }
-    out
+fn highlighted(text: &str) -> String {
+    let mut parts = text.split(MARKER);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| match part.split_once(']') {
+        Some((name, rest)) => out + &format!("{REPLACED}{MARKER}{name}]{REPLACED:#}{rest}"),
+        None => out + MARKER + part,
+    })
 }
 
 /// Shows a text in the user's pager, if standard output is a terminal. Returns whether there is one.

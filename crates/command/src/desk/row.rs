@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value, json_object};
-use knowledgepulse_share::{Shown, outcome_of};
+use knowledgepulse_share::{Shown, is_personal, is_secret, outcome_of};
 use knowledgepulse_trace::facts::{FactKind, facts_of};
 
-use crate::{MOST_UNITS, label_of, show::review::personal_of, show::review::secrets_of, told};
+use crate::{MOST_UNITS, label_of, told};
 
 /// The longest objective of the list, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
@@ -29,6 +29,10 @@ pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Valu
     let facts = facts.map(|fact| json_object! { "words": fact.words(), "good": fact.kind.is_good() });
     let nothing = BTreeMap::new();
     let redactions = shown.map_or(&nothing, |shown| &shown.redactions);
+    let sum_of = |is_wanted: fn(&str) -> bool| -> u64 {
+        let wanted = redactions.iter().filter(|(kind, _)| is_wanted(kind));
+        wanted.map(|(_, count)| count).sum()
+    };
     let success = shown
         .and_then(|shown| outcome_of(&shown.trace))
         .map(|(success, _)| success);
@@ -49,8 +53,8 @@ pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Valu
         "tokens": size / BYTES_PER_TOKEN,
         "facts": facts.collect::<Value>(),
         "replaced": told(redactions),
-        "secrets": secrets_of(redactions),
-        "personal": personal_of(redactions),
+        "secrets": sum_of(is_secret),
+        "personal": sum_of(is_personal),
         "places": shown.map_or(0, |shown| shown.review.len()),
         "success": success,
     }

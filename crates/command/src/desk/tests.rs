@@ -67,6 +67,15 @@ fn described_is_clean_and_counts_each_finding_once() {
 }
 
 #[test]
+fn described_counts_dates_of_birth_as_personal() {
+    let born = trace().replace("for it", "for it\\nDate of birth: 1984-03-12");
+    let (row, _) = described(&session(&born), Some(&cleaner())).unwrap();
+    let replaced = row.get("replaced").and_then(Value::as_str);
+    assert_eq!(replaced, Some("2 secrets, 1 e-mail address, 1 date of birth"));
+    assert_eq!(row.get("personal"), Some(&2.0.into()));
+}
+
+#[test]
 fn described_without_a_cleaner_is_the_original() {
     let (row, conversation) = described(&session(&trace()), None).unwrap();
     assert!(conversation.to_json().contains(KEY));

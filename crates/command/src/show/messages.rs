@@ -3,10 +3,7 @@
 use std::{
     env,
     io::{self, Write},
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -44,8 +41,7 @@ pub(crate) struct MessageArgs {
 #[derive(Debug, Clone)]
 pub struct Messages {
     is_silent: bool,
-    options: Arc<OnceLock<MessageArgs>>,
-    hides_bar: Arc<AtomicBool>,
+    options: Arc<Mutex<MessageArgs>>,
     /// Hidden, except between [`start_progress`](Self::start_progress) and [`stop_progress`](Self::stop_progress) on a terminal.
     bar: ProgressBar,
 }
@@ -55,7 +51,6 @@ impl Default for Messages {
         Self {
             is_silent: false,
             options: Arc::default(),
-            hides_bar: Arc::default(),
             bar: ProgressBar::hidden().with_finish(ProgressFinish::AndClear),
         }
     }
@@ -72,25 +67,26 @@ impl Messages {
 
     /// Tells as much as the options say.
     pub(crate) fn set(&self, options: MessageArgs) {
-        self.hides_bar
-            .store(options.quiet || options.no_progress, Relaxed);
-        // They are set once.
-        let _ = self.options.set(options);
+        *self.options() = options;
     }
 
     /// Draws no bar: rows that scroll by show the progress themselves.
     pub(crate) fn hide_bar(&self) {
-        self.hides_bar.store(true, Relaxed);
+        self.options().no_progress = true;
+    }
+
+    fn options(&self) -> MutexGuard<'_, MessageArgs> {
+        self.options.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns whether everything is told.
     pub(crate) fn is_verbose(&self) -> bool {
-        self.options.get().is_some_and(|options| options.verbose)
+        self.options().verbose
     }
 
     /// Returns whether only failures are told.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.options.get().is_some_and(|options| options.quiet)
+        self.options().quiet
     }
 
     /// Writes an error that ends the run or a part of it.
@@ -141,7 +137,8 @@ impl Messages {
     /// Draws the bar, if standard error is a terminal: how much of `total_bytes` was read, if that is known. In WebAssembly there is no
     /// thread that could draw it.
     pub fn start_progress(&self, total_bytes: Option<u64>) {
-        if cfg!(target_family = "wasm") || self.is_silent || self.hides_bar.load(Relaxed) {
+        let options = *self.options();
+        if cfg!(target_family = "wasm") || self.is_silent || options.quiet || options.no_progress {
             return;
         }
         let template = match total_bytes {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_clean::PlaceToReview;
-use knowledgepulse_share::{by_danger, is_secret};
+use knowledgepulse_share::by_danger;
 
 use crate::{Messages, counted, grouped};
 
@@ -19,18 +19,6 @@ pub(crate) fn told(counts: &BTreeMap<String, u64>) -> String {
     let told = by_danger(counts).into_iter();
     let told = told.map(|(count, name)| format!("{} {name}", grouped(count)));
     told.collect::<Vec<_>>().join(", ")
-}
-
-/// Counts the secrets that were replaced.
-pub(crate) fn secrets_of(counts: &BTreeMap<String, u64>) -> u64 {
-    let secrets = counts.iter().filter(|(name, _)| is_secret(name));
-    secrets.map(|(_, count)| count).sum()
-}
-
-/// Counts what was replaced of people and machines; paths tell little of them.
-pub(crate) fn personal_of(counts: &BTreeMap<String, u64>) -> u64 {
-    let personal = ["email", "phone", "ip", "user", "host"];
-    personal.iter().filter_map(|name| counts.get(*name)).sum()
 }
 
 /// Returns the places of a part of a file that begins on a line.
