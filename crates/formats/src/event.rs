@@ -1,11 +1,12 @@
 //! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
 
-use std::mem;
+use std::{mem, path::PathBuf};
 
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     contexts::{self, Words},
+    input::read_small,
     parts::{Call, Part, parts_of},
     values::{
         Fields, id_of, in_path, is_blank, is_given, joined, joined_parts, milliseconds_of, string_of,
@@ -331,6 +332,13 @@ impl Events {
                 name => self.fact(name, value),
             }
         }
+    }
+
+    /// Says the facts of a document that an agent keeps beside a session, if it is there, and returns it.
+    pub fn facts_in(&mut self, file: Option<PathBuf>) -> Object {
+        let about = file.and_then(|file| read_small(&file)).unwrap_or_default();
+        self.facts("beside-facts", &about);
+        about
     }
 
     /// Counts something that becomes no step.

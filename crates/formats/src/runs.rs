@@ -474,7 +474,8 @@ impl Runs {
                 self.folder = folder_in(&events);
             }
         }
-        if (begins || decoded == Decoded::Whole) && !is_sub_agent && !events.is_empty() {
+        let begins = begins || decoded == Decoded::Whole || self.open.get(&self.last).is_none();
+        if begins && !is_sub_agent && !events.is_empty() {
             events.extend(self.beside.iter().cloned());
         }
         // Of each event its share.

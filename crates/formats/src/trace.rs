@@ -17,8 +17,9 @@ use crate::{
     pictures,
     values::{
         NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex,
-        some_object, truth_of,
+        some_object, str_of, truth_of,
     },
+    words::is_one,
 };
 
 /// The success of a trace where neither the trace nor the caller states one: none was seen.
@@ -323,9 +324,12 @@ impl TraceBuilder {
         }
     }
 
-    /// Keeps a value in `metadata.imported`, if there is one.
+    /// Keeps a value in `metadata.imported`, if there is one. That the program chooses the model is none.
     pub fn keep(&mut self, name: &str, value: Option<&Value>) {
-        if let Some(value) = value.filter(|value| !value.is_null()) {
+        let is_open = |value: &Value| {
+            name == "model" && str_of(Some(value)).is_some_and(|model| is_one(model, "no-model"))
+        };
+        if let Some(value) = value.filter(|value| !value.is_null() && !is_open(value)) {
             self.details.insert(name, value.clone());
         }
     }

@@ -2,7 +2,6 @@
 //! Cline's `ID.messages.json` of today, one object.
 
 use crate::{
-    input::read_small,
     prelude::*,
     tagged::{Tag, split},
 };
@@ -35,10 +34,7 @@ fn beside(path: &Path, say: &mut Events) {
     let session = path
         .parent()
         .and_then(|folder| Some(folder.join(folder.file_name()?).with_extension("json")));
-    let about = session
-        .and_then(|session| read_small(&session))
-        .unwrap_or_default();
-    say.fact("cwd", about.get("cwd"));
+    say.facts_in(session);
 }
 
 /// Returns whether a message is the first one, which begins a task.

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, mem};
 
-use crate::{input::read_small, prelude::*};
+use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("copilot-chat", add_request)
     .patch(patch)
@@ -14,8 +14,7 @@ const OF_VSCODE: &str = "__vscode";
 /// Says the folder that is open, by `workspace.json` around `chatSessions/`.
 fn beside(path: &Path, say: &mut Events) {
     let storage = path.ancestors().nth(2);
-    let about = storage.and_then(|storage| read_small(&storage.join("workspace.json")));
-    say.fact("cwd", about.unwrap_or_default().get("folder"));
+    say.facts_in(storage.map(|storage| storage.join("workspace.json")));
 }
 
 /// Carries out a mutation: the first value, a new value, elements of a list, or the end of a value.

@@ -33,7 +33,10 @@ fn add_event(say: &mut Events, record: &Value) {
             let prompt = say.text_of(fields_of(data, "input").get("prompt"));
             say.add(What::Echo(prompt));
         }
-        "assistant.message" => add_as(say, data, "assistant", data.get("content")),
+        "assistant.message" => {
+            say.first_fact("model", data.get("model"));
+            add_as(say, data, "assistant", data.get("content"));
+        }
         "tool.execution_start" | "tool.user_requested" => {
             let server = text_at(data, "mcpServerName");
             say.call(Call {

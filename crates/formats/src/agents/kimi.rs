@@ -1,7 +1,7 @@
 //! Kimi Code (`~/.kimi-code/sessions/*/*/agents/*/wire.jsonl`), and Kimi CLI before it (`wire.jsonl` of MoonshotAI/kimi-cli), whose events
 //! are in `message`.
 
-use crate::{input::read_small, prelude::*};
+use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("kimi", add_record)
     .named(named)
@@ -20,11 +20,8 @@ fn named(path: &Path) -> Named {
 
 /// Says the folder that the agents of `SESSION/agents/NAME/` worked in, by `SESSION/state.json`.
 fn beside(path: &Path, say: &mut Events) {
-    let state = path
-        .ancestors()
-        .nth(3)
-        .and_then(|session| read_small(&session.join("state.json")));
-    say.fact("cwd", state.unwrap_or_default().get("cwd"));
+    let session = path.ancestors().nth(3);
+    say.facts_in(session.map(|session| session.join("state.json")));
 }
 
 /// Returns whose a prompt is that is the program's. The task of a sub-agent is none.

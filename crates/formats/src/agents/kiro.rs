@@ -2,13 +2,19 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("kiro", add_turn);
+pub static FORMAT: Format = Format::of_messages("kiro", add_turn).beside(beside);
+
+/// Says what `ID.json` has.
+fn beside(path: &Path, say: &mut Events) {
+    say.facts_in(Some(path.with_extension("json")));
+}
 
 fn add_line(say: &mut Events, record: &Value) {
     let is_reply = str_of(record.get("kind")) == Some("AssistantMessage");
     let role = if is_reply { "assistant" } else { "user" };
     let data = fields_of(record, "data");
-    say.begin_record(data.get("message_id"), None);
+    let time = milliseconds_of(fields_of(data, "meta").get("timestamp"));
+    say.begin_record(data.get("message_id"), time.as_ref());
     let parts = list_at(data, "content").iter().map(part_of).collect();
     add_parts(say, object_of(None), role, parts);
 }
@@ -26,7 +32,12 @@ fn part_of(part: &Value) -> Part {
 fn result_in(result: &impl Fields, id: Option<&Value>) -> Part {
     let inner = |block: &Value| first_of(block, &["data", "Json", "Text"]).cloned();
     let blocks: Vec<_> = list_at(result, "content").iter().filter_map(inner).collect();
-    let has_failed = |block: &Value| numeric_of(block.get("exit_status")).is_some_and(|status| status != 0.0);
+    // `exit status: 1`, or the number alone.
+    let has_failed = |block: &Value| {
+        let status =
+            string_of(block.get("exit_status")).and_then(|status| status.as_str().rsplit(' ').next());
+        status.is_some_and(|status| status != "0")
+    };
     let is_error = str_of(result.field("status")).is_some_and(|status| status.eq_ignore_ascii_case("error"));
     let failed = (is_error || blocks.iter().any(has_failed)).then_some(true);
     Part::result(id, Some(&blocks.into()), failed)
