@@ -36,6 +36,7 @@ mod strands;
 mod streams;
 mod swe_agent;
 mod tau2;
+mod vibe;
 mod zed;
 
 use std::{fmt, path::Path};
@@ -101,6 +102,7 @@ agents! {
     Antigravity = antigravity::FORMAT,
     Continue = continue_dev::FORMAT,
     Zed = zed::FORMAT,
+    Vibe = vibe::FORMAT,
     Aider = aider::FORMAT,
     Amp = amp::FORMAT,
     Letta = letta::FORMAT,

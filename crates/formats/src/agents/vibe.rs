@@ -1,0 +1,29 @@
+//! Mistral Vibe: `~/.vibe/logs/session/SESSION/messages.jsonl`, messages of Chat Completions, with `meta.json` beside them.
+
+use crate::prelude::*;
+
+pub static FORMAT: Format = Format::of_messages("vibe", add_line).named(named).beside(beside);
+
+/// A session is named by its folder, which is in the folder `agents` of its parent's if it is a sub-agent's.
+fn named(path: &Path) -> Named {
+    let mut folders = path.iter().rev().skip(1).filter_map(|name| name.to_str());
+    Named {
+        session: folders.next().map(Into::into),
+        parent: (folders.next() == Some("agents"))
+            .then(|| folders.next())
+            .flatten()
+            .map(Into::into),
+    }
+}
+
+fn beside(path: &Path, say: &mut Events) {
+    say.facts_in(Some(path.with_file_name("meta.json")));
+}
+
+fn add_line(say: &mut Events, line: &Value) {
+    say.begin_record(line.get("message_id"), None);
+    if is_true(line, "injected") {
+        return say.leave_out("message of the program");
+    }
+    add_message(say, line);
+}
