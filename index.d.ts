@@ -347,8 +347,8 @@ export function select(traces: readonly ScorableTrace[], options: SelectOptions)
 export type FormatName =
   | ('trace' | 'atif' | 'swe-agent' | 'gemini-cli' | 'qwen-code' | 'pi' | 'cursor' | 'copilot-cli')
   | ('copilot-chat' | 'opencode' | 'cline' | 'goose' | 'droid' | 'hermes' | 'kimi' | 'grok' | 'crush')
-  | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'vibe' | 'amp' | 'letta' | 'aider' | 'openhands' | 'inspect')
-  | ('pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2' | 'openai-agents')
+  | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'openhands' | 'inspect')
+  | ('vibe' | 'pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2' | 'openai-agents')
   | ('langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire' | 'langchain')
   | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'streams' | 'mastra');
 
