@@ -33,8 +33,8 @@ export interface ReasoningTrace {
     imported?: {
       /** The format of the log. */
       format?: FormatName;
-      /** Which parts of the outcome the log told; what it did not tell is `false` and 0.5. */
-      known?: { success: boolean; confidence: boolean };
+      /** Which parts the log told; without them the outcome is `false` and 0.5, and the time is that of the reading. */
+      known?: { success: boolean; confidence: boolean; time?: false };
       /** The log's own names and figures, as far as it has them: `session_id`, `cwd`, `model` and others. */
       [name: string]: unknown;
     };

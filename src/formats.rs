@@ -327,7 +327,11 @@ fn number_of(number: u64) -> f64 {
     number as f64
 }
 
-fn pair_of(Known { success, confidence }: Known) -> (bool, bool) {
+fn pair_of(
+    Known {
+        success, confidence, ..
+    }: Known,
+) -> (bool, bool) {
     (success, confidence)
 }
 

@@ -11,7 +11,7 @@ use clap::Args;
 use jiff::Timestamp;
 use knowledgepulse_formats::{
     FormatName, PARENT, date, settings_folder,
-    trace::{SESSION, project_of},
+    trace::{SESSION, project_of, time_of},
 };
 use knowledgepulse_json::Value;
 use knowledgepulse_os::home_folder;
@@ -169,8 +169,7 @@ impl Filter {
             return Verdict::Ignored;
         }
         let agent = agent_of(trace).unwrap_or(format.name());
-        let began = trace.at(&["metadata", "created_at"]).and_then(Value::as_str);
-        let began = began.and_then(date::parse).map(date::to_iso);
+        let began = time_of(trace);
         let is_late = |since: &String| began.as_ref().is_none_or(|began| began >= since);
         let is_of_agent = |wanted: &FormatName| wanted.name() == agent;
         let is_sub_agent = trace.at(&PARENT_OF).is_some();

@@ -78,13 +78,7 @@ pub fn sessions_of(
         match state {
             State::Read(read) => {
                 let about = read.about;
-                runs.push((
-                    place,
-                    about.format,
-                    about.when.is_some(),
-                    about.run,
-                    kept.add(&read.json)?,
-                ));
+                runs.push((place, about.format, about.run, kept.add(&read.json)?));
             }
             State::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
             State::Unread(reason) => {
@@ -99,7 +93,7 @@ pub fn sessions_of(
         each(inputs, &mut take)?;
     }
     let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
-    for (place, format, is_dated, run, text) in runs {
+    for (place, format, run, text) in runs {
         let position = positions.get(&place.source).copied().unwrap_or(usize::MAX);
         let trace = kept.value(text);
         let log = files.log(
@@ -108,7 +102,6 @@ pub fn sessions_of(
             format,
             Box::new(move || valid(trace()?)),
         );
-        let log = Log { is_dated, ..log };
         logs.push((position, run, log));
     }
     for (at, named) in named.into_iter().flatten().enumerate() {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use knowledgepulse_formats::{Known, date, reader::of_no_format, trace::known_of};
+use knowledgepulse_formats::{Known, reader::of_no_format, trace::known_of};
 use knowledgepulse_json::Text;
 
 pub use crate::read::{Inputs, Item, State};
@@ -99,13 +99,18 @@ pub(crate) fn each(mut inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> 
     }
     let inputs = inputs.found(&[], &messages)?;
     let mut take = |items: Vec<Item<_>>, _: &mut Seen| items.into_iter().try_for_each(&mut *take);
-    let began = date::now();
-    let prepare = Arc::new(move |trace: ReadTrace<'_>| prepared(trace, &began));
-    read(&inputs, prepare, &mut take, &messages, &Stop::default()).map(drop)
+    read(
+        &inputs,
+        Arc::new(prepared),
+        &mut take,
+        &messages,
+        &Stop::default(),
+    )
+    .map(drop)
 }
 
 /// Writes a trace as JSON, on any core.
-fn prepared(read: ReadTrace, began: &str) -> std::result::Result<TraceRead, Text> {
+fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
     let is_object = read.value.as_object().is_some();
     let foreign = read
         .foreign
@@ -115,7 +120,7 @@ fn prepared(read: ReadTrace, began: &str) -> std::result::Result<TraceRead, Text
     }
     Ok(TraceRead {
         known: known_of(&read.value),
-        about: TraceInfo::of(&read.value, read.format, began),
+        about: TraceInfo::of(&read.value, read.format),
         json: read.text.map_or_else(|| read.value.to_json(), ToOwned::to_owned),
     })
 }

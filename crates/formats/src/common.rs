@@ -1,6 +1,6 @@
 //! What all stages share: limits, places, problems and the caller's settings.
 
-use knowledgepulse_json::{Text, Value, json_object};
+use knowledgepulse_json::{Text, Value, object};
 
 /// A value of more bytes is not read.
 pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
@@ -16,20 +16,27 @@ pub struct Given {
     pub domain: Option<String>,
 }
 
-/// Which parts of a trace's outcome are known, from the format or the caller. The others have defaults.
+/// Which parts of a trace are known, from the format or the caller. The others have defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
     /// Whether the success is known.
     pub success: bool,
     /// Whether the confidence is known.
     pub confidence: bool,
+    /// Whether it is known when the trace began. Otherwise it has the time of its reading.
+    pub time: bool,
 }
 
 impl Known {
-    /// Returns the object of JavaScript.
+    /// Returns the object of JavaScript, which names the time only where it is not known.
     #[must_use]
     pub fn into_value(self) -> Value {
-        json_object! { "success": self.success, "confidence": self.confidence }
+        let time = (!self.time).then_some(("time", false.into()));
+        let outcome = [
+            ("success", self.success.into()),
+            ("confidence", self.confidence.into()),
+        ];
+        object(outcome.into_iter().chain(time))
     }
 }
 

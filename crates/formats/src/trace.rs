@@ -30,14 +30,23 @@ pub const DEFAULT_CONFIDENCE: f64 = 0.5;
 /// The field of `metadata.imported` with the names that the format gave, by which a session is known that has grown.
 pub const SESSION: &str = "session";
 
-/// Returns which parts of the outcome of a trace are known: all, unless it was converted from a format that did not say.
+/// Returns which parts of a trace are known: all, unless it was converted from a format that did not say.
 #[must_use]
 pub fn known_of(trace: &Value) -> Known {
     let is_known = |name| trace.at(&["metadata", "imported", "known", name]) != Some(&Value::Bool(false));
     Known {
         success: is_known("success"),
         confidence: is_known("confidence"),
+        time: is_known("time"),
     }
+}
+
+/// Returns when a trace began, in ISO 8601; `None` if that is not known.
+#[must_use]
+pub fn time_of(trace: &Value) -> Option<String> {
+    let time = trace.at(&["metadata", "created_at"]).and_then(Value::as_str);
+    let time = time.filter(|_| known_of(trace).time).and_then(date::parse);
+    time.map(date::to_iso)
 }
 
 /// Matches the path of a worktree: the folder that has it, perhaps a hidden one in that, and what follows.
@@ -537,6 +546,7 @@ impl TraceBuilder {
         let known = Known {
             success: success.is_some(),
             confidence: confidence.is_some(),
+            time: self.created_at.is_some(),
         };
         let unanswered = self.steps.iter().filter(|step| step.is_unanswered()).count();
         if unanswered > 0 {

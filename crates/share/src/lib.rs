@@ -101,8 +101,6 @@ pub struct Log<'s> {
     pub trace: Lazy<'s, Value>,
     /// Whether it succeeded and how sure that is, as the user told; `None` where only the trace tells.
     pub outcome: Option<(bool, f64)>,
-    /// Whether its time is known. If not, its trace has that of its reading, which is not shared.
-    pub is_dated: bool,
 }
 
 impl<'s> Log<'s> {
@@ -115,7 +113,6 @@ impl<'s> Log<'s> {
             format,
             trace,
             outcome: None,
-            is_dated: true,
         }
     }
 }

@@ -186,7 +186,8 @@ impl<'l> ReadLog<'l> {
     ) -> Result<Self, Refusal> {
         let failed = |error| format!("it cannot be read: {error}");
         let mut trace = (log.trace)().map_err(failed)?;
-        if !log.is_dated
+        // The time of reading tells nothing of the session.
+        if !known_of(&trace).time
             && let Value::Object(fields) = &mut trace
             && let Some(Value::Object(metadata)) = fields.get_mut("metadata")
         {
@@ -267,8 +268,7 @@ impl Cleaning {
             ("objective", field(&["task", "objective"])),
         ];
         let about = about.into_iter().map(|(name, value)| (name.into(), value));
-        let beginning = beginning_of(&read.trace).filter(|_| !read.log.is_dated);
-        let beginning = beginning.map(|digest| (BEGINNING.into(), digest));
+        let beginning = beginning_of(&read.trace).map(|digest| (BEGINNING.into(), digest));
         let about: Object = about.chain(beginning).chain(facts_of(&read.trace)).collect();
         let (about, _) = self.clean(&about.into())?;
         let mut about = about.as_object().cloned().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path},
 };
 
-use knowledgepulse_formats::trace::SESSION;
+use knowledgepulse_formats::trace::{SESSION, known_of};
 use knowledgepulse_json::{Value, object, parse_str};
 
 use crate::{Form, Log, MANIFEST, Session, digest_of};
@@ -28,15 +28,17 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Returns those of the session of a trace, whose time is known if it `is_dated`.
+    /// Returns those of the session of a trace.
     #[must_use]
-    pub fn of(trace: &Value, is_dated: bool) -> Self {
+    pub fn of(trace: &Value) -> Self {
         let steps = trace.get("steps").and_then(Value::as_array);
-        let beginning = beginning_of(trace).filter(|_| !is_dated);
+        let beginning = beginning_of(trace);
         let names = [
             trace.get("id"),
             trace.at(&["metadata", "imported", SESSION]),
-            trace.at(&["metadata", "created_at"]).filter(|_| is_dated),
+            trace
+                .at(&["metadata", "created_at"])
+                .filter(|_| known_of(trace).time),
             beginning.as_ref(),
         ];
         Self::new(names, steps.map_or(0, |steps| steps.len() as u64))
@@ -57,9 +59,11 @@ impl SessionNames {
     }
 }
 
-/// Returns a digest of the first words of a session that has a name, too short to tell what is redacted in them.
+/// Returns a digest of the first words of a session that has a name and no time, too short to tell what is redacted in them.
 pub(crate) fn beginning_of(trace: &Value) -> Option<Value> {
-    trace.at(&["metadata", "imported", SESSION])?;
+    trace
+        .at(&["metadata", "imported", SESSION])
+        .filter(|_| !known_of(trace).time)?;
     let objective = trace.at(&["task", "objective"])?.as_text()?;
     Some(digest_of(objective)[..4].into())
 }
@@ -172,7 +176,7 @@ impl Set {
         let mut last = self.last_rank();
         let place = |session: Session<'s>| {
             let trace = (session.log.trace)().unwrap_or_default();
-            match self.find(&SessionNames::of(&trace, session.log.is_dated)) {
+            match self.find(&SessionNames::of(&trace)) {
                 Some(Published::Here(_) | Published::Removed) => None,
                 Some(Published::Grown(at)) => Some(Session {
                     subagents: session.subagents,

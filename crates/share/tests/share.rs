@@ -74,7 +74,6 @@ fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
                 format,
                 trace: Box::new(move || Ok(trace.clone())),
                 outcome: None,
-                is_dated: true,
             },
             subagents: Vec::new(),
             rank,
@@ -1116,7 +1115,7 @@ fn set_finds_sessions_by_the_log_and_by_the_trace() {
             "metadata": json_object! { "created_at": time, "imported": imported },
             "steps": vec![Value::Null; steps],
         };
-        set.find(&SessionNames::of(&trace, true))
+        set.find(&SessionNames::of(&trace))
     };
     assert_eq!(find("", "s1", time, 3), Some(Published::Here(0)));
     assert_eq!(find("", "s1", time, 4), Some(Published::Grown(0)));

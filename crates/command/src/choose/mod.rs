@@ -340,7 +340,6 @@ impl Set {
         let (place, trace) = (&scored.place, self.kept.value(scored.text));
         let mut log = files.log(&place.source, place.line, scored.about.format, trace);
         log.outcome = scored.about.told;
-        log.is_dated = scored.about.when.is_some();
         log
     }
 

@@ -8,7 +8,6 @@ use std::sync::{
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_formats::date;
 use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::Text;
 use knowledgepulse_score::{
@@ -110,9 +109,9 @@ pub(crate) fn score(
     messages: &Messages,
     stop: &Stop,
 ) -> crate::error::Result<Seen> {
-    let (scorer, began) = (Arc::clone(&scoring.scorer), date::now());
+    let scorer = Arc::clone(&scoring.scorer);
     let (needs_text, explains) = (scoring.needs_text, scoring.explains);
-    let prepare = move |trace: ReadTrace<'_>| prepared(trace, &scorer, (needs_text, explains), &began);
+    let prepare = move |trace: ReadTrace<'_>| prepared(trace, &scorer, (needs_text, explains));
     let mut take = |items: Vec<Item<Prepared>>, seen: &mut Seen| {
         let begun = items.into_iter().filter_map(|item| {
             let State::Read(prepared) = item.state else {
@@ -169,12 +168,11 @@ impl Scoring<'_> {
     }
 }
 
-/// Prepares a trace on any core: reads it, with the text that a comparison needs, and its words. `began` is when the run did.
+/// Prepares a trace on any core: reads it, with the text that a comparison needs, and its words.
 fn prepared(
     read: ReadTrace,
     scorer: &Scorer,
     (needs_text, explains): (bool, bool),
-    began: &str,
 ) -> Result<Prepared, Text> {
     let ReadTrace { value, foreign, .. } = read;
     let mut sufficiency = Sufficiency::default();
@@ -185,7 +183,7 @@ fn prepared(
         Some(_) => Texts::Whole,
     };
     let trace = json::read(&value, texts).map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
-    let mut about = TraceInfo::of(&value, read.format, began);
+    let mut about = TraceInfo::of(&value, read.format);
     about.domain = trace.task_domain.as_deref().unwrap_or("default").into();
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
@@ -196,7 +194,7 @@ fn prepared(
         outcome,
         unfit,
         ids: ids_of(&value),
-        names: SessionNames::of(&value, about.when.is_some()),
+        names: SessionNames::of(&value),
         is_subagent: value.at(&["metadata", "imported", "is_subagent"]) == Some(&true.into()),
         label: input.label.clone(),
         text: text.unwrap_or_default(),

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use knowledgepulse_formats::{
-    FormatName, PARENT, date,
+    FormatName, PARENT,
     reader::EARLIER_COPIES,
-    trace::{known_of, project_of},
+    trace::{known_of, project_of, time_of},
 };
 use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::Breakdown;
@@ -72,18 +72,16 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// Reads what a trace tells of itself, and what its format gave it. `began` is when the run did: a trace whose time is not known has that of
-    /// its reading.
-    pub(crate) fn of(trace: &Value, format: FormatName, began: &str) -> Self {
+    /// Reads what a trace tells of itself, and what its format gave it.
+    pub(crate) fn of(trace: &Value, format: FormatName) -> Self {
         let text = |path: &[&str]| trace.at(path).and_then(Value::as_text);
         let short = |text: &str| Text::from(cut(text, EXCERPT_LENGTH));
-        let time = text(&["metadata", "created_at"]).and_then(|time| date::parse(time));
         let steps = trace.get("steps").and_then(Value::as_array);
         Self {
             format,
             agent: short(agent_of(trace).unwrap_or(format.name())),
             project: project_of(trace).map(short),
-            when: time.map(date::to_iso).filter(|when| when.as_str() < began),
+            when: time_of(trace),
             steps: steps.map_or(0, |steps| steps.len() as u64),
             turns: turns_in(&roles_of(trace)) as u64,
             facts: facts_of(trace),
