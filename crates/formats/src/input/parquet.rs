@@ -23,11 +23,14 @@ use parquet::{
     column::page::{Page, PageMetadata, PageReader},
     errors::{ParquetError, Result as ParquetResult},
     file::{
-        metadata::{ParquetMetaData, RowGroupMetaData},
-        reader::{ChunkReader, FileReader, Length, RowGroupReader},
-        serialized_reader::{SerializedFileReader, SerializedPageReader},
+        metadata::{ParquetMetaDataReader, RowGroupMetaData},
+        reader::{ChunkReader, Length, RowGroupReader},
+        serialized_reader::SerializedPageReader,
     },
-    record::{Row, reader::RowIter},
+    record::{
+        Row,
+        reader::{RowIter, TreeBuilder},
+    },
     schema::types::{ColumnDescriptor, Type},
 };
 use ruzstd::decoding::StreamingDecoder;
@@ -73,16 +76,16 @@ pub fn lines_of_bytes(bytes: Vec<u8>) -> Result<String, Foreign> {
 
 /// Returns the rows as lines. After one that cannot be read, there is only a line that says so.
 fn lines_of(file: impl ChunkReader + 'static) -> ParquetResult<Lines> {
-    let file = Bounded::new(file);
-    let budget = Arc::clone(&file.budget);
-    let packed = Arc::new(Bounded {
-        file: Arc::clone(&file.file),
-        budget: Arc::clone(&budget),
-        most: OF_OTHERS,
+    let budget = VALUES_OF_FILE + VALUES_OF_BYTE * file.len();
+    let file = Arc::new(Bounded {
+        file: Arc::new(file),
+        budget: Arc::new(budget.into()),
+        most: OF_SNAPPY,
     });
-    let inner = guarded(|| SerializedFileReader::new(file))?;
-    let reader = Unpacked { inner, packed };
-    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    let budget = Arc::clone(&file.budget);
+    let metadata = guarded(|| ParquetMetaDataReader::new().parse_and_finish(&*file))?;
+    let schema = metadata.file_metadata().schema_descr_ptr();
+    let columns = schema.columns();
     if columns
         .iter()
         .any(|column| column.path().parts().len() > MOST_LEVELS)
@@ -95,7 +98,19 @@ fn lines_of(file: impl ChunkReader + 'static) -> ParquetResult<Lines> {
         .filter(is_json)
         .map(|column| column.path().parts().to_vec());
     let json: Vec<Vec<String>> = json.collect();
-    let mut rows = Some(RowIter::from_file_into(Box::new(reader)).with_batch_size(ROWS_AT_A_TIME));
+    let groups = metadata.row_groups().to_vec().into_iter();
+    let rows_in = move |metadata| -> Box<dyn Iterator<Item = ParquetResult<Row>>> {
+        let group = Group {
+            file: Arc::clone(&file),
+            metadata,
+        };
+        let builder = TreeBuilder::new().with_batch_size(ROWS_AT_A_TIME);
+        match builder.as_iter(Arc::clone(&schema), &group) {
+            Ok(rows) => Box::new(rows),
+            Err(error) => Box::new(iter::once(Err(error))),
+        }
+    };
+    let mut rows = Some(groups.flat_map(rows_in));
     Ok(Box::new(iter::from_fn(move || {
         let row = guarded(|| rows.as_mut().and_then(Iterator::next).transpose()).transpose()?;
         // A row without columns takes nothing of the file.
@@ -129,17 +144,6 @@ struct Bounded<R> {
     budget: Arc<AtomicU64>,
     /// How long a page may be.
     most: [u64; 2],
-}
-
-impl<R: ChunkReader> Bounded<R> {
-    fn new(file: R) -> Self {
-        let budget = VALUES_OF_FILE + VALUES_OF_BYTE * file.len();
-        Self {
-            file: Arc::new(file),
-            budget: Arc::new(budget.into()),
-            most: OF_SNAPPY,
-        }
-    }
 }
 
 impl<R: ChunkReader> Length for Bounded<R> {
@@ -204,66 +208,47 @@ impl<R: Read> Read for BoundedRead<R> {
     }
 }
 
-/// A table whose pages are decompressed here where the library would need C for it.
-struct Unpacked<F, R> {
-    inner: F,
-    packed: Arc<Bounded<R>>,
+/// A group of rows, whose pages are decompressed here where the library would need C for it.
+struct Group<R> {
+    file: Arc<Bounded<R>>,
+    metadata: RowGroupMetaData,
 }
 
-impl<F: FileReader, R: ChunkReader + 'static> FileReader for Unpacked<F, R> {
-    fn metadata(&self) -> &ParquetMetaData {
-        self.inner.metadata()
-    }
-
-    fn num_row_groups(&self) -> usize {
-        self.inner.num_row_groups()
-    }
-
-    fn get_row_group(&self, at: usize) -> ParquetResult<Box<dyn RowGroupReader + '_>> {
-        let inner = self.inner.get_row_group(at)?;
-        let packed = Arc::clone(&self.packed);
-        Ok(Box::new(UnpackedGroup { inner, packed }))
-    }
-
-    fn get_row_iter(&self, projection: Option<Type>) -> ParquetResult<RowIter<'_>> {
-        RowIter::from_file(projection, self)
-    }
-}
-
-/// A group of rows of such a table.
-struct UnpackedGroup<'f, R> {
-    inner: Box<dyn RowGroupReader + 'f>,
-    packed: Arc<Bounded<R>>,
-}
-
-impl<R: ChunkReader + 'static> RowGroupReader for UnpackedGroup<'_, R> {
+impl<R: ChunkReader + 'static> RowGroupReader for Group<R> {
     fn metadata(&self) -> &RowGroupMetaData {
-        self.inner.metadata()
+        &self.metadata
     }
 
     fn num_columns(&self) -> usize {
-        self.inner.num_columns()
+        self.metadata.num_columns()
     }
 
     fn get_column_page_reader(&self, at: usize) -> ParquetResult<Box<dyn PageReader>> {
-        let column = self.metadata().column(at);
+        let (column, rows) = (self.metadata.column(at), self.metadata.num_rows().try_into()?);
+        let pages = |column: &_, most| {
+            let file = Bounded {
+                file: Arc::clone(&self.file.file),
+                budget: Arc::clone(&self.file.budget),
+                most,
+            };
+            SerializedPageReader::new(Arc::new(file), column, rows, None)
+        };
         let unpack: fn(&[u8]) -> io::Result<Vec<u8>> = match column.compression() {
             Compression::ZSTD(_) => |bytes| {
                 let decoder = StreamingDecoder::new(bytes).map_err(io::Error::other)?;
                 read_page(decoder, bytes.len())
             },
             Compression::GZIP(_) => |bytes| read_page(MultiGzDecoder::new(bytes), bytes.len()),
-            _ => return self.inner.get_column_page_reader(at),
+            _ => return Ok(Box::new(pages(column, OF_SNAPPY)?)),
         };
         let plain = column.clone().into_builder();
         let plain = plain.set_compression(Compression::UNCOMPRESSED).build()?;
-        let rows = usize::try_from(self.metadata().num_rows())?;
-        let inner = SerializedPageReader::new(Arc::clone(&self.packed), &plain, rows, None)?;
+        let inner = pages(&plain, OF_OTHERS)?;
         Ok(Box::new(UnpackedPages { inner, unpack }))
     }
 
-    fn get_column_bloom_filter(&self, at: usize) -> Option<&Sbbf> {
-        self.inner.get_column_bloom_filter(at)
+    fn get_column_bloom_filter(&self, _: usize) -> Option<&Sbbf> {
+        None
     }
 
     fn get_row_iter(&self, projection: Option<Type>) -> ParquetResult<RowIter<'_>> {
