@@ -313,216 +313,151 @@ const MOST_PARAMETER_LETTERS: usize = 512;
 
 /// Values of names.
 pub(super) fn assigned(text: &Text) -> Ranges {
-    /// The rest of a name, blanks and marks.
-    const MOST_BETWEEN: usize = 256;
     let letters = text.letters();
     let mut ranges = Ranges::new();
-    let mut from = 0;
-    let mut header_end = 0;
-    let mut parts = text.keywords(Owner::Names).iter().peekable();
-    let mut last_end = None;
-    while let Some(separator) = find(letters, from, |letter| {
-        matches!(letter, b'=' | b':' | b'>' | b',')
-    }) {
-        while let Some(part) = parts.next_if(|part| part.range.end <= separator) {
-            last_end = last_end.max(Some(part.range.end));
-        }
-        // A part of a name stands before it.
-        if last_end.is_none_or(|end| end + MOST_BETWEEN < separator) {
-            let Some(next) = parts.peek() else { break };
-            from = next.range.end.max(separator + 1);
-            continue;
-        }
-        from = separator + 1;
-        if let Some(assignment) = Assignment::at(letters, separator) {
+    let (mut from, mut header_end, mut last_end) = (0, 0, 0);
+    for part in text.keywords(Owner::Names) {
+        let end = skip(letters, part.range.end, of_name);
+        let name = &letters[part.range.start..end];
+        let is_new = end > last_end && (may_be_secret(name) || starts_with(name, "x-"));
+        last_end = last_end.max(end);
+        let pair = is_new.then(|| Pair::at(letters, end)).flatten();
+        let pair = pair.filter(|pair| pair.start > from);
+        if let Some(assignment) = pair.and_then(|pair| Assignment::of(letters, pair)) {
             let end = match assignment.sort {
                 Sort::Authorization | Sort::Cookie => assignment.find_header(&mut header_end, &mut ranges),
                 _ => assignment.find(&mut ranges),
             };
-            from = end.max(from);
+            from = end.max(assignment.pair.start - 1);
         }
     }
     ranges
 }
 
-/// A name of a secret and a separator.
+/// A name, and what separates it from its value.
+pub(super) struct Pair {
+    pub(super) name: Range<usize>,
+    /// Whether the name is in quotes, as in JSON.
+    pub(super) is_quoted: bool,
+    /// `=`, `:`, `,`, or the `>` of an element.
+    sign: u8,
+    /// Where the value begins, or the white space before it.
+    pub(super) start: usize,
+}
+
+impl Pair {
+    /// Reads what stands behind a name that ends at `end`, in all notations.
+    pub(super) fn at(letters: &[u8], end: usize) -> Option<Self> {
+        /// Blanks, marks and attributes.
+        const MOST_BETWEEN: usize = 256;
+        static JOINT: LazyLock<Regex> = LazyLock::new(|| {
+            // A quote, `user%5Bpassword%5D=`, the mark of a parameter, the end of an index, marks of a document.
+            let closes = r#"(?:\\*["'])?(?:%5[Dd])?\??\]?[*`]*[\s\x80]*"#;
+            // `name := value`, `s:8:"password";s:22:"…"` as PHP serializes, Base64 in LDIF.
+            let signs = r"(?:[:?+|]?=>?|;s:\d{1,6}:|!?:(?:: )?|[>,])(?:\*\*)?";
+            let attributes = r#" [^<>]{1,128}["'][\s\x80]*>"#;
+            // `${NAME:-value}`
+            expression(&format!("^(?::-|{closes}{signs}|{attributes})"))
+        });
+        let most = letters.len().min(end + MOST_BETWEEN);
+        let found = JOINT.find(&letters[end..most])?;
+        let start = end + found.end();
+        let between = found.as_bytes();
+        let sign = match between.strip_suffix(b"**").unwrap_or(between) {
+            [.., b'='] | [.., b'=', b'>'] => b'=',
+            [.., sign @ (b',' | b'>')] => *sign,
+            _ => b':',
+        };
+        let is_other = match letters.get(start) {
+            Some(b'=') => matches!(sign, b'=' | b':'),
+            Some(b':' | b'/') => sign == b':',
+            _ => false,
+        };
+        (!is_other).then(|| Self {
+            name: name_before(letters, end),
+            is_quoted: opening_at(letters, end).is_some() && letters[end] != b'`',
+            sign,
+            start,
+        })
+    }
+}
+
+/// A name of a secret, and what separates it from its value.
 struct Assignment<'l> {
     letters: &'l [u8],
     sort: Sort,
-    name: Range<usize>,
+    pair: Pair,
     is_environment: bool,
-    /// Whether the name is in quotes, as in JSON.
-    is_quoted: bool,
     /// Whether PHP has printed the name and the value, both without quotes.
     is_printed: bool,
-    separator: u8,
-    /// Where the value begins, or the white space before it.
-    start: usize,
 }
 
 impl<'l> Assignment<'l> {
-    fn at(letters: &'l [u8], separator: usize) -> Option<Self> {
-        let sign = letters[separator];
-        let before = |index: usize| index.checked_sub(1).map(|index| letters[index]);
-        let mut end = separator;
-        let mut start = separator + 1;
-        match sign {
-            b'=' => {
-                match letters.get(start) {
-                    Some(b'=') => return None,
-                    Some(b'>') => start += 1,
-                    _ => {}
-                }
-                match before(end) {
-                    Some(b'=' | b'!' | b'<' | b'>') => return None,
-                    Some(b':' | b'?' | b'+' | b'|') => end -= 1,
-                    _ => {}
-                }
-            }
-            b':' => match letters.get(start) {
-                // `s:8:"password";s:22:"…"`, as PHP serializes.
-                Some(b'"') => end = serialized_name(letters, end).unwrap_or(end),
-                // `name := value` and `${NAME:=value}` are found at `=`.
-                // Base64 in LDIF: `userPassword:: …`
-                Some(b':') if matches!(letters.get(start + 1), Some(b' ')) => start += 1,
-                Some(b':' | b'/' | b'=') => return None,
-                // `${NAME:-value}`
-                Some(b'-') if before(end).is_some_and(is_word) => start += 1,
-                _ => {}
-            },
-            _ => {}
-        }
-        end = skip_back(letters, end.saturating_sub(MOST_BLANKS)..end, is_white_space);
-        // Marks of a document: `**Password**: …`, `**Password:** …`.
-        end = skip_back(letters, end.saturating_sub(MOST_BLANKS)..end, |letter| {
-            b"*`".contains(&letter)
-        });
-        if letters[start..].starts_with(b"**") {
-            start += 2;
-        }
-        let is_element_of = before(end) == Some(b']') && sign == b'=';
-        if is_element_of {
-            end -= 1;
-        }
-        // The type or the mark of a parameter: `password?: …`, `password!: …`.
-        if matches!(before(end), Some(b'?' | b'!')) {
-            end -= 1;
-        }
-        let mut is_quoted = false;
-        // `user%5Bpassword%5D=…`
-        if letters[..end].ends_with(b"%5D") || letters[..end].ends_with(b"%5d") {
-            end -= 3;
-        }
-        if matches!(before(end), Some(b'"' | b'\'')) {
-            end -= 1;
-            is_quoted = true;
-            while before(end) == Some(b'\\') {
-                end -= 1;
-            }
-        }
-        let mut name = name_before(letters, end);
+    fn of(letters: &'l [u8], pair: Pair) -> Option<Self> {
+        let Pair {
+            name,
+            is_quoted,
+            sign,
+            start,
+        } = &pair;
+        let before = &letters[..name.start];
+        let is_element_of = letters[name.end..*start].contains(&b']');
         // `[password] => …`, as PHP prints.
-        let is_printed = is_element_of
-            && letters[start - 1] == b'>'
-            && letters[..name.start].ends_with(b"[")
-            && letters[..name.start - 1]
-                .last()
-                .is_none_or(u8::is_ascii_whitespace);
-        if sign == b'>'
-            && is_quoted
-            && sort_of(&letters[name.clone()]).is_none()
-            && let Some(tag) = tag_before(letters, name.start)
-        {
-            (name, is_quoted) = (tag, false);
-        }
+        let is_printed = letters[name.end..*start].starts_with(b"]")
+            && letters[..*start].ends_with(b"=>")
+            && before
+                .strip_suffix(b"[")
+                .is_some_and(|before| before.last().is_none_or(u8::is_ascii_whitespace));
+        let is_refused = match sign {
+            b',' => !is_quoted || !is_argument(letters, name.start),
+            b'>' => !is_element(letters, name, *is_quoted),
+            b'=' => is_element_of && !is_printed && !is_quoted,
+            _ => is_element_of,
+        };
         // `--- PASS: TestLogin2` of Go's tests.
-        if letters[..name.start].ends_with(b"--- ") {
-            return None;
-        }
-        // In `list[token] = …` the name is an index.
-        if name.is_empty() || ((sign == b',' || is_element_of && !is_printed) && !is_quoted) {
+        if name.is_empty() || before.ends_with(b"--- ") || is_refused {
             return None;
         }
         let text = &letters[name.clone()];
-        let sort = sort_of(text).or_else(|| spaced_key(letters, &name))?;
-        match sign {
-            b',' if !is_argument(letters, name.start) => return None,
-            b'>' if !is_element(letters, &name, is_quoted) => return None,
-            _ => {}
-        }
-        let is_environment = !text.iter().any(u8::is_ascii_lowercase);
         Some(Self {
             letters,
-            sort,
-            name,
-            is_environment,
-            is_quoted,
+            sort: sort_of(text).or_else(|| spaced_key(letters, name))?,
+            is_environment: !text.iter().any(u8::is_ascii_lowercase),
             is_printed,
-            separator: sign,
-            start,
+            pair,
         })
     }
 
     /// Finds the value, and returns where to go on.
     fn find(&self, ranges: &mut Ranges) -> usize {
-        const MOST_TYPE: usize = "string(65536) ".len();
+        // Prefixes of strings, two more quotes of a text of several lines, the type of a string that PHP prints, and the bytes of one in Go.
+        static OPENING: LazyLock<Regex> = LazyLock::new(|| {
+            expression(r#"^(?:[bfruBFRL@&$]{0,2}|string\(\d{1,5}\) |\[\]byte\()(?:""|'')?(\\{0,15}["'`])"#)
+        });
         let letters = self.letters;
-        if self.separator == b'>' {
+        if self.pair.sign == b'>' {
             return self.find_element(ranges);
         }
-        let mut start = self.blanks_from(self.start);
-        // Prefixes of strings: b"…", f'…', @"…", &"…".
-        let prefix = skip_at_most(letters, start, 2, |letter| {
-            matches!(
-                letter,
-                b'b' | b'f' | b'r' | b'u' | b'B' | b'F' | b'R' | b'L' | b'@' | b'&' | b'$'
-            )
-        });
-        if matches!(letters.get(prefix), Some(b'"' | b'\'')) {
-            start = prefix;
-        }
-        // The quote of a text of several lines, which has one here.
-        if matches!(
-            letters[start.min(letters.len())..],
-            [b'"', b'"', b'"', ..] | [b'\'', b'\'', b'\'', ..]
-        ) {
-            start += 2;
-        }
-        // The type of a string that PHP prints, and the bytes of one in Go.
-        let rest = &letters[start.min(letters.len())..];
-        if rest.starts_with(b"string(") || rest.starts_with(b"[]byte(") {
-            let quote = skip_at_most(letters, start, MOST_TYPE, |letter| letter != b'"');
-            start = if letters.get(quote) == Some(&b'"') {
-                quote
-            } else {
-                start
-            };
-        }
-        if let Some(opening) = opening_at(letters, start) {
-            return self.find_string(opening, ranges);
+        let start = self.blanks_from(self.pair.start);
+        if let Some(opening) = OPENING.captures(&letters[start..]).and_then(|found| found.get(1)) {
+            return self.find_string(start + opening.start()..start + opening.end(), ranges);
         }
         // Behind an arrow, text without quotes is the body of a function.
-        if self.separator == b',' || letters[self.start - 1] == b'>' && !self.is_printed {
-            return self.start;
+        if self.pair.sign == b',' || letters[self.pair.start - 1] == b'>' && !self.is_printed {
+            return self.pair.start;
         }
         match letters.get(start) {
-            Some(b'[' | b'{')
-                if self.is_quoted || letters.get(start).is_some_and(|letter| *letter == b'[') =>
-            {
-                return match is_of_package(&letters[start..]) {
-                    true => start,
-                    false => self.find_list(start, ranges),
-                };
-            }
-            Some(_) => {}
-            None => return start,
+            None => start,
+            Some(b'[' | b'{') if is_of_package(&letters[start..]) => start,
+            Some(b'[') => self.find_list(start, ranges),
+            Some(b'{') if self.pair.is_quoted => self.find_list(start, ranges),
+            Some(_) => self.find_bare(start, ranges),
         }
-        self.find_bare(start, ranges)
     }
 
     fn blanks_from(&self, start: usize) -> usize {
         skip_at_most(self.letters, start, MOST_BLANKS, |letter| {
-            is_white_space(letter) && (self.is_quoted || !matches!(letter, b'\n' | b'\r'))
+            is_white_space(letter) && (self.pair.is_quoted || !matches!(letter, b'\n' | b'\r'))
         })
     }
 
@@ -531,8 +466,8 @@ impl<'l> Assignment<'l> {
         let inner = opening.end..closing_quote(letters, opening.clone());
         let value = &letters[inner.clone()];
         let is_short = value.len() <= MOST_VALUE_LETTERS;
-        if self.separator == b',' && is_of_words(value) {
-            return if is_short { self.start } else { inner.end };
+        if self.pair.sign == b',' && is_of_words(value) {
+            return if is_short { self.pair.start } else { inner.end };
         }
         // The text between two strings of a program: `"token: " + token + "."`.
         let is_between = matches!(
@@ -551,13 +486,13 @@ impl<'l> Assignment<'l> {
         }
         // The SDK replaces any word in quotes behind `token = `.
         let sort = match self.sort {
-            Sort::Token if !self.is_quoted && self.name.len() == b"token".len() => Sort::Secret,
+            Sort::Token if !self.pair.is_quoted && self.pair.name.len() == b"token".len() => Sort::Secret,
             sort => sort,
         };
         if is_marked(value) || is_between || is_type || !is_secret_string(sort, value.trim_ascii()) {
-            return if is_short { self.start } else { inner.end };
+            return if is_short { self.pair.start } else { inner.end };
         }
-        if self.is_quoted || self.separator == b',' {
+        if self.pair.is_quoted || self.pair.sign == b',' {
             ranges.push(inner.clone());
             return inner.end;
         }
@@ -645,15 +580,15 @@ impl<'l> Assignment<'l> {
     fn find_element(&self, ranges: &mut Ranges) -> usize {
         const CDATA: &[u8] = b"<![CDATA[";
         let letters = self.letters;
-        let is_cdata = letters[self.start..].starts_with(CDATA);
+        let is_cdata = letters[self.pair.start..].starts_with(CDATA);
         // `<AdministratorPassword><Value>…`
-        let has_value = starts_with(&letters[self.start..], "<value>");
+        let has_value = starts_with(&letters[self.pair.start..], "<value>");
         let tag = if is_cdata {
             CDATA.len()
         } else {
             "<value>".len() * usize::from(has_value)
         };
-        let start = self.start + tag;
+        let start = self.pair.start + tag;
         let end = skip(letters, start, |letter| {
             !(matches!(letter, b'<' | b'>') || is_cdata && letter == b']')
         });
@@ -704,7 +639,7 @@ impl<'l> Assignment<'l> {
             && !self.is_own_name(value)
             && is_secret_string(self.sort, value)
             && !(self.is_environment
-                && self.separator == b'='
+                && self.pair.sign == b'='
                 && value.ends_with(b"=")
                 && !is_generated(value))
             && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5)
@@ -738,10 +673,10 @@ impl<'l> Assignment<'l> {
             if !is_of_words(value) {
                 return Some(opening);
             }
-        } else if self.is_environment && self.separator == b'=' && self.start == start {
+        } else if self.is_environment && self.pair.sign == b'=' && self.pair.start == start {
             return None;
         }
-        let has_type = self.separator == b':' && !self.is_quoted;
+        let has_type = self.pair.sign == b':' && !self.pair.is_quoted;
         for index in start..most {
             let sign = match letters[index] {
                 // No other line, statement or name may be between.
@@ -764,7 +699,7 @@ impl<'l> Assignment<'l> {
 
     /// Returns whether a value is the name again, as in `self.api_token = api_token` and `apiKey: apiKeyOption`.
     fn is_own_name(&self, value: &[u8]) -> bool {
-        let name = &self.letters[self.name.clone()];
+        let name = &self.letters[self.pair.name.clone()];
         let (shorter, longer) = if name.len() < value.len() {
             (name, value)
         } else {
@@ -779,13 +714,13 @@ impl<'l> Assignment<'l> {
     fn is_type(&self, start: usize, end: usize) -> bool {
         let letters = self.letters;
         let has_value = letters[end..].starts_with(b" = ") || letters[end..].starts_with(b" : ");
-        self.separator == b':' && has_value && letters[start..end].iter().all(|letter| is_word(*letter))
+        self.pair.sign == b':' && has_value && letters[start..end].iter().all(|letter| is_word(*letter))
     }
 
     /// Returns whether a word without quotes stands in a program, where it is a name or a type.
     fn is_in_program(&self, start: usize, end: usize) -> bool {
         let letters = self.letters;
-        if self.is_environment && self.separator == b'=' {
+        if self.is_environment && self.pair.sign == b'=' {
             return false;
         }
         let next = letters
@@ -801,8 +736,8 @@ impl<'l> Assignment<'l> {
         {
             return true;
         }
-        let least = self.name.start.saturating_sub(MOST_VALUE_LETTERS);
-        let before = &letters[least..self.name.start];
+        let least = self.pair.name.start.saturating_sub(MOST_VALUE_LETTERS);
+        let before = &letters[least..self.pair.name.start];
         let line = match memrchr2(b'\n', b'\r', before) {
             Some(end) => &before[end + 1..],
             // Further on in a long line no declaration begins.
@@ -821,9 +756,9 @@ impl<'l> Assignment<'l> {
         const MOST_WORDS: usize = 24;
         static INDENT: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:^|[\n\r])([ \t+-]{0,63})$"));
         let letters = self.letters;
-        let is_call = &letters[self.name.end..start] == b": ";
+        let is_call = &letters[self.pair.name.end..start] == b": ";
         let next = letters.get(end).copied().unwrap_or(b'\n');
-        let before = &letters[self.name.start.saturating_sub(MOST_BLANKS)..self.name.start];
+        let before = &letters[self.pair.name.start.saturating_sub(MOST_BLANKS)..self.pair.name.start];
         let Some(indent) = INDENT
             .captures(before)
             .filter(|_| is_call && b" \t,;\"'`)}][".contains(&next))
@@ -855,9 +790,9 @@ impl<'l> Assignment<'l> {
     fn find_header(&self, header_end: &mut usize, ranges: &mut Ranges) -> usize {
         static SCHEMES: Words = Words::of("names.schemes");
         let letters = self.letters;
-        let start = self.blanks_from(self.start);
+        let start = self.blanks_from(self.pair.start);
         let opening = opening_at(letters, start);
-        let is_string = self.is_quoted && opening.is_some();
+        let is_string = self.pair.is_quoted && opening.is_some();
         let (start, end) = match opening {
             Some(opening) => (opening.end, closing_quote(letters, opening)),
             None => {
@@ -881,7 +816,7 @@ impl<'l> Assignment<'l> {
         let (all, first) = (&header[secret..], &header[secret..first_end]);
         let is_list =
             first.trim_ascii_end().ends_with(b",") || first.ends_with(b";") || first.contains(&b'=');
-        let is_sentence = || !self.is_quoted && all.iter().filter(|letter| **letter == b' ').count() > 2;
+        let is_sentence = || !self.pair.is_quoted && all.iter().filter(|letter| **letter == b' ').count() > 2;
         // The name of a cookie says what it is for.
         let name = match self.sort {
             Sort::Cookie => skip(&header[..first_end], secret, |letter| letter != b'=') + 1,
@@ -889,7 +824,7 @@ impl<'l> Assignment<'l> {
         };
         let cookie = header.get(name..first_end).unwrap_or_default();
         let cookie = cookie.strip_suffix(b";").unwrap_or(cookie);
-        let is_set = self.sort == Sort::Cookie && starts_with(&letters[self.name.clone()], "set-");
+        let is_set = self.sort == Sort::Cookie && starts_with(&letters[self.pair.name.clone()], "set-");
         let is_word = is_set && is_of_words(cookie);
         let is_possible = !is_word && !is_nothing(cookie) && !is_small_number(cookie) && !is_label(cookie);
         let is_secret = match self.sort {
@@ -932,20 +867,13 @@ fn is_list_of_cookies(value: &[u8]) -> bool {
     value.get(name) == Some(&b'=') && is_mixed(value)
 }
 
-/// Returns where the name with its quotes ends before the length of a string that ends at `end`, as PHP serializes them.
-fn serialized_name(letters: &[u8], end: usize) -> Option<usize> {
-    const BETWEEN: &[u8] = b"\";s:";
-    let length = skip_back(letters, end.saturating_sub(6)..end, |letter| {
-        letter.is_ascii_digit()
-    });
-    (length < end && letters[..length].ends_with(BETWEEN)).then(|| length - BETWEEN.len() + 1)
-}
-
 /// Returns the name that ends at `end`.
 fn name_before(letters: &[u8], end: usize) -> Range<usize> {
-    skip_back(letters, end.saturating_sub(MOST_NAME_LETTERS)..end, |letter| {
-        is_word(letter) || matches!(letter, b'-' | b'.')
-    })..end
+    skip_back(letters, end.saturating_sub(MOST_NAME_LETTERS)..end, of_name)..end
+}
+
+fn of_name(letter: u8) -> bool {
+    is_word(letter) || matches!(letter, b'-' | b'.')
 }
 
 /// Names of two words: `API key: …`, `secret key = …`.
@@ -988,14 +916,6 @@ fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
     } else {
         ELEMENT.is_match(before)
     }
-}
-
-/// Returns the name of the element whose attribute ends at `end`.
-fn tag_before(letters: &[u8], end: usize) -> Option<Range<usize>> {
-    let least = end.saturating_sub(MOST_VALUE_LETTERS);
-    let start = least + memrchr2(b'<', b'>', &letters[least..end])? + 1;
-    let name = start..skip(letters, start, is_word);
-    (letters[start - 1] == b'<' && letters.get(name.end) == Some(&b' ')).then_some(name)
 }
 
 /// Returns the text before a name that can tell what the name means.
