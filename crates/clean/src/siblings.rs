@@ -8,10 +8,10 @@ use regex::bytes::Regex;
 use crate::{
     base64::Decoder,
     lines::line_start,
-    names::{closing_quote, is_secret, is_secret_name},
+    names::{Pair, closing_quote, is_secret, is_secret_name, opening_at},
     random::is_random,
     ranges::{Ranges, expression, find, merged, skip, skip_back},
-    text::{MARKER, is_word},
+    text::MARKER,
     values::{is_expression, is_mixed, is_nothing},
     words::Words,
 };
@@ -114,51 +114,42 @@ impl Fields {
     }
 }
 
-/// Returns the next name and its value, or the quote that the value begins with; of a bracket an empty name and the bracket.
-fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>)> {
-    const MOST_LETTERS: usize = 64;
-    let is_blank = |letter: u8| matches!(letter, b' ' | b'\t');
+/// Returns the next name and its value, or a bracket with an empty name; and where to go on.
+fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>, usize)> {
     let is_mark = |letter: u8| matches!(letter, b':' | b'=' | b'{' | b'}' | b'<' | b'>');
     let mut next = from;
     loop {
         let mark = find(letters, next, is_mark)?;
         next = mark + 1;
         if !matches!(letters[mark], b':' | b'=') {
-            return Some((mark..mark, mark..next));
+            return Some((mark..mark, mark..next, next));
         }
-        let mut end = skip_back(letters, from..mark, is_blank);
-        end -= usize::from(letters[from..end].ends_with(b"\"") || letters[from..end].ends_with(b"'"));
-        end = skip_back(letters, from..end, |letter| letter == b'\\');
-        let least = end.saturating_sub(MOST_LETTERS).max(from);
-        let start = skip_back(letters, least..end, |letter| {
-            is_word(letter) || b".$-".contains(&letter)
-        });
-        let is_arrow = letters[mark..].starts_with(b"=>");
-        let value = skip(letters, next + usize::from(is_arrow), is_blank);
-        let quote = skip(letters, value, |letter| letter == b'\\');
-        let value_end = match letters.get(quote) {
-            Some(b'"' | b'\'') => quote + 1,
-            _ => skip(letters, value, |letter| {
-                !letter.is_ascii_whitespace() && !b"\"'\\,{}[]<>()".contains(&letter)
-            }),
+        let end = skip_back(letters, from..mark, |letter| b" \t\"'\\".contains(&letter));
+        let Some(Pair { mut name, start, .. }) = Pair::at(letters, end).filter(|pair| pair.start > mark)
+        else {
+            continue;
         };
         // The letter of an escape in a JSON string: `\n`.
-        let is_escape = letters[..start].ends_with(b"\\") && matches!(letters[start], b'n' | b'r' | b't');
-        let start = start + usize::from(is_escape);
-        if start < end && value_end > value && !letters[..next].ends_with(MARKER) {
-            return Some((start..end, value..value_end));
+        let is_escape =
+            letters[..name.start].ends_with(b"\\") && matches!(letters[name.start], b'n' | b'r' | b't');
+        name.start = name.start.max(from) + usize::from(is_escape);
+        let value = skip(letters, start, |letter| matches!(letter, b' ' | b'\t'));
+        let (value, behind) = match opening_at(letters, value) {
+            Some(opening) => {
+                let closing = closing_quote(letters, opening.clone());
+                (opening.end..closing, letters.len().min(closing + opening.len()))
+            }
+            None => {
+                let end = skip(letters, value, |letter| {
+                    !letter.is_ascii_whitespace() && !b"\"'\\,{}[]<>()".contains(&letter)
+                });
+                (value..end, end)
+            }
+        };
+        if !name.is_empty() && behind > value.start && !letters[..next].ends_with(MARKER) {
+            return Some((name, value, behind));
         }
     }
-}
-
-/// Returns a value, and where to go on behind it. Of a string, [`next_part`] has returned the opening quote.
-fn whole_value(letters: &[u8], value: Range<usize>) -> (Range<usize>, usize) {
-    if !matches!(letters[value.end - 1], b'"' | b'\'') {
-        return (value.clone(), value.end);
-    }
-    let closing = closing_quote(letters, value.clone());
-    let end = letters.len().min(closing + value.len());
-    (value.end..closing, end.max(value.end))
 }
 
 /// Returns the text of a string that has fields of its own.
@@ -216,9 +207,8 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut open = vec![Fields::default()];
     let mut from = 0;
-    while let Some((name, part)) = next_part(letters, from) {
-        let before = from;
-        from = part.end;
+    while let Some((name, value, behind)) = next_part(letters, from) {
+        let before = std::mem::replace(&mut from, behind);
         if name.is_empty() {
             if matches!(letters[name.start], b'{' | b'<') {
                 if open.len() == MOST_LEVELS {
@@ -231,8 +221,6 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
             }
             continue;
         }
-        let value;
-        (value, from) = whole_value(letters, part);
         if let Some(inner) = text_with_fields(letters, &value) {
             let found = values(inner).into_iter();
             ranges.extend(found.map(|range| value.start + range.start..value.start + range.end));
