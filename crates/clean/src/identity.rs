@@ -56,11 +56,7 @@ static THINGS: Words = Words::of("identity.things");
 static PARTICLES: Words = Words::new("af al bin da de del den der di do dos el la le ten ter van von y");
 /// Domains of examples, whose addresses are nobody's.
 const EXAMPLES: [&str; 4] = ["example.com", "example.net", "example.org", "test.com"];
-pub(crate) static COMMON: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    include_str!("../rules/common-words.txt")
-        .split_whitespace()
-        .collect()
-});
+static COMMON: Words = Words::new(include_str!("../rules/common-words.txt"));
 
 /// The fewest letters of a name that is replaced wherever it stands.
 const LEAST_LETTERS: usize = 3;
@@ -129,12 +125,8 @@ pub struct Identities {
     /// The last commands whose output was not seen yet.
     asked: Vec<Vec<String>>,
     known: HashSet<(Vec<u16>, usize)>,
-    /// The hashes of texts that were learned from.
+    /// The hashes of texts and folders that were learned from.
     texts: (RandomState, HashSet<u64>),
-    /// The hashes of what was learned from before and has changed nothing since the last change.
-    settled: HashSet<u64>,
-    /// How often something was added.
-    changes: usize,
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -214,73 +206,15 @@ impl Rule {
     }
 }
 
-/// What stands for `<...>` in the rules. Lines also begin in strings of JSON within JSON; words also behind escape sequences.
-const PARTS: [(&str, &str); 23] = [
-    // Behind no word, and anywhere.
-    ("<HERE>", "^"),
-    ("<AT>", "^"),
-    // Between a label and its value: the rest of the label, what closes it, and a sign, an element, the type that PHP prints, a field that is
-    // called `value`, a call, or an empty line.
-    (
-        "<IS>",
-        r#"(?:[ _-]?(?:(?:user|User|USER)?_?(?:name|Name|NAME)|id|Id|ID|login))?(?:\\?["']\]["'`], ?|<CLOSES>(?:<SIGN>|<CELL>|;s:\d{1,5}:|[, ]\s{0,12}(?:[a-z]{2,12}=["'][^"'<>\n]{0,40}["'] )?\\{0,3}["']?[Vv]alue\\{0,3}["']? ?[:=]\s{0,4}|\.[a-zA-Z]{2,20}\(|(?:\r?\n){2}))"#,
-    ),
-    ("<CLOSES>", r#"\\{0,3}["'*`\])]{0,4}"#),
-    (
-        "<SIGN>",
-        r#"\s{0,24}(?::|=>?|\|)\s{0,24}(?:string\(\d{1,5}\) |\{\s{0,12}\\{0,3}["']value\\{0,3}["']: ?)?"#,
-    ),
-    (
-        "<CELL>",
-        r"(?: [^<>\n]{0,60})?>(?:\s{0,12}<[\w:]{1,24}>)?|</\w{1,12}>\s{0,12}<\w{1,12}[^<>\n]{0,40}>",
-    ),
-    // What stands behind a value.
-    (
-        "<END>",
-        r#"(?:$|\\|["'<>;,&|)\]}\r\n\t]|  | [A-Za-z_]{1,20}[:=])"#,
-    ),
-    (
-        "<PROMPT>",
-        r"(?:(?:[$%#>]|\xe2\x9d\xaf|\xe2\x9e\x9c) |[A-Z]:\\[^\n>]{0,80}>)",
-    ),
-    (
-        "<HOMES>",
-        r"(?:^|[^A-Za-z0-9_.})$-]|-[A-Z])(?:(?:<DRIVE>|file://(?:localhost)?|/(?:mnt/|cygdrive/)?[A-Za-z]|/(?:export|var|usr|net|data|mnt|nfs|private|Volumes/[^/]{1,40}|System/Volumes/Data)|<TO>Device<TO>HarddiskVolume\d{1,3})?<TO>(?:home|Users)|<DRIVE><TO>(?:users|USERS|Documents and Settings))<TO>",
-    ),
-    ("<DRIVE>", r"[A-Za-z](?::|%3[Aa])"),
-    ("<TO>", r"(?:[\\/]{1,4}|%2[Ff]|%5[Cc])"),
-    (
-        "<USER>",
-        r"(?P<user>[A-Za-z_\x80-\xff][A-Za-z0-9._~\x80-\xff-]{0,39})",
-    ),
-    ("<HOST>", r"(?P<host>[A-Za-z0-9][A-Za-z0-9.-]{0,62})"),
-    ("<PATH>", r#"(?:[A-Za-z]:)?[\\/][^\s"'`<>|;,)]{2,200}"#),
-    ("<LINE>", r"(?:^|[\n\r]|\\[nr])"),
-    ("<BEFORE>", r#"(?:^|[\s"']|\\[nrt])"#),
-    ("<COLOURS>", r"(?:\x1b\[[0-9;]*[A-Za-z])*"),
-    // A login, a person's name of one to four words and of two or more, and either.
-    ("<WHO>", r"<NAMES>|<LOGIN>"),
-    (
-        "<LOGIN>",
-        r"[A-Za-z_\x80-\xff][A-Za-z0-9._\x80-\xff-]{1,39}(?:@[A-Za-z0-9.-]{2,60})?",
-    ),
-    ("<NAMES>", r"<WORD>(?: <WORD>){0,3}"),
-    ("<FULL>", r"<WORD>(?: <WORD>){1,3}"),
-    ("<WORD>", r"[A-Z\x80-\xff][A-Za-z'.\x80-\xff-]{0,24}"),
-    // Of a name behind a title.
-    (
-        "<TITLED>",
-        r"[A-Z\x80-\xff][a-z'\x80-\xff]{1,24}(?:-[A-Za-z\x80-\xff][a-z'\x80-\xff]{1,24}){0,2}",
-    ),
-];
-
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let lines = include_str!("../rules/identities.tsv").lines();
     let rules = lines.filter_map(|line| line.rsplit_once('\t'));
+    let parts = include_str!("../rules/parts.tsv").lines();
+    let parts: Vec<_> = parts.filter_map(|line| line.split_once('\t')).collect();
     let rule = |(keywords, pattern): (&'static str, &str)| {
         let anchored = pattern.strip_prefix("<LINE>").map(|rest| format!("^{rest}"));
         let whole = anchored.unwrap_or_else(|| pattern.to_owned());
-        let expanded = PARTS
+        let expanded = parts
             .iter()
             .fold(whole, |pattern, (part, letters)| pattern.replace(part, letters));
         Rule {
@@ -370,7 +304,10 @@ impl Identities {
         self.learn_once(text);
         let name = name.map(json::Text::as_bytes).unwrap_or_default();
         if DIRECTORIES.has(name) {
-            self.learn_unless_settled(("directory", text), |this| this.add_directory(text, false));
+            // A session names its folder again and again.
+            if self.is_new((name, text)) {
+                self.add_directory(text, false);
+            }
         } else if BRANCHES.has(name) {
             self.add_branch(text);
         } else if HOSTS.has(name) && (!text.contains('.') || PRIVATE.iter().any(|end| text.ends_with(end))) {
@@ -392,35 +329,20 @@ impl Identities {
 
     /// Applies the rules to a text of a field, unless they were applied to it before: sessions repeat most of their texts.
     fn learn_once(&mut self, text: &str) {
-        let (hasher, texts) = &mut self.texts;
-        if texts.insert(hasher.hash_one(text)) {
+        if self.is_new(text) {
             self.learn_text(text);
         }
     }
 
-    /// Learns from something, unless that would change nothing: a session names its user and folder again and again.
-    fn learn_unless_settled(&mut self, from: impl Hash, learn: impl FnOnce(&mut Self)) {
-        let hash = self.texts.0.hash_one(from);
-        if self.settled.contains(&hash) {
-            return;
-        }
-        let before = self.changes;
-        learn(self);
-        if self.changes == before {
-            self.settled.insert(hash);
-        }
-    }
-
-    /// Notes that something was added.
-    fn note_change(&mut self) {
-        self.changes += 1;
-        self.settled.clear();
+    /// Returns whether something was not learned from before.
+    fn is_new(&mut self, what: impl Hash) -> bool {
+        let (hasher, known) = &mut self.texts;
+        known.insert(hasher.hash_one(what))
     }
 
     /// Frees what only learning needs.
     pub fn finish(&mut self) {
         self.texts.1 = HashSet::new();
-        self.settled = HashSet::new();
     }
 
     /// Applies the rules. Returns whether one has matched.
@@ -448,7 +370,7 @@ impl Identities {
                 };
                 if let Some((line, captures)) = starts.into_iter().flatten().find_map(captures) {
                     done[at] = found.end();
-                    self.take(at, line, &captures);
+                    self.learn_match(rule, line, &captures);
                     has_match = true;
                 }
                 continue;
@@ -464,7 +386,7 @@ impl Identities {
                     // What stands behind a value can be the next label.
                     let values = captures.iter().skip(1).flatten().map(|group| group.end());
                     done[at] = values.max().unwrap_or(all.end()).max(found.end());
-                    self.take(at, window, &captures);
+                    self.learn_match(rule, window, &captures);
                     has_match = true;
                     break;
                 }
@@ -492,83 +414,59 @@ impl Identities {
         learned.map(|at| self.asked.remove(at));
     }
 
-    /// Learns from a match of a rule in a text.
-    fn take(&mut self, rule: usize, text: &[u8], found: &Captures) {
-        let all = found.get(0).map_or(0..0, |all| all.range());
-        let start = all.start.saturating_sub(CONTEXT_BEFORE);
-        let around = &text[start..text.len().min(all.end + CONTEXT_AFTER)];
-        let parts = found
-            .iter()
-            .map(|part| part.map(|part| (part.start() - start, part.end() - start)));
-        let parts: Vec<_> = parts.collect();
-        self.learn_unless_settled((rule, around, parts), |this| this.learn_match(text, found));
-    }
-
-    fn learn_match(&mut self, text: &[u8], found: &Captures) {
+    /// Learns from the groups of a match of a rule in a text.
+    fn learn_match(&mut self, rule: &Rule, text: &[u8], found: &Captures) {
+        let whole = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\u{fffd}', "");
         let group = |name| {
-            let bytes = found.name(name).map(|part| part.as_bytes()).unwrap_or_default();
-            String::from_utf8_lossy(bytes).into_owned()
+            let part = found.name(name).map(|part| part.as_bytes());
+            String::from_utf8_lossy(part.unwrap_or_default()).into_owned()
         };
-        // A common word is found again by the text around it.
-        let around = |name| {
-            let range = found.name(name).map(|part| part.range()).unwrap_or_default();
-            let start = range.start.saturating_sub(CONTEXT_BEFORE);
-            let end = text.len().min(range.end + CONTEXT_AFTER);
-            let whole = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\u{fffd}', "");
-            (whole(&text[start..range.start]), whole(&text[range.end..end]))
-        };
-        let [user, bare, host, home, dir, name, mail, remote, branch] = [
-            "user", "bare", "host", "home", "dir", "name", "mail", "remote", "branch",
-        ]
-        .map(group);
-        let (before, after) = around("user");
-        self.add_user(&user, &before, &after);
-        // A command that sets a name prints nothing.
-        if !group("rest").contains("user.") {
-            let (before, after) = around("who");
-            self.add_who(group("who").trim(), &before, &after);
+        for (name, part) in rule.expression().capture_names().zip(found.iter()) {
+            let (Some(name), Some(part)) = (name, part) else {
+                continue;
+            };
+            let value = String::from_utf8_lossy(part.as_bytes());
+            let value = value.trim();
+            // A common word is found again by the text around it.
+            let before = whole(&text[part.start().saturating_sub(CONTEXT_BEFORE)..part.start()]);
+            let after = whole(&text[part.end()..text.len().min(part.end() + CONTEXT_AFTER)]);
+            match name {
+                "user" | "group" => self.add_user(value, &before, &after),
+                // A command that sets a name prints nothing.
+                "who" if !group("rest").contains("user.") => self.add_who(value, &before, &after),
+                "gecos" if value.contains(' ') => self.add_author(value, &format!("{}@", group("user"))),
+                "org" if !is_nobody(value) => {
+                    self.add(Who::User, &[value], &before, "", true);
+                    self.add_author(value, "");
+                }
+                // Where any word may stand.
+                "login" if is_login(value) => self.add_user(value, "", ""),
+                "given" if GIVEN.has(value.as_bytes()) => self.add_author(value, ""),
+                "bare" if !COMMON.has(value.as_bytes()) && is_name(trimmed(value)) => {
+                    self.add(Who::User, &[trimmed(value)], &before, "", true);
+                }
+                "host" => self.add_host(value, &before, &after),
+                "home" | "dir" => self.add_directory(value, name == "home"),
+                "name" => self.add_author(value, &group("mail")),
+                "mail" => {
+                    self.add_author(group("name").trim(), value);
+                    self.add_domain(value.split_once('@').unwrap_or_default().1);
+                }
+                "person" => {
+                    // HL7 and DICOM separate the parts of a name by `^`; GEDCOM has slashes around the last one.
+                    let parts = value.split(['^', '/', ' ']).filter(|part| !part.is_empty());
+                    let person = parts.collect::<Vec<_>>().join(" ");
+                    if is_person(&person) {
+                        self.add_author(&person, "");
+                    }
+                }
+                "full" if is_full_name(value) => self.add_author(value, &format!("{}@", group("own"))),
+                "domain" => self.add_domain(value),
+                "remote" => self.add_remote(value),
+                "branch" => self.add_branch(value),
+                _ => {}
+            }
         }
-        let gecos = group("gecos");
-        if gecos.contains(' ') {
-            self.add_author(gecos.trim(), &format!("{user}@"));
-        }
-        let org = group("org");
-        if !is_nobody(&org) && !org.is_empty() {
-            let (before, _) = around("org");
-            self.add(Who::User, &[org.trim()], &before, "", true);
-            self.add_author(org.trim(), "");
-        }
-        self.add_user(&group("group"), &around("group").0, &around("group").1);
-        // Where any word may stand.
-        let (login, given) = (group("login"), group("given"));
-        if is_login(&login) {
-            self.add_user(&login, "", "");
-        }
-        if GIVEN.has(given.as_bytes()) {
-            self.add_author(&given, "");
-        }
-        let (before, _) = around("bare");
-        if !COMMON.contains(&*bare.to_lowercase()) && is_name(trimmed(&bare)) {
-            self.add(Who::User, &[trimmed(&bare)], &before, "", true);
-        }
-        let (before, after) = around("host");
-        self.add_host(&host, &before, &after);
-        self.add_directory(&home, true);
-        self.add_directory(&dir, false);
-        self.add_author(name.trim(), &mail);
-        // HL7 and DICOM separate the parts of a name by `^`; GEDCOM has slashes around the last one.
-        let person = group("person").replace(['^', '/'], " ");
-        let person = person.split_whitespace().collect::<Vec<_>>().join(" ");
-        if is_person(&person) {
-            self.add_author(&person, "");
-        }
-        self.add_domain(mail.split_once('@').unwrap_or_default().1);
-        if is_full_name(group("full").trim()) {
-            self.add_author(group("full").trim(), &format!("{}@", group("own")));
-        }
-        self.add_domain(&group("domain"));
-        self.add_remote(&remote);
-        self.add_branch(&branch);
     }
 
     /// Learns who a directory belongs to. That of a home is its last folder.
@@ -786,8 +684,7 @@ impl Identities {
             .next()
             .unwrap_or_default()
             .replace(['_', '-'], ".");
-        let is_own =
-            |part: &str| !phrases::WORDS.has(part.as_bytes()) && !COMMON.contains(&*part.to_lowercase());
+        let is_own = |part: &str| !phrases::WORDS.has(part.as_bytes()) && !COMMON.has(part.as_bytes());
         if local.len() >= LEAST_LETTERS && local.split('.').all(is_own) && !EXAMPLES.contains(&domain) {
             self.add_user(&local, "", "");
         }
@@ -986,9 +883,7 @@ impl Identities {
             .collect::<Vec<_>>()
         {
             let name = name.as_str();
-            if self.names.insert(key(name), owner) != Some(owner) {
-                self.note_change();
-            }
+            self.names.insert(key(name), owner);
             let (before, after) = if is_alone(name) { ("", "") } else { (before, after) };
             let units = |text: &str| text.to_lowercase().encode_utf16().collect::<Vec<u16>>();
             let start = units(before).len();
@@ -1000,7 +895,6 @@ impl Identities {
             if self.known.insert((pattern.units.clone(), start)) {
                 self.patterns.push(pattern);
                 self.finder = OnceLock::new();
-                self.note_change();
             }
         }
     }
@@ -1143,7 +1037,7 @@ fn is_person(text: &str) -> bool {
             && !word.as_bytes().windows(2).skip(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
     };
     let words: Vec<&str> = text.split(' ').collect();
-    let is_common = |word: &&str| is_nobody(word) || COMMON.contains(&*word.to_lowercase());
+    let is_common = |word: &&str| is_nobody(word) || COMMON.has(word.as_bytes());
     text.chars().count() >= 2
         && words.len() <= 4
         && words.iter().all(|word| is_word(word))
@@ -1207,7 +1101,7 @@ fn is_english(word: &str) -> bool {
         ))
     });
     let word = word.to_lowercase();
-    let is_listed = |word: &str| COMMON.contains(word) || phrases::WORDS.has(word.as_bytes());
+    let is_listed = |word: &str| COMMON.has(word.as_bytes()) || phrases::WORDS.has(word.as_bytes());
     is_listed(&word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
 }
 
@@ -1249,7 +1143,7 @@ fn is_full_name(text: &str) -> bool {
         word.chars().any(char::is_lowercase)
             && is_person(word)
             && !is_nobody(word)
-            && !COMMON.contains(&*word.to_lowercase())
+            && !COMMON.has(word.as_bytes())
     };
     matches!(words.len(), 2 | 3) && words.iter().all(is_own)
 }
@@ -1343,7 +1237,7 @@ fn is_telling(name: &str) -> bool {
     let is_common = |part: &str| {
         let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
         let is_short = part.is_ascii() && word.len() < LEAST_LETTERS;
-        is_short || COMMON.contains(word) || COMMON.contains(part) || is_nobody(part)
+        is_short || COMMON.has(word.as_bytes()) || COMMON.has(part.as_bytes()) || is_nobody(part)
     };
     let parts: Vec<&str> = name.split(['.', '_', '-', ' ']).collect();
     let is_long = !name.is_ascii() || name.len() >= LEAST_LETTERS;

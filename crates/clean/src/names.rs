@@ -49,20 +49,13 @@ pub(super) enum Sort {
 }
 
 /// Words before `key` in the names of secrets. All other keys are keys of maps, tables and caches.
-const KEYS: &str = "api access secret private signing encryption account master auth app application admin license \
-     subscription shared role service deploy webhook jwt hmac cipher aes fernet validation decryption unseal write consumer client ssh airtable \
-     algolia anthropic assemblyai browserbase cerebras claude cloudflare cohere datadog deepgram deepseek \
-     elevenlabs exa figma firecrawl fireworks gemini google grok groq huggingface jina kaggle langchain langfuse \
-     langsmith mailgun mistral newrelic notion nvidia openai openrouter perplexity pinecone posthog qdrant \
-     replicate resend runpod sendgrid serper serpapi stripe supabase tavily together twilio voyage \
-     weaviate x-?ai";
+static KEYS: Words = Words::of("names.keys");
 
 /// Words before `key` in the names of keys of things, which are no secrets.
 static OTHER_KEYS: Words = Words::of("names.other_keys");
 
 /// Words that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `passwordConfirmation`.
-const QUALIFIERS: &str =
-    "base prod production live dev staging new old current confirmation confirm again value plain hash b v";
+static QUALIFIERS: Words = Words::of("names.qualifiers");
 
 /// The ends of names of secrets, and the meaning of each; the first one counts. `<pw>` begins a word.
 const SORTS: &[(Sort, &str)] = &[
@@ -104,10 +97,9 @@ fn beginning(word: &str) -> String {
 /// Returns the meaning of a name, if its value could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
 fn sort_of(name: &[u8]) -> Option<Sort> {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        let keys = KEYS.iter().collect::<Vec<_>>().join("|");
         let end = |(_, end): &(Sort, &str)| {
-            let end = end
-                .replace("KEYS", &KEYS.replace(' ', "|"))
-                .replace("-?", "[_.-]*");
+            let end = end.replace("KEYS", &keys).replace("-?", "[_.-]*");
             let parts = end.split(['<', '>']).enumerate();
             let end: String = parts
                 .map(|(at, part)| {
@@ -121,7 +113,7 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
             format!("({end})")
         };
         let ends: Vec<_> = SORTS.iter().map(end).collect();
-        let qualifiers: Vec<_> = QUALIFIERS.split(' ').map(beginning).collect();
+        let qualifiers: Vec<_> = QUALIFIERS.iter().map(beginning).collect();
         expression(&format!(
             r"(?i)(?:{})(?:[^a-z\d]*\d+|{})*[^a-z\d]*$",
             ends.join("|"),
