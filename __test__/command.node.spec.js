@@ -181,6 +181,18 @@ describe('standard input', () => {
     const stdout = 'DB_PASSWORD=[REDACTED:password-1]';
     const ended = await kpScore(['clean', '--quiet'], { input: 'DB_PASSWORD=hunter22' });
     expect(ended).toMatchObject({ code: 0, stdout, stderr: '' });
+    const session = [
+      { role: 'user', content: 'Sort it.' },
+      { role: 'assistant', content: 'Sorted.' },
+    ];
+    const input = `${JSON.stringify(session)}\n`;
+    for (const [turns, written] of [
+      [1, input],
+      [2, ''],
+    ]) {
+      const filtered = await kpScore(['clean', '--quiet', '--min-turns', `${turns}`], { input });
+      expect(filtered).toMatchObject({ code: 0, stdout: written, stderr: '' });
+    }
   });
 
   test('kp-score score names the first twenty bad lines, and all with --verbose', async () => {

@@ -10,7 +10,9 @@ use std::{
 use clap::Args;
 use jiff::Timestamp;
 use knowledgepulse_formats::{
-    FormatName, PARENT, date, settings_folder,
+    FormatName, PARENT, date,
+    reader::{Content, Item},
+    settings_folder,
     trace::{SESSION, project_of, time_of},
 };
 use knowledgepulse_json::Value;
@@ -186,6 +188,15 @@ impl Filter {
             true => Verdict::Wanted,
             false => Verdict::Other,
         }
+    }
+
+    /// Returns whether what was read in a file is no session, or a wanted one.
+    pub(crate) fn wants(&self, file: &str, item: &Item) -> bool {
+        let (Content::Converted(trace) | Content::Plain(trace, _)) = &item.content else {
+            return false;
+        };
+        let format = item.format.unwrap_or(FormatName::Trace);
+        trace.get("steps").is_none() || self.of_session(file, format, trace) == Verdict::Wanted
     }
 
     /// Returns the words that count what the file `ignore` left out; `None` if that is nothing.

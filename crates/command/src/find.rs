@@ -1,17 +1,13 @@
 //! Folders as inputs, and the sessions of this machine: the files in them that a reader recognises.
 
-use std::{collections::HashSet, mem, path::Path, sync::Arc};
+use std::{mem, path::Path};
 
-use knowledgepulse_formats::{
-    FormatName,
-    run::{head_of, runs},
-};
+use knowledgepulse_formats::{FormatName, run::head_of};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
 use crate::{
-    Failure, Inputs, Item, Messages, Result, Seen, State, Stop, Target, counted,
-    files::file_identity::metadata_of, is_same_file, read::read,
+    Failure, Inputs, Messages, Result, Target, counted, files::file_identity::metadata_of, is_same_file,
 };
 
 /// How the names of files end that belong to a database.
@@ -103,33 +99,6 @@ pub(crate) fn tell_skipped(skipped: &[String], place: &str, why: &str, messages:
         let files = counted(skipped.len() as u64, "file");
         messages.note(format!("{place}{files} {why}{more}"));
     }
-}
-
-/// Returns the files that have a wanted session.
-///
-/// # Errors
-/// If the run is interrupted.
-pub(crate) fn files_with_sessions(
-    inputs: Inputs,
-    messages: &Messages,
-    stop: &Stop,
-) -> Result<HashSet<String>> {
-    let mut found = HashSet::new();
-    let mut take = |items: Vec<Item<()>>, _: &mut Seen| {
-        let read = items
-            .into_iter()
-            .filter(|item| matches!(item.state, State::Read(())));
-        found.extend(read.map(|item| item.place.source));
-        Ok(())
-    };
-    read(&inputs, Arc::new(|_| Ok(())), &mut take, messages, stop)?;
-    if stop.is_interrupted() {
-        return Err(Failure::interrupted("interrupted: nothing was cleaned"));
-    }
-    let runs = runs(&inputs.sources).into_iter();
-    // A run is named by its first file.
-    let wanted = runs.filter(|run| run.first().is_some_and(|file| found.contains(file)));
-    Ok(wanted.flatten().collect())
 }
 
 /// Returns the ordinary files below a folder in the order of their names, without links; of a file itself. What cannot be looked into

@@ -11,8 +11,7 @@ use knowledgepulse_clean::{CleanOptions as Wanted, Cleaner, Identities, InvalidE
 use knowledgepulse_share::FreeNames;
 
 use crate::{
-    Failure, Filter, Inputs, Messages, Result, STDIN, Stop, find::files_below, find::files_with_sessions,
-    is_same_file, one_of, target_of,
+    Failure, Filter, Inputs, Messages, Result, STDIN, find::files_below, is_same_file, one_of, target_of,
 };
 
 /// How much is replaced: the SDK's levels.
@@ -43,7 +42,7 @@ pub(crate) struct CleanArgs {
     pub cleaning: CleaningArgs,
 
     #[command(flatten)]
-    filter: Filter,
+    pub filter: Filter,
 }
 
 /// An input, and its name in the folder that it is written to.
@@ -161,7 +160,7 @@ impl CleanArgs {
     ///
     /// # Errors
     /// If there are several and the output is no folder, or a folder cannot be read.
-    pub(super) fn sources(&self, messages: &Messages, stop: &Stop) -> Result<Vec<Input>> {
+    pub(super) fn sources(&self, messages: &Messages) -> Result<Vec<Input>> {
         let found = match (self.paths.is_empty(), self.check) {
             (true, true) => {
                 let filter = self.filter.clone().with_ignored()?;
@@ -170,18 +169,7 @@ impl CleanArgs {
             (true, false) => vec![STDIN.to_owned()],
             _ => self.paths.clone(),
         };
-        let mut sources = files_in(&found, self.out.as_deref(), messages);
-        if self.filter.is_set() {
-            if sources.iter().any(|source| source.path == STDIN) {
-                let problem =
-                    "--since, --agent, --project, --min-turns and --exclude choose among files: name them";
-                return Err(wrong(problem.into()));
-            }
-            let paths = sources.iter().map(|source| source.path.clone());
-            let inputs = Inputs::new(paths.collect(), self.filter.clone());
-            let wanted = files_with_sessions(inputs, messages, stop)?;
-            sources.retain(|source| wanted.contains(&source.path));
-        }
+        let sources = files_in(&found, self.out.as_deref(), messages);
         let is_folder_named = || self.paths.iter().any(|path| Path::new(path).is_dir());
         if (sources.len() > 1 || is_folder_named())
             && !self.check

@@ -6,7 +6,7 @@
 mod args;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fs::{self, File},
     io::{self, Seek},
     ops::ControlFlow,
@@ -15,42 +15,57 @@ use std::{
 
 use knowledgepulse_clean::{Cleaner, Finding, Identities, block_of};
 use knowledgepulse_formats::{
-    DEFAULT_LIMIT,
-    input::{
-        compression::{CHUNK_SIZE, read_text},
-        lines_of_file,
-    },
+    DEFAULT_LIMIT, Place,
+    input::compression::{CHUNK_SIZE, read_text},
+    reader::{Run, Settings, TraceReader},
+    records::Record,
+    run::runs,
     sections::{Section, Sections, SplitError},
 };
 use knowledgepulse_json::{Value, json_object};
 use knowledgepulse_os::temporary;
-use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order};
+use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order, logs::is_database};
 
 use crate::{
-    Exit, Failure, MOST_UNITS, Messages, Output, Result, STDIN, Stop, Waiting, counted, files::read_chunks,
-    name_of, printable, show::review::places_of, show::review::tell_first, told,
+    Exit, Failure, Filter, MOST_UNITS, Messages, Output, Result, STDIN, Stop, Waiting, counted,
+    files::read_chunks, name_of, printable, show::review::places_of, show::review::tell_first, told,
 };
 pub(crate) use args::{CleanArgs, CleaningArgs};
 
 /// Cleans the files that the arguments name.
 pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let cleaner = args.cleaning.open()?;
-    let inputs = args.sources(messages, stop)?;
+    let mut inputs = args.sources(messages)?;
     let nobody = Identities::default();
     args.outputs(&inputs, inputs.iter().map(|_| &nobody))?;
-    let sources = inputs
-        .iter()
-        .map(|input| Source::open(&input.path, args.check))
-        .collect::<Result<Vec<_>>>()?;
-    let mut learned = Vec::new();
+    let sources = inputs.iter().map(|input| Source::open(&input.path, args.check));
+    let mut sources = sources.collect::<Result<Vec<_>>>()?;
+    let paths: Vec<_> = inputs.iter().map(|input| input.path.clone()).collect();
+    // The filter judges runs, of which some have several files.
+    let runs = match args.filter.is_set() {
+        true => runs(&paths),
+        false => paths.into_iter().map(|path| vec![path]).collect(),
+    };
+    let by_path: HashMap<&str, &Source> = sources.iter().map(|source| (&*source.name, source)).collect();
+    let mut learned = HashMap::new();
     in_order(
-        &sources,
-        |source| source.learn(cleaner.replaces_identifiers(), stop),
-        |_, identities| {
-            learned.push(identities?);
+        &runs,
+        |run| {
+            let files: Vec<_> = run.iter().map(|file| by_path[file.as_str()]).collect();
+            learn(&files, &args.filter, cleaner.replaces_identifiers(), stop)
+        },
+        |run, identities: Result<_>| {
+            learned.extend(
+                identities?
+                    .into_iter()
+                    .flat_map(|each| run.iter().cloned().zip(each)),
+            );
             Ok(())
         },
     )?;
+    inputs.retain(|input| learned.contains_key(&input.path));
+    sources.retain(|source| learned.contains_key(&source.name));
+    let learned: Vec<_> = inputs.iter().map(|input| learned[&input.path].clone()).collect();
     let outputs = args.outputs(&inputs, learned.iter())?;
     let folders = outputs
         .iter()
@@ -99,12 +114,12 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
 }
 
 /// A finding, and its line.
-type Place = (usize, Finding);
+type FoundAt = (usize, Finding);
 
 /// Returns the places in files: in JSON, or one a line.
-fn listed(places: &[(&str, Place)], json: bool) -> String {
+fn listed(places: &[(&str, FoundAt)], json: bool) -> String {
     if !json {
-        let line = |(file, (line, Finding { name, excerpt, .. })): &(&str, Place)| {
+        let line = |(file, (line, Finding { name, excerpt, .. })): &(&str, FoundAt)| {
             format!(
                 "{}:{line}: {name} {excerpt}\n",
                 printable(&(*file).into(), MOST_UNITS)
@@ -112,7 +127,7 @@ fn listed(places: &[(&str, Place)], json: bool) -> String {
         };
         return places.iter().map(line).collect();
     }
-    let place = |(file, (line, finding)): &(&str, Place)| {
+    let place = |(file, (line, finding)): &(&str, FoundAt)| {
         json_object! {
             "file": *file,
             "line": *line,
@@ -165,7 +180,7 @@ impl Source {
             };
             copied.map_err(failed)?;
             copy = Some(file);
-        } else if !lists && lines_of_file(Path::new(name)).map_err(failed)?.is_some() {
+        } else if !lists && is_database(Path::new(name)) {
             return Err(Failure::file(format!(
                 "{name} is a database: kp-score share writes its sessions, clean"
             )));
@@ -213,21 +228,6 @@ impl Source {
         take_all(&mut sections)
     }
 
-    /// Learns its identities, if they are wanted.
-    fn learn(&self, is_wanted: bool, stop: &Stop) -> Result<Identities> {
-        let mut identities = Identities::default();
-        self.read(stop, |_, section| {
-            match section {
-                _ if !is_wanted => {}
-                Section::Json(_, value) => identities.learn_json(&value),
-                Section::Text(text) => identities.learn_text(&text),
-            }
-            Ok(())
-        })?;
-        identities.finish();
-        Ok(identities)
-    }
-
     /// Cleans it into an output. Returns what was found.
     fn clean(&self, mut cleaner: Cleaner, mut output: Option<Output>, stop: &Stop) -> Result<Found> {
         let mut found = Found::default();
@@ -257,6 +257,58 @@ impl Source {
     }
 }
 
+/// Learns the identities of each file of a run, if they are wanted; `None` if the filter wants no session of it.
+fn learn(
+    files: &[&Source],
+    filter: &Filter,
+    are_wanted: bool,
+    stop: &Stop,
+) -> Result<Option<Vec<Identities>>> {
+    let name = files.first().map_or(STDIN, |file| &file.name);
+    let mut reader = TraceReader::new(Settings {
+        file: (name != STDIN).then(|| name.into()),
+        ..Settings::default()
+    });
+    let has_wanted = |runs: Vec<Run>| {
+        runs.into_iter()
+            .flat_map(Run::build)
+            .any(|item| filter.wants(name, &item))
+    };
+    let (mut is_wanted, mut learned) = (!filter.is_set(), Vec::new());
+    for file in files {
+        let mut identities = Identities::default();
+        file.read(stop, |line, section| {
+            match section {
+                Section::Text(text) if are_wanted => identities.learn_text(&text),
+                Section::Text(_) => {}
+                Section::Json(_, value) => {
+                    if are_wanted {
+                        identities.learn_json(&value);
+                    }
+                    let values = match value {
+                        Value::Array(values) => values,
+                        value => vec![value],
+                    };
+                    let place = Place {
+                        line: Some(line),
+                        ..Place::default()
+                    };
+                    let records = values.into_iter().map(|value| Record {
+                        place,
+                        content: Ok((value, None)),
+                    });
+                    is_wanted =
+                        is_wanted || records.into_iter().any(|record| has_wanted(reader.read(record)));
+                }
+            }
+            Ok(())
+        })?;
+        identities.finish();
+        learned.push(identities);
+    }
+    Ok((is_wanted || has_wanted(reader.end())).then_some(learned))
+}
+
 fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii()
 }
@@ -265,7 +317,7 @@ fn is_of_word(byte: u8) -> bool {
 #[derive(Default)]
 struct Found {
     counts: BTreeMap<String, u64>,
-    places: Vec<Place>,
+    places: Vec<FoundAt>,
     review: Vec<String>,
 }
 
@@ -312,6 +364,37 @@ mod tests {
         );
         let lines: Vec<_> = places.iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [1, 3, 5]);
+    }
+
+    #[test]
+    fn learn_reads_a_run_once_and_says_whether_the_filter_wants_a_session_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let record = |role: &str| {
+            format!(
+                r#"{{"type":"{role}","sessionId":"s","uuid":"{role}","cwd":"/home/maja/blog","message":{{"role":"{role}","content":"Write to Maja"}}}}"#
+            ) + "\n"
+        };
+        fs::write(path("session.jsonl"), record("user") + &record("assistant")).unwrap();
+        fs::write(path("notes.txt"), "/home/maja/blog\n").unwrap();
+        let learned = |name: &str, project: &str| {
+            let filter = Filter {
+                project: Some(project.into()),
+                ..Filter::default()
+            };
+            // What can be read once alone, as standard input, is copied.
+            let mut copy = temporary::unnamed().unwrap();
+            io::copy(&mut File::open(path(name)).unwrap(), &mut copy).unwrap();
+            let source = Source {
+                name: STDIN.into(),
+                copy: Some(copy),
+            };
+            learn(&[&source], &filter, true, &Stop::default()).unwrap()
+        };
+        let identities = learned("session.jsonl", "blog").unwrap();
+        assert_eq!(identities[0].clean_name("maja.jsonl"), "user-1.jsonl");
+        assert!(learned("session.jsonl", "shop").is_none());
+        assert!(learned("notes.txt", "blog").is_none());
     }
 
     #[test]
