@@ -128,6 +128,8 @@ fn files_depend_on_each_other_without_a_circle() {
         r"(?s)(?-u:\b)((?:crate|super)::[^;({]*\{.*?\});|(?-u:\b)((?:crate|super)(?:::[A-Za-z0-9_]+)+)",
     )
     .unwrap();
+    // Files within: `use merged::Item` in `spans.rs`.
+    let uses_within = Regex::new(r"\nuse ([a-z_]+)::").unwrap();
     let exports_of = Regex::new(r"(?s)\n(?:pub(?:\(crate\))? )?use ([a-z_]+::.*?);").unwrap();
     for layer in LAYERED_FILES {
         let source = crates.join(layer).join("src");
@@ -183,9 +185,10 @@ fn files_depend_on_each_other_without_a_circle() {
             .iter()
             .filter(|(module, _)| is_product(module))
             .map(|(module, file)| {
-                let used = used_in(&texts[module], module, &uses)
-                    .into_iter()
-                    .filter_map(file_of);
+                let within = uses_within.captures_iter(&texts[module]);
+                let within = within.map(|found| [&module[..], &[found[1].to_owned()]].concat());
+                let used = used_in(&texts[module], module, &uses).into_iter();
+                let used = used.chain(within).filter_map(file_of);
                 (file.clone(), used.filter(|other| other != file).collect())
             })
             .collect();

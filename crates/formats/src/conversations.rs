@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{copies::hash_of, langchain, messages::role_by, prelude::*, written};
+use crate::{langchain, messages::role_by, prelude::*, written};
 
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;

@@ -14,14 +14,8 @@ use crate::{
     event::{Event, Fact, Outcome, What},
     runs::Run,
     session::{Session, is_said},
+    values::hash_of,
 };
-
-/// Returns a number for a value: it is the same only within a run of the program.
-pub(crate) fn hash_of(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
 
 /// Returns the names of runs in an event.
 pub(crate) fn names_of(event: &Event) -> Vec<&Text> {

@@ -15,13 +15,13 @@ use rayon::prelude::*;
 
 use crate::{
     FormatName,
-    copies::{Copies, begins_as, hash_of, names_of},
+    copies::{Copies, begins_as, names_of},
     event::Events,
-    input::{compression::read_text, is_of_no_agent, lines_of_file, names_in_database},
+    input::{compression::read_text, lines_of_file, names_in_database},
     reader::{Content, Item, MOST_FIRST_RECORDS},
     records::{Record, Records},
     trace,
-    values::{fields_of, str_of},
+    values::{fields_of, hash_of, str_of},
 };
 
 /// So many bytes of a file are read at once for its first records. All that are read are parsed.
@@ -92,7 +92,7 @@ fn head_of_database(path: &Path) -> io::Result<Option<Head>> {
     let (agent, names) = match names_in_database(path) {
         Ok(Some(found)) => found,
         Ok(None) => return Ok(None),
-        Err(error) if is_of_no_agent(&error) => return Ok(Some(Head::default())),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(Some(Head::default())),
         Err(error) => return Err(error),
     };
     let Some(format) = FormatName::from_name(agent) else {

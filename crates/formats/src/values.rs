@@ -1,6 +1,10 @@
 //! Looks values up in the fields of a record. `None` stands for a missing field.
 
-use std::{borrow::Cow, iter};
+use std::{
+    borrow::Cow,
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash},
+    iter,
+};
 
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, parse_str, trim};
 use regex::Regex;
@@ -13,6 +17,11 @@ static NO_FIELDS: Object = Object::new();
 pub fn regex(expression: &str) -> Regex {
     #[allow(clippy::expect_used)] // The tests compile every expression.
     Regex::new(expression).expect("the expression is valid")
+}
+
+/// Returns a number for a value: it is the same only within a run of the program.
+pub fn hash_of(value: &impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
 /// Returns whether a value is there, and not `null`.

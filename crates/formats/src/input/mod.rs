@@ -65,6 +65,8 @@ struct Format {
     magic: &'static [u8],
     of_bytes: LinesOf,
     of_file: fn(&Path) -> io::Result<Lines>,
+    /// The agent, and the names of the sessions, of a database.
+    names_in: fn(&Path) -> io::Result<Option<Named>>,
 }
 
 /// What becomes lines on this platform.
@@ -74,12 +76,14 @@ const FORMATS: &[Format] = &[
         magic: sqlite::MAGIC,
         of_bytes: sqlite::lines_of_bytes,
         of_file: sqlite::lines_of_file,
+        names_in: sqlite::names_in_file,
     },
     #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
     Format {
         magic: parquet::MAGIC,
         of_bytes: parquet::lines_of_bytes,
         of_file: parquet::lines_of_file,
+        names_in: |_| Ok(None),
     },
 ];
 
@@ -105,13 +109,11 @@ const LONGEST_MAGIC: u64 = 16;
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
 pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
-    let beginning = beginning_of(path)?;
-    let format = FORMATS.iter().find(|format| beginning.starts_with(format.magic));
-    format.map(|format| (format.of_file)(path)).transpose()
+    format_of(path)?.map(|format| (format.of_file)(path)).transpose()
 }
 
-/// Returns the first bytes of a file.
-fn beginning_of(path: &Path) -> io::Result<Vec<u8>> {
+/// Returns what a file is by its first bytes.
+fn format_of(path: &Path) -> io::Result<Option<&'static Format>> {
     let mut beginning = Vec::new();
     // What is read from a pipe is gone.
     if path.metadata()?.is_file() {
@@ -119,38 +121,18 @@ fn beginning_of(path: &Path) -> io::Result<Vec<u8>> {
             .take(LONGEST_MAGIC)
             .read_to_end(&mut beginning)?;
     }
-    Ok(beginning)
+    Ok(FORMATS.iter().find(|format| beginning.starts_with(format.magic)))
 }
 
-/// The names of the sessions of a database, each with what it has in common with its forks, if that is known.
-pub(crate) type Names = Vec<(String, Option<String>)>;
+/// The agent of a database, and the names of its sessions, each with what it has in common with its forks, if that is known.
+pub(crate) type Named = (&'static str, Vec<(String, Option<String>)>);
 
 /// Returns the agent of a database, and the names of its sessions; `None` if the file is none.
 ///
 /// # Errors
-/// If the file cannot be read, or is a database of no agent that is known.
-#[cfg(not(target_family = "wasm"))]
-pub(crate) fn names_in_database(path: &Path) -> io::Result<Option<(&'static str, Names)>> {
-    let is_one = beginning_of(path)?.starts_with(sqlite::MAGIC);
-    is_one.then(|| sqlite::names_in_file(path)).transpose()
-}
-
-#[cfg(target_family = "wasm")]
-pub(crate) fn names_in_database(_path: &Path) -> io::Result<Option<(&'static str, Names)>> {
-    Ok(None)
-}
-
-/// Returns whether a file is a database of no agent that is known, from the problem of its [lines](lines_of_file).
-#[cfg(not(target_family = "wasm"))]
-pub(crate) fn is_of_no_agent(error: &io::Error) -> bool {
-    use sqlite::SqliteError;
-    let error = error.get_ref().and_then(|error| error.downcast_ref());
-    matches!(error, Some(SqliteError::Unknown(_)))
-}
-
-#[cfg(target_family = "wasm")]
-pub(crate) fn is_of_no_agent(_error: &io::Error) -> bool {
-    false
+/// If the file cannot be read; [`ErrorKind::Unsupported`](io::ErrorKind::Unsupported) if it is a database of no agent that is known.
+pub(crate) fn names_in_database(path: &Path) -> io::Result<Option<Named>> {
+    format_of(path)?.map_or(Ok(None), |format| (format.names_in)(path))
 }
 
 /// The result of a trial is some kilobytes long.

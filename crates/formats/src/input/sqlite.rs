@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::{
-    Foreign, Lines, Names,
+    Foreign, Lines, Named,
     databases::{DATABASES, Database},
     msgpack, tables_not_read, unreadable,
 };
@@ -65,6 +65,15 @@ pub enum SqliteError {
     File(#[from] io::Error),
 }
 
+impl From<SqliteError> for io::Error {
+    fn from(error: SqliteError) -> Self {
+        match error {
+            SqliteError::Unknown(_) => Self::new(io::ErrorKind::Unsupported, error),
+            error => Self::other(error),
+        }
+    }
+}
+
 /// Returns the first names of a list, as text.
 fn first(names: &[String]) -> String {
     names[..names.len().min(10)].join(", ")
@@ -93,7 +102,7 @@ pub struct Sessions {
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
 pub fn lines_of_file(path: &Path) -> io::Result<Lines> {
-    let sessions = Sessions::open(path, DEFAULT_LIMIT).map_err(io::Error::other)?;
+    let sessions = Sessions::open(path, DEFAULT_LIMIT)?;
     Ok(Box::new(sessions.into_lines()))
 }
 
@@ -101,8 +110,8 @@ pub fn lines_of_file(path: &Path) -> io::Result<Lines> {
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
-pub fn names_in_file(path: &Path) -> io::Result<(&'static str, Names)> {
-    let sessions = Sessions::open(path, DEFAULT_LIMIT).map_err(io::Error::other)?;
+pub fn names_in_file(path: &Path) -> io::Result<Option<Named>> {
+    let sessions = Sessions::open(path, DEFAULT_LIMIT)?;
     let text = |name| match name {
         Value::Text(name) => Some(name),
         Value::Integer(number) => Some(number.to_string()),
@@ -110,7 +119,7 @@ pub fn names_in_file(path: &Path) -> io::Result<(&'static str, Names)> {
     };
     let named = |(_, name, begins): Name| Some((text(name)?, begins.and_then(text)));
     let names = sessions.names.filter_map(named).collect();
-    Ok((sessions.agent, names))
+    Ok(Some((sessions.agent, names)))
 }
 
 /// Returns the sessions in the bytes of a database, a line each.

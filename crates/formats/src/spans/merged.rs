@@ -6,7 +6,7 @@ use std::{
     rc::Rc,
 };
 
-use crate::{copies::hash_of, prelude::*};
+use crate::prelude::*;
 
 /// An item of a conversation. Equal items have equal keys.
 #[derive(Debug)]
