@@ -23,6 +23,11 @@ pub fn by_folders(path: &Path) -> Named {
     }
 }
 
+/// Returns the names of the folders around a file, the innermost first.
+pub fn folders_of(path: &Path) -> impl Iterator<Item = &str> {
+    path.iter().rev().skip(1).filter_map(|name| name.to_str())
+}
+
 /// Returns the names before and after the last folder of this name; `None` for a path without one.
 pub fn around<'p>(path: &'p Path, name: &str) -> Option<(Option<&'p str>, Option<&'p str>)> {
     let parts: Vec<_> = path

@@ -11,7 +11,7 @@ pub use crate::{
     messages::{
         UNKNOWN_ROLE, add_as, add_by, add_message, add_next, add_parts, add_said, is_message, message_by,
     },
-    named::{Named, around, by_folders},
+    named::{Named, around, by_folders, folders_of},
     parts::{Call, Part, parts_in, parts_of},
     shapes::is,
     tools::{TOOLS, tools_of},

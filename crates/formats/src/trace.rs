@@ -86,7 +86,7 @@ const MAX_NAMED: usize = 3;
 /// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent, and of the OpenAI Agents SDK. A return code of 0 is told apart below.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"^(?i-u:error\b|execution error in|an error occurred while (?:running|calling|executing|invoking) the (?:tool|function)|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
+        r"^(?i-u:error\b|execution error in|an error occurred while (?:running|calling|executing|invoking) the (?:tool|function)|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<(?:exception|(?:\w{1,30}_)?error)>|<returncode>)",
     )
 });
 
@@ -118,8 +118,7 @@ fn says_failure(text: &Text) -> bool {
     if blanks.chars().count() <= MOST_BLANKS
         && let Some(found) = FAILURE.find(words)
     {
-        let is_code =
-            found.as_str().ends_with(['>']) && !found.as_str().to_ascii_lowercase().ends_with("exception>");
+        let is_code = found.as_str().to_ascii_lowercase().ends_with("returncode>");
         if !is_code || !words[found.end()..].starts_with("0<") {
             return true;
         }
@@ -746,6 +745,9 @@ mod tests {
             "<returncode>1</returncode>",
             "<returncode>",
             "<exception>x",
+            "<tool_error>x",
+            "<tool_use_error>x",
+            "<error>x",
             "An error occurred while running the tool. Please try again.",
             "An error occurred while invoking the function river-depth: name a place",
             r#"{"error":"x"}"#,
@@ -758,6 +760,7 @@ mod tests {
             "errors: 0",
             "<returncode>0</returncode>",
             "no error",
+            "<errors>0</errors>",
             r#"{"error":null,"exit_code":0}"#,
             r#"{"is_error":1}"#,
             r#"{"error":"#,

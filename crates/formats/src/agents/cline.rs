@@ -29,12 +29,13 @@ const LAST: [&str; 2] = ["content", "diff"];
 /// Tags around the user's words in a result.
 const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
 
-/// Says the folder that an agent worked in, by `SESSION/SESSION.json`.
+/// Says the folder that an agent worked in, by `SESSION/SESSION.json`, or Roo's `history_item.json`.
 fn beside(path: &Path, say: &mut Events) {
     let session = path
         .parent()
         .and_then(|folder| Some(folder.join(folder.file_name()?).with_extension("json")));
     say.facts_in(session);
+    say.facts_in(Some(path.with_file_name("history_item.json")));
 }
 
 /// Returns whether a message is the first one, which begins a task.

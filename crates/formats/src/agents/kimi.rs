@@ -10,9 +10,10 @@ pub static FORMAT: Format = Format::of_messages("kimi", add_record)
 /// The session is the folder around `agents/main/`, and the parent of what other agents there say.
 fn named(path: &Path) -> Named {
     let mut named = by_folders(path);
-    match around(path, "agents") {
-        Some((session, Some("main"))) => named.session = session.map(Into::into),
-        Some((session, Some(_))) => named.parent = session.map(Into::into),
+    let folders: Vec<_> = folders_of(path).take(3).collect();
+    match folders[..] {
+        ["main", "agents", session] => named.session = Some(session.into()),
+        [_, "agents", session] => named.parent = Some(session.into()),
         _ => {}
     }
     named

@@ -6,7 +6,7 @@ pub static FORMAT: Format = Format::of_messages("vibe", add_line).named(named).b
 
 /// A session is named by its folder, which is in the folder `agents` of its parent's if it is a sub-agent's.
 fn named(path: &Path) -> Named {
-    let mut folders = path.iter().rev().skip(1).filter_map(|name| name.to_str());
+    let mut folders = folders_of(path);
     Named {
         session: folders.next().map(Into::into),
         parent: (folders.next() == Some("agents"))
