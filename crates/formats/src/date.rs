@@ -1,6 +1,7 @@
 //! Times as JavaScript's `Date` writes them: in UTC, to the millisecond.
 
 use jiff::{Timestamp, civil::DateTime, tz::Offset};
+use knowledgepulse_json::Value;
 
 /// Returns the present time in ISO 8601.
 #[must_use]
@@ -8,11 +9,21 @@ pub fn now() -> String {
     to_iso(Timestamp::now())
 }
 
-/// Returns the time of so many milliseconds since 1970; `None` outside of the years -9999 to 9999.
+/// Returns the time that a value is: a text in ISO 8601, or a number of seconds, milliseconds, microseconds or nanoseconds since 1970.
 #[must_use]
-pub fn from_number(milliseconds: f64) -> Option<Timestamp> {
+pub fn of(time: Option<&Value>) -> Option<Timestamp> {
+    let Some(number) = time?.as_number().filter(|number| *number > 0.0) else {
+        return parse(time?.as_str()?);
+    };
+    // Whole microseconds: a double has no more of a time.
+    let microseconds = match number {
+        ..1e11 => number * 1e6,
+        ..1e14 => number * 1e3,
+        ..1e17 => number,
+        _ => number / 1e3,
+    };
     #[allow(clippy::cast_possible_truncation)] // What is out of range is of no year.
-    Timestamp::from_millisecond(milliseconds as i64).ok()
+    Timestamp::from_microsecond(microseconds.round() as i64).ok()
 }
 
 /// Returns a time in ISO 8601, as `toISOString` writes it.
@@ -39,6 +50,8 @@ pub fn parse(text: &str) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod tests {
+    use knowledgepulse_json::parse_str;
+
     use super::*;
 
     #[test]
@@ -68,13 +81,30 @@ mod tests {
     }
 
     #[test]
-    fn from_number_refuses_what_is_no_time() {
-        assert_eq!(
-            from_number(1e12).map(to_iso).as_deref(),
-            Some("2001-09-09T01:46:40.000Z")
-        );
-        for number in [1e15, f64::INFINITY, f64::NEG_INFINITY] {
-            assert_eq!(from_number(number), None, "{number}");
+    fn of_reads_times_of_every_unit_with_their_fractions() {
+        for (time, nanoseconds) in [
+            (
+                r#""2026-01-02T00:00:00.123456Z""#,
+                Some(1_767_312_000_123_456_000),
+            ),
+            (r#""2026-01-02 00:00:00.000001""#, Some(1_767_312_000_000_001_000)),
+            (
+                r#""2026-01-02T01:00:00.5+01:00""#,
+                Some(1_767_312_000_500_000_000),
+            ),
+            ("1767312000", Some(1_767_312_000_000_000_000)),
+            ("1767312000123", Some(1_767_312_000_123_000_000)),
+            ("1767312000123456", Some(1_767_312_000_123_456_000)),
+            ("1e40", None),
+            ("-1", None),
+            (r#""soon""#, None),
+            ("null", None),
+        ] {
+            assert_eq!(
+                of(parse_str(time).ok().as_ref()).map(Timestamp::as_nanosecond),
+                nanoseconds,
+                "{time}"
+            );
         }
     }
 

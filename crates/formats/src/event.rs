@@ -6,11 +6,11 @@ use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
     contexts::{self, Words},
+    date,
     input::read_small,
     parts::{Call, Part, parts_of},
     values::{
-        Fields, id_of, in_path, is_blank, is_given, joined, joined_parts, milliseconds_of, string_of,
-        text_at, without_nulls,
+        Fields, id_of, in_path, is_blank, is_given, joined, joined_parts, string_of, text_at, without_nulls,
     },
     words::tags,
 };
@@ -39,7 +39,7 @@ pub struct Origin {
     pub agent: Agent,
     /// The number of the record in its run, where the format numbers them.
     pub ordinal: Option<f64>,
-    /// When it happened: text in ISO 8601, or milliseconds since 1970.
+    /// When it happened, as [`crate::date::of`] reads it.
     pub time: Option<Value>,
 }
 
@@ -327,7 +327,7 @@ impl Events {
             let value = values.find(|value| is_given(*value)).flatten();
             match *name {
                 "id" => self.session(value),
-                "time" => self.at(milliseconds_of(value).as_ref()),
+                "time" => self.at(value),
                 "parent" => self.sub_agent(string_of(value).is_some(), value),
                 name => self.fact(name, value),
             }
@@ -350,6 +350,7 @@ impl Events {
     pub fn at(&mut self, time: Option<&Value>) {
         if let Some(event) = self.list.last_mut()
             && event.origin.time.is_none()
+            && date::of(time).is_some()
         {
             event.origin.time = time.cloned();
         }

@@ -8,7 +8,10 @@ use std::{
 
 mod merged;
 pub mod said;
-use crate::{langchain, prelude::*, trace::TraceBuilder, verdicts::is_verdict};
+
+use jiff::Timestamp;
+
+use crate::{date, langchain, prelude::*, trace::TraceBuilder, verdicts::is_verdict};
 use merged::{Conversation, Item, Items, List, items_of_all};
 use said::{Said, argument_in, first_in, messages_in, said_in, text_within};
 
@@ -70,8 +73,7 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
     facts.into_iter().for_each(|fact| builder.add_fact(fact));
     builder.is_conversation = spans.iter().any(|span| is_of_agent(&span.attributes));
     if let Some(first) = spans.first().filter(|first| first.start > 0) {
-        #[expect(clippy::cast_precision_loss)] // A double has all times of JavaScript.
-        builder.at(Some(&((first.start / 1_000_000) as f64).into()));
+        builder.created_at = Timestamp::from_nanosecond(first.start).ok().map(date::to_iso);
     }
     let mut parts: Vec<Part> = spans.into_iter().map(Part::of).collect();
     keep_outermost(&mut parts, builder);

@@ -455,14 +455,10 @@ impl TraceBuilder {
         self.leave_out_times(what, 1);
     }
 
-    /// Takes the time of a finding, in ISO 8601 or in milliseconds since 1970; the first one is the time of the trace.
+    /// Takes the time of a finding, as [`date::of`] reads it; the first one is the time of the trace.
     pub fn at(&mut self, time: Option<&Value>) {
         if self.created_at.is_none() {
-            let time = match time {
-                Some(Value::String(text)) => date::parse(text),
-                time => number_of(time).and_then(date::from_number),
-            };
-            self.created_at = time.map(date::to_iso);
+            self.created_at = date::of(time).map(date::to_iso);
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, parse_str, trim};
 use regex::Regex;
 
-use crate::{date, words::words};
+use crate::words::words;
 
 static NO_FIELDS: Object = Object::new();
 
@@ -180,27 +180,6 @@ pub fn number_of(value: Option<&Value>) -> Option<f64> {
     value
         .and_then(Value::as_number)
         .filter(|number| number.is_finite())
-}
-
-/// A number of seconds since 1970 is less, one of milliseconds is more.
-const SECONDS: f64 = 1e11;
-
-/// Returns the milliseconds since 1970 of a time: text in ISO 8601, seconds or milliseconds.
-pub fn milliseconds_of(time: Option<&Value>) -> Option<Value> {
-    #[allow(clippy::cast_precision_loss)] // A double has all times of JavaScript.
-    let number = match str_of(time) {
-        Some(text) => Some(date::parse(text)?.as_millisecond() as f64),
-        None => number_of(time).filter(|number| (0.0..SECONDS * 1000.0).contains(number) && *number != 0.0),
-    };
-    let is_seconds = |number: f64| number < SECONDS && number_of(time).is_some();
-    number.map(|number| {
-        if is_seconds(number) {
-            (number * 1000.0).round()
-        } else {
-            number
-        }
-        .into()
-    })
 }
 
 /// Returns a finite number, which may be written as text in decimal digits.

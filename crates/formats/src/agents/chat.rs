@@ -93,7 +93,7 @@ fn add_details(say: &mut Events, record: &Object) {
         say.name(name, record.get(name));
     }
     for name in ["created_at", "created", "timestamp", "request_created_at"] {
-        say.at(milliseconds_of(record.get(name)).as_ref());
+        say.at(record.get(name));
     }
     let models = ["model", "modelId", "modelVersion"].map(|name| record.get(name));
     let model = models.into_iter().find(|model| string_of(*model).is_some());

@@ -40,7 +40,7 @@ fn add_event(say: &mut Events, event: &Value) {
     if !is(event, "google-adk-line") {
         return add_turn(say, event);
     }
-    say.begin_record(event.get("id"), milliseconds_of(event.get("timestamp")).as_ref());
+    say.begin_record(event.get("id"), event.get("timestamp"));
     say.first_fact("model", first_of(event, &["modelVersion", "model_version"]));
     if is_true(event, "partial") {
         return say.leave_out("piece of a message");

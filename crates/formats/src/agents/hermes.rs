@@ -57,12 +57,12 @@ fn truth_in(row: &Value, name: &str) -> Option<bool> {
 /// Adds a row. Where calls have no ids, their results are theirs by their order; `has_ids` is of the calls before. Where the session was
 /// compacted, a row may be there twice.
 fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool, was_compacted: bool) {
-    let time = milliseconds_of(row.get("timestamp"));
+    let time = row.get("timestamp");
     let is_compacted = truth_in(row, "compacted");
     match is_compacted.filter(|_| was_compacted) {
         // The tail of what was compacted is there again after the summary, at its old time.
-        Some(_) => say.begin_record(Some(&copy_of(row)), time.as_ref()),
-        None => say.begin_record(row.get("id"), time.as_ref()),
+        Some(_) => say.begin_record(Some(&copy_of(row)), time),
+        None => say.begin_record(row.get("id"), time),
     }
     if truth_in(row, "active") == Some(false) && is_compacted != Some(true) {
         return say.leave_out("message that was taken back");

@@ -36,8 +36,7 @@ fn origin_of(prompt: &impl Fields) -> Option<&str> {
 fn add_record(say: &mut Events, record: &Value) {
     let message = fields_of(record, "message");
     if is(record, "kimi-old") {
-        let time = milliseconds_of(record.get("timestamp"));
-        say.begin_record(None, time.as_ref());
+        say.begin_record(None, record.get("timestamp"));
         return add_old(say, message);
     }
     say.begin_record(None, record.get("time"));

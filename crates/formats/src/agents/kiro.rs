@@ -13,8 +13,8 @@ fn add_line(say: &mut Events, record: &Value) {
     let is_reply = str_of(record.get("kind")) == Some("AssistantMessage");
     let role = if is_reply { "assistant" } else { "user" };
     let data = fields_of(record, "data");
-    let time = milliseconds_of(fields_of(data, "meta").get("timestamp"));
-    say.begin_record(data.get("message_id"), time.as_ref());
+    let time = fields_of(data, "meta").get("timestamp");
+    say.begin_record(data.get("message_id"), time);
     let parts = list_at(data, "content").iter().map(part_of).collect();
     add_parts(say, object_of(None), role, parts);
 }

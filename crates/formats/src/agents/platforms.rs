@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
+
 use crate::{
     date, langchain,
     prelude::*,
@@ -140,6 +142,8 @@ impl Platform {
             is("yes").then_some(true).or(is("no").then_some(false))
         };
         let kind = self.word("attributes").unwrap_or_default();
+        let time_of =
+            |time: Option<Cow<Value>>| date::of(time.as_deref()).map_or(0, Timestamp::as_nanosecond);
         let events = objects_in(all_at(record, self.paths("events"))).map(|event| {
             let name = text_at(event, "name").unwrap_or_default();
             (name, fields_of(event, "attributes").clone())
@@ -147,8 +151,8 @@ impl Platform {
         let mut span = Span {
             id: string_of(id).cloned(),
             parent: string_of(parent).cloned(),
-            start: nanoseconds_of(start.as_deref()).unwrap_or_default(),
-            end: nanoseconds_of(end.as_deref()).unwrap_or_default(),
+            start: time_of(start),
+            end: time_of(end),
             is_ok,
             message: string_of(error.as_deref()).cloned(),
             events: events.collect(),
@@ -347,53 +351,5 @@ fn flatten(attributes: &mut Object, name: &Text, value: &Value) {
             keyed.for_each(|(at, value)| flatten_inner(&at.to_string().into(), value));
         }
         leaf => add(attributes, name.clone(), Some(leaf)),
-    }
-}
-
-/// Nanoseconds since 1970 of a time in ISO 8601, or of a number of seconds, milliseconds, microseconds or nanoseconds.
-fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
-    if let Some(number) = number_of(time).filter(|&number| number > 0.0) {
-        // Whole microseconds: a double has no more of a time.
-        let microseconds = match number {
-            ..1e11 => number * 1e6,
-            ..1e14 => number * 1e3,
-            ..1e17 => number,
-            _ => number / 1e3,
-        };
-        #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
-        return Some(microseconds.round() as i128 * 1000);
-    }
-    Some(date::parse(str_of(time)?)?.as_nanosecond())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use knowledgepulse_json::parse_str;
-
-    #[test]
-    fn nanoseconds_of_reads_times_of_every_unit_with_their_fractions() {
-        for (time, nanoseconds) in [
-            (
-                r#""2026-01-02T00:00:00.123456Z""#,
-                Some(1_767_312_000_123_456_000),
-            ),
-            (r#""2026-01-02 00:00:00.000001""#, Some(1_767_312_000_000_001_000)),
-            (
-                r#""2026-01-02T01:00:00.5+01:00""#,
-                Some(1_767_312_000_500_000_000),
-            ),
-            ("1767312000", Some(1_767_312_000_000_000_000)),
-            ("1767312000123", Some(1_767_312_000_123_000_000)),
-            ("1767312000123456", Some(1_767_312_000_123_456_000)),
-            (r#""soon""#, None),
-            ("null", None),
-        ] {
-            assert_eq!(
-                nanoseconds_of(parse_str(time).ok().as_ref()),
-                nanoseconds,
-                "{time}"
-            );
-        }
     }
 }

@@ -202,9 +202,8 @@ fn add_messages(say: &mut Events, messages: &[Value]) {
         let extra = message.remove("extra");
         let extra = object_of(extra.as_ref());
         let failed = failure_of(extra);
-        let time = milliseconds_of(extra.get("timestamp"));
         let is_waiting = say.awaits_result();
-        say.begin_record(None, time.as_ref());
+        say.begin_record(None, extra.get("timestamp"));
         if is_waiting && has_word(&message, "role", "user") {
             add_result(say, message.get("content"), failed);
         } else if has_word(&message, "role", "exit") {
