@@ -51,37 +51,27 @@ fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
     }
 }
 
-/// Returns a message of an agent with calls, each a name and its arguments, and the messages of their results with the same ids.
+/// Returns a message of an agent: what it said, its calls, each a name and arguments, and their results in the same order.
 fn turn_of(
-    thought: Value,
-    calls: &[(Text, Value)],
-    results: &[(Value, bool)],
-    at: usize,
-) -> Messages<'static> {
-    let id = |number: usize| Value::from(format!("{at}.{number}"));
-    let call = |(number, (name, args)): (usize, &(Text, Value))| {
+    said: Value,
+    calls: impl IntoIterator<Item = (Text, Value)>,
+    results: impl IntoIterator<Item = (Value, bool)>,
+) -> Cow<'static, Value> {
+    let calls = calls.into_iter().map(|(name, input)| {
+        let kind = "tool_use".into();
+        object([("type", kind), ("name", name.into()), ("input", input)])
+    });
+    let results = results.into_iter().map(|(content, failed)| {
+        let kind = "tool_result".into();
         object([
-            ("id", id(number)),
-            ("name", name.clone().into()),
-            ("arguments", args.clone()),
+            ("type", kind),
+            ("content", content),
+            ("is_error", failed.then_some(true).into()),
         ])
-    };
-    let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
-    let said = object([
-        ("role", "assistant".into()),
-        ("content", thought),
-        ("tool_calls", calls.into()),
-    ]);
-    let result = |(number, (content, failed)): (usize, &(Value, bool))| {
-        object([
-            ("role", "tool".into()),
-            ("tool_call_id", id(number)),
-            ("content", content.clone()),
-            ("is_error", if *failed { true.into() } else { Value::Null }),
-        ])
-    };
-    let results = results.iter().enumerate().map(result);
-    [said].into_iter().chain(results).map(Cow::Owned).collect()
+    });
+    let said = elements_of(Some(&said)).iter().filter(|part| !part.is_null());
+    let content = said.cloned().chain(calls).chain(results);
+    Cow::Owned(message_by("assistant", content.collect()))
 }
 
 /// Returns the messages of a trajectory of DSPy, whose fields have the numbers of its steps in their names.
@@ -89,9 +79,9 @@ fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
     let turn = |at: usize| {
         let of = |name: &str| steps.get(&format!("{name}_{at}")).cloned().unwrap_or_default();
         let call = (string_of(Some(&of("tool_name")))?.clone(), of("tool_args"));
-        Some(turn_of(of("thought"), &[call], &[(of("observation"), false)], at))
+        Some(turn_of(of("thought"), [call], [(of("observation"), false)]))
     };
-    let messages: Messages = (0..).map_while(turn).flatten().collect();
+    let messages: Messages = (0..).map_while(turn).collect();
     (!messages.is_empty()).then_some(messages)
 }
 
@@ -99,7 +89,7 @@ fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
 fn by_actions(steps: &[Value]) -> Option<Messages<'static>> {
     const SAID: [&str; 3] = ["evaluation_previous_goal", "memory", "next_goal"];
     let is_step = |step: &Value| has_all(step, &["model_output", "result", "state"]);
-    let turn = |(at, step): (usize, &Value)| {
+    let turn = |step: &Value| {
         let output = fields_of(step, "model_output");
         let thinking = text_at(output, "thinking").into_iter();
         let thinking = thinking.map(|text| object([("type", "thinking".into()), ("thinking", text.into())]));
@@ -110,37 +100,37 @@ fn by_actions(steps: &[Value]) -> Option<Messages<'static>> {
             let mut fields = object_of(Some(action)).iter().filter(|(_, args)| !args.is_null());
             fields.next().map(|(name, args)| (name.clone(), args.clone()))
         };
-        let calls: Vec<_> = list_at(output, "action").iter().filter_map(action).collect();
+        let calls = list_at(output, "action").iter().filter_map(action);
         let result = |result: &Value| {
             let told = first_of(result, &["error", "extracted_content"]).cloned();
             (told.unwrap_or_default(), is_given(result.get("error")))
         };
-        let results: Vec<_> = list_at(step, "result").iter().map(result).collect();
-        turn_of(thought.into(), &calls, &results, at)
+        turn_of(thought.into(), calls, list_at(step, "result").iter().map(result))
     };
     let is_one = steps.first().is_some_and(is_step);
-    is_one.then(|| steps.iter().enumerate().flat_map(turn).collect())
+    is_one.then(|| steps.iter().map(turn).collect())
 }
 
 /// Returns the messages of a list of Agent Data Protocol, whose elements name their classes.
 fn by_classes(list: &[Value]) -> Option<Messages<'static>> {
     let class = |element: &Value| text_at(element, "class_");
     list.first().and_then(class)?;
-    let turn = |(at, element): (usize, &Value)| {
+    let turn = |element: &Value| {
         let of = |name| element.get(name).cloned().unwrap_or_default();
-        let name = |name: &str| text_at(element, name).unwrap_or_default();
-        let code = || object([("code", of("content"))]);
-        match class(element).as_deref() {
-            Some("api_action") => turn_of(of("description"), &[(name("function"), of("kwargs"))], &[], at),
-            Some("code_action") => turn_of(of("description"), &[(name("language"), code())], &[], at),
-            Some("message_action") => vec![Cow::Owned(message_by("assistant", of("content")))],
-            _ if str_of(element.get("source")) == Some("user") => {
-                vec![Cow::Owned(message_by("user", of("content")))]
+        let call = |name, args| (text_at(element, name).unwrap_or_default(), args);
+        let role = match class(element).as_deref() {
+            Some("api_action") => return turn_of(of("description"), [call("function", of("kwargs"))], []),
+            Some("code_action") => {
+                let code = object([("code", of("content"))]);
+                return turn_of(of("description"), [call("language", code)], []);
             }
-            _ => vec![Cow::Owned(message_by("tool", of("content")))],
-        }
+            Some("message_action") => "assistant",
+            _ if str_of(element.get("source")) == Some("user") => "user",
+            _ => "tool",
+        };
+        Cow::Owned(message_by(role, of("content")))
     };
-    Some(list.iter().enumerate().flat_map(turn).collect())
+    Some(list.iter().map(turn).collect())
 }
 
 /// Returns the messages of a list that has each in a JSON text.

@@ -92,7 +92,8 @@ pub fn add_message(say: &mut Events, value: &Value) {
 pub fn add_next(say: &mut Events, before: Option<&Value>, value: &Value) {
     let has_calls = |before: &Value| {
         let is_turn = str_of(before.get("from")).is_some_and(|from| from.contains("call"));
-        is_turn || first_of(before, &["tool_calls", "function_call"]).is_some()
+        let is_list = !list_of(before.get("content")).is_empty();
+        is_turn || is_list || first_of(before, &["tool_calls", "function_call"]).is_some()
     };
     let awaits_result = before.is_some_and(|before| !has_calls(before)) && say.awaits_result();
     let by_user = || match (str_of(value.get("role")), str_of(value.get("from"))) {

@@ -8,8 +8,8 @@ use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 use crate::{
     values::{
         Fields, NAME_LENGTH, fields_of, fields_where, first_named, first_of, has_list, has_text, id_of,
-        input_of, is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of, object_of,
-        parsed, str_of, string_of, text_in, text_of_part, truth_of,
+        input_of, is_blank, is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of,
+        object_of, parsed, str_of, string_of, text_in, text_of_part, truth_of,
     },
     words::{is_one, words},
 };
@@ -143,6 +143,9 @@ fn bracketed(name: &str) -> Text {
     ["[", cut(name, NAME_LENGTH), "]"].into_iter().collect()
 }
 
+/// What stands before parts in JSON in the database of Hermes.
+const HERMES: &str = "\0json:";
+
 /// Where parts have their type.
 const TYPES: &[&str] = &["type", "block_type", "content_type", "kind"];
 
@@ -198,6 +201,9 @@ pub fn parts_in(element: &Value) -> Vec<Part> {
 
 /// Returns the parts that a text holds in JSON, as some instrumentations write them; `None` for any other text.
 fn within(text: &str) -> Option<Vec<Value>> {
+    if let Some(json) = text.strip_prefix(HERMES) {
+        return Some(parse_str(json).ok()?.as_array()?.to_vec());
+    }
     let first = text
         .trim_start()
         .strip_prefix('[')?
@@ -463,10 +469,8 @@ fn reasoning_in(item: &Object) -> Option<Text> {
 /// have what others have in the message in a field of it.
 pub fn beside(message: &Object) -> [Vec<Part>; 2] {
     let more = ["additional_kwargs", "options"].map(|name| fields_of(message, name));
-    let mut holders = [message].into_iter().chain(more);
-    let reasoning = holders
-        .clone()
-        .find_map(|holder| first_named(holder, "reasoning-field"));
+    let holders = [message].into_iter().chain(more);
+    let reasoning = holders.clone().find_map(reasoning_of);
     let refusal = holders
         .clone()
         .find_map(|holder| holder.get("refusal")?.as_text());
@@ -476,22 +480,33 @@ pub fn beside(message: &Object) -> [Vec<Part>; 2] {
         let tools = list_of(message.get("toolInvocations")).iter();
         tools.for_each(|tool| of_tool(object_of(Some(tool)), "", &mut after));
     }
-    let calls = holders.find_map(|holder| Some(calls_beside(holder)).filter(|calls| !calls.is_empty()));
-    after.extend(calls.into_iter().flatten());
+    let mut calls = holders.map(calls_beside);
+    after.extend(calls.find(|calls| !calls.is_empty()).unwrap_or_default());
     [reasoning.map(Part::thought).into_iter().collect(), after]
+}
+
+/// Returns the reasoning beside a content. A field of it may be a blank that providers want.
+fn reasoning_of(message: &Object) -> Option<&Value> {
+    let mut fields = words("reasoning-field").filter_map(|name| message.get(name));
+    fields.find(|value| !value.is_null() && value.as_text().is_none_or(|text| !is_blank(text)))
 }
 
 fn calls_beside(message: &Object) -> Vec<Part> {
     // The type of a message of AgentKit says what its tools are.
     let are_calls = str_of(message.get("type")).is_some_and(is_call);
     let tools = message.get("tools").filter(|_| are_calls);
-    let lists = words("calls-field").map(|name| message.get(name)).chain([tools]);
     let call = message
         .get("function_call")
         .filter(|call| call.as_object().is_some());
-    // Data sets have them as JSON in texts.
-    let calls = lists.flat_map(list_of).chain(call).map(|call| parsed(Some(call)));
-    calls.flatten().map(|call| Part::Call(Call::of(&*call))).collect()
+    let lists = words("calls-field").map(|name| message.get(name)).chain([tools]);
+    let mut calls = Vec::new();
+    // Data sets and databases have them as JSON in texts.
+    for list in lists.filter_map(parsed) {
+        let list = list_of(Some(&list)).iter().filter_map(|call| parsed(Some(call)));
+        calls.extend(list.map(|call| Part::Call(Call::of(&*call))));
+    }
+    calls.extend(call.map(|call| Part::Call(Call::of(call))));
+    calls
 }
 
 /// Appends a tool in a message of a UI, of any version, whose type may have its name: its call, and the result where it is there.

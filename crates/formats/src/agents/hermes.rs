@@ -4,9 +4,6 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("hermes", decode);
 
-/// What a content of several parts begins with in the database.
-const PARTS: &str = "\0json:";
-
 /// Returns the session of a record that has its messages.
 fn session_of(record: &Value) -> Option<&Value> {
     let session = record.get("session").unwrap_or(record);
@@ -67,25 +64,11 @@ fn add_row(say: &mut Events, row: &Value, has_ids: &mut bool, was_compacted: boo
     if truth_in(row, "active") == Some(false) && is_compacted != Some(true) {
         return say.leave_out("message that was taken back");
     }
-    let mut message = Object::new();
-    for name in ["role", "content", "tool_call_id", "tool_calls"] {
-        if let Some(value) = first_of(row, &[name]) {
-            let parts = value.as_str().and_then(|text| text.strip_prefix(PARTS));
-            let json = value.as_str().filter(|_| name == "tool_calls").or(parts);
-            let parsed = json.and_then(|json| parse_str(json).ok());
-            message.insert(name, parsed.unwrap_or_else(|| value.clone()));
-        }
-    }
-    if let Some(calls) = message.get("tool_calls") {
-        *has_ids = list_of(Some(calls)).iter().all(|call| call.get("id").is_some());
-    } else if !*has_ids {
-        message.remove("tool_call_id");
-    }
-    // One of them may be a blank that providers want.
-    let mut reasoning = ["reasoning_content", "reasoning"].iter();
-    let reasoning = reasoning.find_map(|name| text_at(row, name).filter(|text| !is_blank(text)));
-    if let Some(text) = reasoning {
-        message.insert("reasoning", text);
+    let mut message = object_of(Some(row)).clone();
+    match parsed(first_of(row, &["tool_calls"])) {
+        Some(calls) => *has_ids = list_of(Some(&calls)).iter().all(|call| call.get("id").is_some()),
+        None if !*has_ids => drop(message.remove("tool_call_id")),
+        None => {}
     }
     add_message(say, &message.into());
 }
