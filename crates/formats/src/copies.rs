@@ -11,7 +11,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     FormatName,
-    event::{Event, Fact, Outcome, What},
+    event::{Event, Fact, ToolResult, What},
     runs::Run,
     session::{Session, is_said},
     values::hash_of,
@@ -56,7 +56,7 @@ fn content_of(event: &Event) -> u64 {
     let mut hasher = DefaultHasher::new();
     for what in &event.what {
         match what {
-            What::Said(_, text) | What::Result(Outcome { content: text, .. }) => {
+            What::Said(_, text) | What::Result(ToolResult { content: text, .. }) => {
                 text.as_bytes().hash(&mut hasher)
             }
             What::Call(call) => {

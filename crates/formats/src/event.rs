@@ -81,9 +81,9 @@ pub enum What {
     /// A call of a tool.
     Call(Call),
     /// The result of a call.
-    Result(Outcome),
+    Result(ToolResult),
     /// A call within another one, and its result: a step of its own, unless the call is told otherwise.
-    Ran(Call, Option<Outcome>),
+    Ran(Call, Option<ToolResult>),
     /// Something that becomes no step, which is counted under this name.
     LeftOut(Text),
     /// Events before this one are taken back.
@@ -198,7 +198,7 @@ impl Parent {
 
 /// A result as a reader finds it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
+pub struct ToolResult {
     /// The id of its call; without one it belongs to the first call that has no result yet.
     pub id: Option<Text>,
     /// The text.
@@ -379,7 +379,7 @@ impl Events {
 
     /// Takes the result of the call of this id.
     pub fn result(&mut self, id: Option<Text>, content: Text, failed: Option<bool>) {
-        self.add(What::Result(Outcome { id, content, failed }));
+        self.add(What::Result(ToolResult { id, content, failed }));
     }
 
     /// Takes the text of a content as the result of the call of this id.

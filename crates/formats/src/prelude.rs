@@ -7,7 +7,7 @@ pub use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, 
 pub use crate::{
     Wrong,
     agent::{Decoded, Format, Kind},
-    event::{Agent, Event, Events, Fact, Origin, Outcome, PARENT, Parent, Span, TextKind, Undo, What},
+    event::{Agent, Event, Events, Fact, Origin, PARENT, Parent, Span, TextKind, ToolResult, Undo, What},
     messages::{
         UNKNOWN_ROLE, add_as, add_by, add_message, add_next, add_parts, add_said, is_message, message_by,
     },

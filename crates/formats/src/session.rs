@@ -8,7 +8,7 @@ use std::{
 use knowledgepulse_json::{Text, units_of};
 
 use crate::{
-    event::{Event, Events, Fact, Outcome, PARENT, Parent, TextKind, Undo, What},
+    event::{Event, Events, Fact, PARENT, Parent, TextKind, ToolResult, Undo, What},
     parts::Call,
     spans::joined,
     trace::TraceBuilder,
@@ -349,7 +349,7 @@ fn parents_of(events: &[Event]) -> Vec<Option<usize>> {
 fn keys_of(event: &Event) -> Vec<(&'static str, &Text)> {
     let message = event.origin.message.as_ref().map(|id| ("message", id));
     let calls = event.what.iter().filter_map(|what| match what {
-        What::Call(Call { id, .. }) | What::Result(Outcome { id, .. }) => Some(("call", id.as_ref()?)),
+        What::Call(Call { id, .. }) | What::Result(ToolResult { id, .. }) => Some(("call", id.as_ref()?)),
         _ => None,
     });
     message.into_iter().chain(calls).collect()
@@ -497,7 +497,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                 What::Result(result) => {
                     notes.waiting = notes.waiting.saturating_sub(1);
                     let noted = result.id.as_ref().and_then(|id| notes.failed.get(id));
-                    builder.result(Outcome {
+                    builder.result(ToolResult {
                         failed: noted.copied().or(result.failed),
                         ..result
                     });
@@ -562,7 +562,7 @@ mod tests {
     }
 
     fn result(id: &str, text: &str) -> What {
-        What::Result(Outcome {
+        What::Result(ToolResult {
             id: Some(id.into()),
             content: text.into(),
             failed: None,

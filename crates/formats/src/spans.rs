@@ -22,7 +22,7 @@ const EVALUATION: &str = "gen_ai.evaluation.result";
 const LATEST: i128 = 1 << 64;
 
 /// What a span adds to the conversation.
-struct Part {
+struct Told {
     span: Span,
     is_tool: bool,
     /// A model's input and output, or a tool's call and result.
@@ -31,7 +31,7 @@ struct Part {
     repeats: bool,
 }
 
-impl Part {
+impl Told {
     fn of(mut span: Span) -> Self {
         let is_tool = is_tool(&span.attributes);
         Self {
@@ -75,14 +75,14 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
     if let Some(first) = spans.first().filter(|first| first.start > 0) {
         builder.created_at = Timestamp::from_nanosecond(first.start).ok().map(date::to_iso);
     }
-    let mut parts: Vec<Part> = spans.into_iter().map(Part::of).collect();
-    keep_outermost(&mut parts, builder);
-    if !parts.iter().any(Part::has_messages) {
-        read_outer_values(&mut parts);
+    let mut told: Vec<Told> = spans.into_iter().map(Told::of).collect();
+    keep_outermost(&mut told, builder);
+    if !told.iter().any(Told::has_messages) {
+        read_outer_values(&mut told);
     }
-    let reward = reward.or_else(|| parts.iter().find_map(|part| verdict_of(&part.span)));
-    let acts = acts_of(&mut parts, builder);
-    let mut what = converse(&parts, acts).into_whats();
+    let reward = reward.or_else(|| told.iter().find_map(|each| verdict_of(&each.span)));
+    let acts = acts_of(&mut told, builder);
+    let mut what = converse(&told, acts).into_whats();
     what.extend(reward.map(|reward| What::Fact(Fact::Reward(reward))));
     vec![Event {
         what,
@@ -214,7 +214,7 @@ fn tool_of(span: &mut Span) -> Said {
     let content = content.map(text_in).or_else(|| is_failure.then(failure));
     let result = content.map(|content| {
         let content = Events::default().text_of(Some(&content));
-        let result = Outcome {
+        let result = ToolResult {
             id: None,
             content,
             failed,
@@ -238,16 +238,16 @@ fn text_in(value: Value) -> Value {
 }
 
 /// Leaves out all spans but the outermost if that one has the whole conversation: the spans within repeat it, or belong to sub-agents.
-fn keep_outermost(parts: &mut Vec<Part>, builder: &mut TraceBuilder) {
+fn keep_outermost(told: &mut Vec<Told>, builder: &mut TraceBuilder) {
     let is_outer =
-        |part: &Part| part.span.may_have_all && part.span.parent.is_none() && part.said.replies > 1;
-    let Some(outer) = parts.iter().position(is_outer) else {
+        |each: &Told| each.span.may_have_all && each.span.parent.is_none() && each.said.replies > 1;
+    let Some(outer) = told.iter().position(is_outer) else {
         return;
     };
-    builder.keep_first("model", parts.iter().find_map(|part| model_of(&part.span)));
-    builder.keep_first(TOOLS, parts.iter().find_map(|part| tools_in(&part.span)).as_ref());
-    builder.leave_out_times("span within the conversation", parts.len() as u64 - 1);
-    *parts = vec![parts.swap_remove(outer)];
+    builder.keep_first("model", told.iter().find_map(|each| model_of(&each.span)));
+    builder.keep_first(TOOLS, told.iter().find_map(|each| tools_in(&each.span)).as_ref());
+    builder.leave_out_times("span within the conversation", told.len() as u64 - 1);
+    *told = vec![told.swap_remove(outer)];
 }
 
 fn model_of(span: &Span) -> Option<&Value> {
@@ -261,20 +261,20 @@ fn tools_in(span: &Span) -> Option<Value> {
 }
 
 /// Reads the values of the first span that has any. Where no span has messages, it is around the others.
-fn read_outer_values(parts: &mut [Part]) {
+fn read_outer_values(told: &mut [Told]) {
     let value = |span: &Span, side: &str| {
         let own = span.attributes.get(&format!("{side}.value")).cloned();
         own.or_else(|| entity_in(&span.attributes, side).map(|entity| text_within(&entity)))
     };
-    let mut silent = parts.iter_mut().filter(|part| !part.is_tool);
-    let Some((part, input)) = silent.find_map(|part| value(&part.span, "input").map(|input| (part, input)))
+    let mut silent = told.iter_mut().filter(|each| !each.is_tool);
+    let Some((each, input)) = silent.find_map(|each| value(&each.span, "input").map(|input| (each, input)))
     else {
         return;
     };
     let items = |value: Option<&Value>, role| -> Items { items_of_all(&messages_in(value, role)) };
-    part.said.input = items(Some(&input), "user");
-    part.said.output = items(value(&part.span, "output").as_ref(), "assistant");
-    part.span.end = LATEST;
+    each.said.input = items(Some(&input), "user");
+    each.said.output = items(value(&each.span, "output").as_ref(), "assistant");
+    each.span.end = LATEST;
 }
 
 /// When a span adds something to the conversation, whether it is at its end, its number, and whether it is the first of the two: a tool's
@@ -282,12 +282,12 @@ fn read_outer_values(parts: &mut [Part]) {
 type Act = (i128, bool, usize, bool);
 
 /// Returns the acts of all spans, two of each, in their order: the second at the end of a span if that is known or others are within it.
-fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
-    let has_messages = parts.iter().any(Part::has_messages);
-    let around_tools = ids_around(parts, |part| part.is_tool);
-    let around_messages = ids_around(parts, Part::has_messages);
+fn acts_of(told: &mut [Told], builder: &mut TraceBuilder) -> Vec<Act> {
+    let has_messages = told.iter().any(Told::has_messages);
+    let around_tools = ids_around(told, |each| each.is_tool);
+    let around_messages = ids_around(told, Told::has_messages);
     let mut acts: Vec<Act> = Vec::new();
-    for (part, each) in parts.iter_mut().enumerate() {
+    for (at, each) in told.iter_mut().enumerate() {
         let (span, said) = (&mut each.span, &mut each.said);
         if builder.agent_id.is_none() {
             let agent = text_at(&span.attributes, "gen_ai.agent.name");
@@ -328,8 +328,8 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
             (false, true) => LATEST,
             (false, false) => span.start,
         };
-        acts.push((span.start, false, part, true));
-        acts.push((end, is_around || is_later, part, false));
+        acts.push((span.start, false, at, true));
+        acts.push((end, is_around || is_later, at, false));
     }
     // A span that begins when another ends comes after it.
     acts.sort_by_key(|(at, is_end, ..)| (*at, !is_end));
@@ -338,30 +338,30 @@ fn acts_of(parts: &mut [Part], builder: &mut TraceBuilder) -> Vec<Act> {
 
 /// Carries the acts out. Where there are spans of tools within that of a model, the model has returned after them; where there are
 /// messages in them, as within the span of an agent, its output repeats some of these.
-fn converse(parts: &[Part], acts: Vec<Act>) -> Conversation {
+fn converse(told: &[Told], acts: Vec<Act>) -> Conversation {
     let mut conversation = Conversation::default();
     let mut lists: HashMap<usize, List> = HashMap::new();
     for (_, _, at, is_first) in acts {
-        let part = &parts[at];
+        let each = &told[at];
         if is_first {
-            lists.insert(at, conversation.add(&part.said.input, List::default()));
+            lists.insert(at, conversation.add(&each.said.input, List::default()));
         } else {
-            let list = lists.remove(&at).filter(|_| part.is_tool || !part.repeats);
-            conversation.add(&part.said.output, list.unwrap_or_default());
+            let list = lists.remove(&at).filter(|_| each.is_tool || !each.repeats);
+            conversation.add(&each.said.output, list.unwrap_or_default());
         }
     }
     conversation
 }
 
 /// Returns the ids of the spans around spans for which a condition holds.
-fn ids_around(parts: &[Part], holds: impl Fn(&Part) -> bool) -> HashSet<Text> {
-    let spans = parts.iter().map(|part| &part.span);
+fn ids_around(told: &[Told], holds: impl Fn(&Told) -> bool) -> HashSet<Text> {
+    let spans = told.iter().map(|each| &each.span);
     let parents: HashMap<&Text, &Text> = spans
         .filter_map(|span| Some((span.id.as_ref()?, span.parent.as_ref()?)))
         .collect();
     let mut around = HashSet::new();
-    for part in parts.iter().filter(|part| holds(part)) {
-        let mut next = part.span.parent.as_ref();
+    for each in told.iter().filter(|each| holds(each)) {
+        let mut next = each.span.parent.as_ref();
         while let Some(id) = next.filter(|id| !around.contains(*id)) {
             around.insert(id.clone());
             next = parents.get(id).copied();

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Given, Known, Place, date,
-    event::{Fact, Outcome, TextKind},
+    event::{Fact, TextKind, ToolResult},
     parts::Call,
     pictures,
     values::{
@@ -500,7 +500,7 @@ impl TraceBuilder {
     }
 
     /// Takes the result of a call.
-    pub fn result(&mut self, mut result: Outcome) {
+    pub fn result(&mut self, mut result: ToolResult) {
         self.is_conversation = true;
         self.replace_files(&mut result.content);
         let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));

@@ -221,7 +221,7 @@ fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
 }
 
 /// Returns the call that an item tells of, and its result where it is there.
-fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<Outcome>)> {
+fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<ToolResult>)> {
     let kind = str_of(item.get("type"))?;
     let [_, about] = tags("codex-tool").iter().find(|[of, _]| *of == kind)?;
     let mut about = about.split(' ');
@@ -240,7 +240,7 @@ fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<Outcome>)> {
     let error = fields_of(item, "error").get("message");
     let result = error.or_else(|| fields_of(item, outcome).get("content"));
     let result = result.or_else(|| item.get(outcome));
-    let result = result.is_some().then(|| Outcome {
+    let result = result.is_some().then(|| ToolResult {
         id,
         content: say.text_of(result),
         failed: failure_of(item),

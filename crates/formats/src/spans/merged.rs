@@ -90,7 +90,7 @@ struct Node {
 
 /// An item of a list of messages: whether it is new to the conversation, and whether it is a call of which only the span of
 /// the tool was known.
-struct Place {
+struct Listed {
     node: usize,
     is_new: bool,
     is_half: bool,
@@ -168,9 +168,9 @@ impl Conversation {
             list = List::default();
         }
         list.first.get_or_insert(first.key);
-        let places: Vec<Place> = items.iter().map(|item| self.place_of(item, &mut list)).collect();
-        self.insert(&places);
-        list.is_last = places.last().map(|place| place.node) == self.order.last().copied();
+        let listed: Vec<Listed> = items.iter().map(|item| self.listed_of(item, &mut list)).collect();
+        self.insert(&listed);
+        list.is_last = listed.last().map(|each| each.node) == self.order.last().copied();
         list
     }
 
@@ -187,7 +187,7 @@ impl Conversation {
                     whats.push(What::Call(Call { id, ..call.clone() }));
                     whats.extend(took.map(|(id, milliseconds)| What::Took(id, milliseconds)));
                 }
-                What::Result(result) => whats.push(What::Result(Outcome {
+                What::Result(result) => whats.push(What::Result(ToolResult {
                     id: number_of(node.other.unwrap_or(at)),
                     ..result.clone()
                 })),
@@ -198,7 +198,7 @@ impl Conversation {
     }
 
     /// Returns the node of an item, which is new unless the conversation has it.
-    fn place_of(&mut self, item: &Rc<Item>, list: &mut List) -> Place {
+    fn listed_of(&mut self, item: &Rc<Item>, list: &mut List) -> Listed {
         let same = self.same_as(item, list).filter(|_| !item.is_traced);
         let (mut known, mut is_half) = (same, false);
         let node = match &item.what {
@@ -226,7 +226,7 @@ impl Conversation {
                 known = call.map_or(same, |call| self.nodes[call].other);
                 if let Some(at) = known.filter(|at| self.nodes[*at].item.is_failure) {
                     let failed = Some(true);
-                    let result = What::Result(Outcome {
+                    let result = What::Result(ToolResult {
                         failed,
                         ..result.clone()
                     });
@@ -241,7 +241,7 @@ impl Conversation {
                 at
             }),
         };
-        Place {
+        Listed {
             node,
             is_new: known.is_none(),
             is_half,
@@ -330,25 +330,25 @@ impl Conversation {
     /// Puts new items before the known one that follows them in their list, and at the end if none does. The beginning of a
     /// list is put before a known item only if no message has told how the conversation began: there was no turn of a user,
     /// or that item is a call that only a span had.
-    fn insert(&mut self, places: &[Place]) {
-        let known = places.iter().position(|place| !place.is_new);
+    fn insert(&mut self, listed: &[Listed]) {
+        let known = listed.iter().position(|each| !each.is_new);
         let begin = match known {
-            Some(known) if self.has_user && !places[known].is_half => known,
+            Some(known) if self.has_user && !listed[known].is_half => known,
             _ => 0,
         };
-        let (first, rest) = places.split_at(begin);
-        self.order.extend(first.iter().map(|place| place.node));
+        let (first, rest) = listed.split_at(begin);
+        self.order.extend(first.iter().map(|each| each.node));
         let mut next = None;
-        for run in rest.chunk_by(|place, other| place.is_new == other.is_new).rev() {
+        for run in rest.chunk_by(|one, other| one.is_new == other.is_new).rev() {
             if run[0].is_new {
                 let at = next.and_then(|next| self.order.iter().rposition(|node| *node == next));
                 let at = at.unwrap_or(self.order.len());
-                self.order.splice(at..at, run.iter().map(|place| place.node));
+                self.order.splice(at..at, run.iter().map(|each| each.node));
             }
             next = Some(run[0].node);
         }
         let is_user =
-            |place: &Place| matches!(self.nodes[place.node].item.what, What::Said(TextKind::User, _));
-        self.has_user = self.has_user || places.iter().any(is_user);
+            |each: &Listed| matches!(self.nodes[each.node].item.what, What::Said(TextKind::User, _));
+        self.has_user = self.has_user || listed.iter().any(is_user);
     }
 }
