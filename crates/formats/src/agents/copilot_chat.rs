@@ -76,10 +76,16 @@ fn add_request(say: &mut Events, request: &Value) {
         return say.leave_out("message that was taken back");
     }
     let message = request.get("message");
-    let prompt = message.and_then(|message| message.get("text")).or(message);
-    say.say_content(TextKind::User, prompt);
-    say.first_fact("model", request.get("modelId"));
+    if ["isSystemInitiated", "hiddenFromTranscript"].iter().any(is_set) {
+        say.leave_out("prompt of the program");
+    } else {
+        say.say_content(
+            TextKind::User,
+            message.and_then(|message| message.get("text")).or(message),
+        );
+    }
     let known = fields_of(fields_of(request, "result"), "metadata");
+    say.first_fact("model", known.get("resolvedModel").or(request.get("modelId")));
     let mut text = Text::default();
     let response = list_at(request, "response");
     let mut prompted = HashSet::new();
@@ -107,12 +113,15 @@ fn add_request(say: &mut Events, request: &Value) {
                 say.say_content(TextKind::Reasoning, part.get("value"));
             }
             Some("inlineReference") => {
+                // A file, a place in one, or a symbol, which has a name.
                 let file = fields_of(part, "inlineReference");
-                let uri = fields_of(file, "location").get("uri");
-                let file = uri.map_or(file, |uri| object_of(Some(uri)));
-                if let Some(path) = first_of(file, &["fsPath", "path"]) {
-                    text.push_str(&say.text_of(Some(path)));
-                }
+                let uri = object_of(file.get("uri"));
+                let named = [
+                    file.get("name"),
+                    first_of(file, &["fsPath", "path"]),
+                    first_of(uri, &["fsPath", "path"]),
+                ];
+                text.push_str(&say.text_of(named.into_iter().find(|name| is_given(*name)).flatten()));
             }
             None | Some("markdownContent") => {
                 let value = first_of(part, &["value", "content"]);
