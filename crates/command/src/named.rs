@@ -73,12 +73,17 @@ pub fn sessions_of(
     }
     add_subagents(&mut inputs.sources);
     let files = WholeFiles::of(&inputs.sources);
-    let (mut runs, mut kept, mut wrong) = (Vec::new(), Kept::new()?, Wrong::new());
+    let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
+    let (mut kept, mut wrong) = (Kept::new()?, Wrong::new());
     let mut take = |Item { place, state, .. }: Item<TraceRead>| {
         match state {
-            State::Read(read) => {
-                let about = read.about;
-                runs.push((place, about.format, about.run, kept.add(&read.json)?));
+            State::Read(TraceRead { about, json, .. }) => {
+                let position = positions.get(&place.source).copied().unwrap_or(usize::MAX);
+                let text = kept.add(&json)?;
+                let trace = kept.value(text);
+                let trace = Box::new(move || valid(trace()?));
+                let log = files.log(&place.source, place.line, about.format, trace);
+                logs.push((position, about.run, log));
             }
             State::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
             State::Unread(reason) => {
@@ -91,18 +96,6 @@ pub fn sessions_of(
     };
     if !inputs.sources.is_empty() {
         each(inputs, &mut take)?;
-    }
-    let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
-    for (place, format, run, text) in runs {
-        let position = positions.get(&place.source).copied().unwrap_or(usize::MAX);
-        let trace = kept.value(text);
-        let log = files.log(
-            &place.source,
-            place.line,
-            format,
-            Box::new(move || valid(trace()?)),
-        );
-        logs.push((position, run, log));
     }
     for (at, named) in named.into_iter().flatten().enumerate() {
         match named {
