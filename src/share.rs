@@ -14,8 +14,8 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
 use knowledgepulse_json::{Value, object};
 use knowledgepulse_share::{
-    Files, Folder, FolderError, Form, Log, Manifest, Quality, Session, Set, Settings, ShareError,
-    TOLD_CONFIDENCE, Zip, share,
+    Files, Folder, Form, Log, Manifest, Quality, Session, Set, Settings, ShareError, TOLD_CONFIDENCE, Zip,
+    share,
 };
 use knowledgepulse_trace::json::{self, Texts};
 
@@ -39,11 +39,11 @@ pub fn share_into(
     let call = call.share();
     background::run(move || {
         call.check()?;
-        let mut target = Folder::create(Path::new(&folder)).map_err(of_folder)?;
+        let mut target = Folder::create(Path::new(&folder)).map_err(of_share)?;
         let named = shared.map(|shared| shared.into_iter().map(named_from).collect());
         let (sessions, wrong) = sessions_of(named.transpose()?).map_err(of_named)?;
         let chosen = "Named by a program".into();
-        let (set, form) = target.set(Form::from_name(&form)).map_err(of_folder)?;
+        let (set, form) = target.set(Form::from_name(&form)).map_err(of_share)?;
         let sessions = set.new_among(sessions);
         let manifest = share_by(
             &cleaning,
@@ -58,7 +58,7 @@ pub fn share_into(
         if !call.complete() {
             return Err(Error::Aborted);
         }
-        target.finish().map_err(of_folder)?;
+        target.finish().map_err(of_share)?;
         Ok(to_json(&manifest))
     })
 }
@@ -226,25 +226,14 @@ fn of_named(error: NamedError) -> Error {
     }
 }
 
-fn of_folder(error: FolderError) -> Error {
-    match error {
-        FolderError::Io(path, source) => unwritable(path, source),
-        error => Error::Other(Code::InvalidInput, error.to_string()),
-    }
-}
-
 fn of_share(error: ShareError) -> Error {
     match error {
-        ShareError::Write(path, source) => unwritable(path, source),
         ShareError::Interrupted => Error::Aborted,
-        error @ ShareError::Score(..) => Error::Other(Code::InvalidInput, error.to_string()),
-    }
-}
-
-fn unwritable(path: String, source: std::io::Error) -> Error {
-    Error::Io {
-        path: path.into(),
-        action: "written",
-        source,
+        ShareError::Write(path, source) => Error::Io {
+            path: path.into(),
+            action: "written",
+            source,
+        },
+        error => Error::Other(Code::InvalidInput, error.to_string()),
     }
 }

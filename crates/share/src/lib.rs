@@ -39,7 +39,7 @@ pub use free_names::FreeNames;
 pub use manifest::{Entry, Manifest, ReviewPlace};
 pub use objectives::told_apart;
 pub use ordered::in_order;
-pub use out::{Files, Folder, FolderError, Zip};
+pub use out::{Files, Folder, Zip};
 pub use quality::{FOUND_FROM, Quality, begin};
 pub use session::outcome_of;
 pub use set::{Published, SessionNames, Set};
@@ -173,10 +173,15 @@ pub enum ShareError {
     /// A unit cannot be scored.
     #[error("cannot score {0}: {1}")]
     Score(String, #[source] io::Error),
-}
-
-fn cannot_write(file: &str) -> impl Fn(io::Error) -> ShareError {
-    move |error| ShareError::Write(file.to_owned(), error)
+    /// Something of somebody else is where a file of the set goes.
+    #[error("{0} has {1}, which kp-score did not write: move it away, or name another folder")]
+    Taken(String, String),
+    /// The folder has sessions in another form.
+    #[error("{0} has sessions as {1}, not as {2}: leave --as out, or name another folder")]
+    OtherForm(String, &'static str, &'static str),
+    /// Another run writes into the folder.
+    #[error("{0} is being written by another run of kp-score")]
+    Busy(String),
 }
 
 /// Adds sessions to a set in their order, and takes out those on the lines `removed`. `go_on` gets the number of sessions that are done,
@@ -236,19 +241,24 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
+    /// Returns what tells that a file cannot be written or read.
+    fn failed(&self, name: &str) -> impl Fn(io::Error) -> ShareError + use<> {
+        let path = self.files.path(name);
+        move |error| ShareError::Write(path.clone(), error)
+    }
+
     fn write(&mut self, name: &str, text: &str) -> Result<(), ShareError> {
-        self.files
-            .append(name, text.as_bytes())
-            .map_err(cannot_write(name))
+        let written = self.files.append(name, text.as_bytes());
+        written.map_err(self.failed(name))
     }
 
     /// Returns the text of a file that was there before; `None` if it is gone.
     fn text(&self, name: &str) -> Result<Option<String>, ShareError> {
-        let Some(mut file) = self.files.open(name).map_err(cannot_write(name))? else {
+        let Some(mut file) = self.files.open(name).map_err(self.failed(name))? else {
             return Ok(None);
         };
         let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(cannot_write(name))?;
+        file.read_to_end(&mut text).map_err(self.failed(name))?;
         Ok(Some(String::from_utf8_lossy(&text).into_owned()))
     }
 
@@ -258,13 +268,13 @@ impl Writer<'_> {
         name: &str,
         mut take: impl FnMut(&mut Self, u64, &str) -> Result<(), ShareError>,
     ) -> Result<(), ShareError> {
-        let Some(mut file) = self.files.open(name).map_err(cannot_write(name))? else {
+        let Some(mut file) = self.files.open(name).map_err(self.failed(name))? else {
             return Ok(());
         };
         let mut text = String::new();
         for number in 1.. {
             text.clear();
-            if file.read_line(&mut text).map_err(cannot_write(name))? == 0 {
+            if file.read_line(&mut text).map_err(self.failed(name))? == 0 {
                 break;
             }
             take(self, number, &text)?;

@@ -11,10 +11,15 @@ use flate2::{Compression, write::DeflateEncoder};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 use walkdir::WalkDir;
 
-use crate::{CARD, Form, MANIFEST, Set, set::is_inside};
+use crate::{CARD, Form, MANIFEST, Set, ShareError, set::is_inside};
 
 /// Takes the files of a set, one after the other.
 pub trait Files {
+    /// Returns the path of a file, for messages.
+    fn path(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
     /// Appends to the file that was written to last, or begins the file of another name, with `/` between folders.
     ///
     /// # Errors
@@ -45,23 +50,6 @@ const NEW: &str = "new";
 const LOCK: &str = "lock";
 const COMMIT: &str = "commit";
 
-/// Why a folder cannot be written.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// Something of somebody else is where a file of the set goes.
-    #[error("{0} has {1}, which kp-score did not write: move it away, or name another folder")]
-    Taken(String, String),
-    /// It has sessions in another form.
-    #[error("{0} has sessions as {1}, not as {2}: leave --as out, or name another folder")]
-    OtherForm(String, &'static str, &'static str),
-    /// Another run writes into it.
-    #[error("{0} is being written by another run of kp-score")]
-    Busy(String),
-    /// The file system refuses it.
-    #[error("cannot write {0}: {1}")]
-    Io(String, #[source] io::Error),
-}
-
 /// A folder with a set. New files wait in it until they are complete; dropping it before [`Folder::finish`] removes them.
 pub struct Folder {
     /// The path as it was given, for messages.
@@ -80,21 +68,21 @@ impl Folder {
     ///
     /// # Errors
     /// If something else is there, another run writes into it, or the system refuses it.
-    pub fn create(target: &Path) -> Result<Self, FolderError> {
+    pub fn create(target: &Path) -> Result<Self, ShareError> {
         let name = target.display().to_string();
-        let failed = |error| FolderError::Io(name.clone(), error);
+        let failed = |error| ShareError::Write(name.clone(), error);
         if target.exists() && !target.is_dir() {
-            return Err(FolderError::Taken(name, "a file in its place".into()));
+            return Err(ShareError::Taken(name, "a file in its place".into()));
         }
         let is_new = !target.exists();
         fs::create_dir_all(target).map_err(|error| match error.kind() {
-            io::ErrorKind::NotADirectory => FolderError::Taken(name.clone(), "a file above it".into()),
+            io::ErrorKind::NotADirectory => ShareError::Taken(name.clone(), "a file above it".into()),
             _ => failed(error),
         })?;
         let target = target.canonicalize().map_err(failed)?;
         let staging = target.join(STAGING);
         if fs::symlink_metadata(&staging).is_ok_and(|staging| !staging.is_dir()) {
-            return Err(FolderError::Taken(name, STAGING.into()));
+            return Err(ShareError::Taken(name, STAGING.into()));
         }
         // A clone may bring one: nothing is written through a link in it.
         if WalkDir::new(&staging)
@@ -102,12 +90,12 @@ impl Folder {
             .flatten()
             .any(|entry| entry.path_is_symlink())
         {
-            return Err(FolderError::Taken(name, format!("a link in {STAGING}")));
+            return Err(ShareError::Taken(name, format!("a link in {STAGING}")));
         }
         fs::create_dir_all(&staging).map_err(failed)?;
         let lock = File::create(staging.join(LOCK)).map_err(failed)?;
         match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(FolderError::Busy(name)),
+            Err(TryLockError::WouldBlock) => return Err(ShareError::Busy(name)),
             // Some file systems have no locks.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
@@ -129,15 +117,15 @@ impl Folder {
     ///
     /// # Errors
     /// If its manifest is none of ours, it has another form, or a file is in the way.
-    pub fn set(&self, wanted: Option<Form>) -> Result<(Set, Form), FolderError> {
+    pub fn set(&self, wanted: Option<Form>) -> Result<(Set, Form), ShareError> {
         let name = || self.name.clone();
-        let taken = |file: &str| FolderError::Taken(name(), file.into());
+        let taken = |file: &str| ShareError::Taken(name(), file.into());
         let set = Set::read(&self.target)
-            .map_err(|error| FolderError::Io(name(), error))?
+            .map_err(|error| ShareError::Write(name(), error))?
             .ok_or_else(|| taken(MANIFEST))?;
         let form = wanted.or(set.form()).unwrap_or_default();
         if let Some(other) = set.form().filter(|other| *other != form) {
-            return Err(FolderError::OtherForm(name(), other.name(), form.name()));
+            return Err(ShareError::OtherForm(name(), other.name(), form.name()));
         }
         for file in [MANIFEST, CARD, "sessions"].into_iter().chain(form.file()) {
             let is_link = fs::symlink_metadata(self.target.join(file)).is_ok_and(|file| file.is_symlink());
@@ -159,9 +147,9 @@ impl Folder {
     ///
     /// # Errors
     /// Those of the file system. The next run goes on then.
-    pub fn finish(mut self) -> Result<(), FolderError> {
+    pub fn finish(mut self) -> Result<(), ShareError> {
         let name = self.name.clone();
-        self.commit().map_err(|error| FolderError::Io(name, error))
+        self.commit().map_err(|error| ShareError::Write(name, error))
     }
 
     fn commit(&mut self) -> io::Result<()> {
@@ -267,6 +255,10 @@ impl Drop for Folder {
 }
 
 impl Files for Folder {
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.name)
+    }
+
     fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         if let Some((of, file)) = &mut self.file
             && of == name

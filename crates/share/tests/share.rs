@@ -20,8 +20,8 @@ use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOption
 use knowledgepulse_json::{Value, json_object, parse_str};
 use knowledgepulse_score::engine::Engine;
 use knowledgepulse_share::{
-    CARD, Entry, Files, Folder, FolderError, Form, Log, MANIFEST, Manifest, Published, Quality, Session,
-    SessionNames, Set, Settings, ShareError, Zip, logs, share,
+    CARD, Entry, Files, Folder, Form, Log, MANIFEST, Manifest, Published, Quality, Session, SessionNames,
+    Set, Settings, ShareError, Zip, logs, share,
 };
 use rawzip::ZipArchive;
 
@@ -998,25 +998,25 @@ fn folder_refuses_what_is_somebody_elses_by_its_name() {
         fs::write(path(folder).join(file), "{\"rank\":1}\n").unwrap();
         let refused = refusal(folder, Form::Messages);
         assert!(
-            matches!(&refused, Err(FolderError::Taken(_, taken)) if taken == file),
+            matches!(&refused, Err(ShareError::Taken(_, taken)) if taken == file),
             "{refused:?}"
         );
     }
     assert!(matches!(
         refusal("file", Form::Native),
-        Err(FolderError::Taken(..))
+        Err(ShareError::Taken(..))
     ));
     // Beside native sessions its name is no obstacle.
     assert!(refusal("taken", Form::Native).is_ok());
     add_to(&path("native"), session(1, 4), Form::Native, &[]);
     assert!(matches!(
         refusal("native", Form::Atif),
-        Err(FolderError::OtherForm(..))
+        Err(ShareError::OtherForm(..))
     ));
     let open = Folder::create(&path("native")).unwrap();
     assert!(matches!(
         refusal("native", Form::Native),
-        Err(FolderError::Busy(_))
+        Err(ShareError::Busy(_))
     ));
     drop(open);
     // Nothing is left of a folder that was not written.
@@ -1028,7 +1028,7 @@ fn folder_refuses_what_is_somebody_elses_by_its_name() {
         std::os::unix::fs::symlink(path("other"), path("linked/sessions")).unwrap();
         assert!(matches!(
             refusal("linked", Form::Native),
-            Err(FolderError::Taken(..))
+            Err(ShareError::Taken(..))
         ));
     }
 }

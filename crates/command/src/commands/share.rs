@@ -14,8 +14,8 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::select::Selection;
 use knowledgepulse_share::{
-    self as share, Entry, FOUND_FROM, Folder, FolderError, Form, MANIFEST, Manifest, Quality, Session,
-    Settings, ShareError, TOLD_CONFIDENCE,
+    self as share, Entry, FOUND_FROM, Folder, Form, MANIFEST, Manifest, Quality, Session, Settings,
+    ShareError, TOLD_CONFIDENCE,
     logs::{WholeFiles, add_subagents, is_database},
     share, told_apart,
 };
@@ -107,16 +107,12 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
             "share needs a number of sessions to add, --pick N,N, --decisions FILE or --remove ID",
         ));
     }
-    let of_folder = |error: FolderError| match error {
-        FolderError::Io(name, error) => Failure::write(&name, &error),
-        error => Failure::file(error.to_string()),
-    };
     let mut cleaner = args.cleaning.open()?;
     if let Some(decisions) = &decisions {
         decisions.strike(&mut cleaner);
     }
-    let mut folder = Folder::create(Path::new(out)).map_err(of_folder)?;
-    let (set, form) = folder.set(args.form).map_err(of_folder)?;
+    let mut folder = Folder::create(Path::new(out)).map_err(failed)?;
+    let (set, form) = folder.set(args.form).map_err(failed)?;
     let removed = removed_of(&set, &args.remove, out, messages)?;
     let reads_stdin = args.input.paths.iter().any(|path| path == STDIN);
     let asks = !args.yes;
@@ -147,12 +143,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     };
     let there = set.lines().len();
     let go_on = |_| !stop.is_interrupted();
-    let manifest =
-        share(set, &removed, &to_share, &settings, &mut folder, &go_on).map_err(|error| match error {
-            ShareError::Interrupted => interrupted(),
-            ShareError::Write(file, error) => Failure::write(&format!("{out}/{file}"), &error),
-            error => Failure::file(format!("{out}: {error}")),
-        })?;
+    let manifest = share(set, &removed, &to_share, &settings, &mut folder, &go_on).map_err(failed)?;
     tell_left_out(&manifest, messages);
     if manifest.entries.is_empty() && removed.is_empty() {
         let has_nothing = there == 0 && (to_share.is_empty() || !manifest.left_out.is_empty());
@@ -176,7 +167,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     if stop.is_interrupted() {
         return Err(interrupted());
     }
-    folder.finish().map_err(of_folder)?;
+    folder.finish().map_err(failed)?;
     let all = counted(manifest.lines().len() as u64, "session");
     messages.note(match there {
         0 => format!(
@@ -185,6 +176,14 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         _ => format!("{out} has {all} now ({what}); look at what is new before you publish it"),
     });
     Ok(exit)
+}
+
+fn failed(error: ShareError) -> Failure {
+    match error {
+        ShareError::Interrupted => interrupted(),
+        ShareError::Write(file, error) => Failure::write(&file, &error),
+        error => Failure::file(error.to_string()),
+    }
 }
 
 fn interrupted() -> Failure {
