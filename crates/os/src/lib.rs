@@ -28,57 +28,41 @@ pub fn home_folder() -> Option<PathBuf> {
         .filter(|folder| !folder.as_os_str().is_empty())
 }
 
-/// Returns freed memory to the system. glibc keeps freed memory between pieces in use, however small these are.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
+/// Returns freed memory to the system. glibc keeps freed memory between pieces in use, however small these are; other allocators return it.
 pub fn return_freed_memory() {
     // SAFETY: the call locks the allocator and touches only memory that is free.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Does nothing: other allocators return freed memory.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub fn return_freed_memory() {}
-
-/// The increase of the inference threads' nice value: with 1 the event loop gets 56 % of a core that it shares with one of them. Larger
-/// values slow inference beside busy programs (24 ms with 1, 50 with 3, 85 with 5) without waking the event loop earlier.
-#[cfg(target_os = "linux")]
-const NICENESS: libc::c_int = 1;
-
-/// Lowers the priority of this thread and of the threads that it starts.
-#[cfg(target_os = "linux")]
+/// Lowers the priority of this thread and of the threads that it starts. Only on Linux: elsewhere the nice value belongs to the whole process.
 pub fn stand_back() {
-    // Not `setpriority`, which is absolute: the nice value of the process may not be 0.
+    // With 1 the event loop gets 56 % of a core that it shares with an inference thread. Larger values slow inference beside busy programs
+    // (24 ms with 1, 50 with 3, 85 with 5) without waking the event loop earlier. `setpriority` is absolute, and the nice value of the process
+    // may not be 0.
     // SAFETY: the call touches no memory. On Linux it is about the calling thread alone; if it is refused,
     // nothing changes.
+    #[cfg(target_os = "linux")]
     unsafe {
-        libc::nice(NICENESS);
+        libc::nice(1);
     }
 }
 
-/// Does nothing: elsewhere the nice value belongs to the whole process.
-#[cfg(not(target_os = "linux"))]
-pub fn stand_back() {}
-
-/// Returns the number of the processor that this thread runs on at the moment; the same for all where the system does not tell.
-#[cfg(target_os = "linux")]
+/// Returns the number of the processor that this thread runs on at the moment; 0 where the system does not tell.
 #[must_use]
 pub fn processor() -> usize {
     // SAFETY: the call has no arguments and touches no memory.
-    usize::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
-}
-
-/// Returns 0.
-#[cfg(not(target_os = "linux"))]
-#[must_use]
-pub fn processor() -> usize {
-    0
+    #[cfg(target_os = "linux")]
+    let processor = unsafe { libc::sched_getcpu() };
+    #[cfg(not(target_os = "linux"))]
+    let processor = 0;
+    usize::try_from(processor).unwrap_or(0)
 }
 
 /// Moves this thread to another processor if it runs on `processor` and may run on others. Linux likes to wake a thread on the processor
-/// of the thread that wakes it, though another one is idle, and leaves both there for milliseconds.
-#[cfg(target_os = "linux")]
+/// of the thread that wakes it, though another one is idle, and leaves both there for milliseconds. Does nothing elsewhere.
 pub fn leave(processor: usize) {
     if self::processor() != processor {
         return;
@@ -86,6 +70,7 @@ pub fn leave(processor: usize) {
     // SAFETY: a set of processors is plain bits, for which zeros are the empty set, and the calls are told its size. The number comes from
     // the system, and `CPU_CLR` checks that it is within the set. The thread may run where it could before: if the second call were refused,
     // it would lose one of several.
+    #[cfg(target_os = "linux")]
     unsafe {
         let size = size_of::<libc::cpu_set_t>();
         let mut allowed = std::mem::zeroed::<libc::cpu_set_t>();
@@ -99,7 +84,3 @@ pub fn leave(processor: usize) {
         }
     }
 }
-
-/// Does nothing.
-#[cfg(not(target_os = "linux"))]
-pub fn leave(_processor: usize) {}
