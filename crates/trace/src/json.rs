@@ -1,12 +1,14 @@
 //! Reads a [`Trace`] from JSON, as [`reading`](crate::reading) does.
 
+use std::fmt::Arguments;
+
 use knowledgepulse_error::{Error, Result};
 use knowledgepulse_json::{Value, cut, units_of};
 
 use crate::{
     Name, Trace,
     label::{Label, MAX_LABEL_BYTES},
-    reading::{self, At, Source},
+    reading::{self, Source},
     text::MOST_UNITS,
 };
 
@@ -52,15 +54,15 @@ impl<'v> Source for Json<'v> {
         Ok(value.map_or("undefined", Value::kind))
     }
 
-    fn get(&self, object: Self::Value, key: &'static str, _: At) -> Result<Self::Value> {
+    fn get(&self, object: Self::Value, key: &'static str, _: Arguments) -> Result<Self::Value> {
         Ok(object.and_then(|object| object.get(key)))
     }
 
-    fn length(&self, value: Self::Value, _: At) -> Result<Option<usize>> {
+    fn length(&self, value: Self::Value, _: Arguments) -> Result<Option<usize>> {
         Ok(value.and_then(Value::as_array).map(<[_]>::len))
     }
 
-    fn element(&self, array: Self::Value, index: usize, _: At) -> Result<Self::Value> {
+    fn element(&self, array: Self::Value, index: usize, _: Arguments) -> Result<Self::Value> {
         Ok(array.and_then(|array| array.as_array()?.get(index)))
     }
 

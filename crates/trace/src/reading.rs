@@ -1,12 +1,12 @@
 //! Reads a [`Trace`] from what holds it: a value of JSON or of JavaScript. The fields, their order and the errors are the same for both.
 
-use std::fmt;
+use std::fmt::Arguments;
 
 use knowledgepulse_error::{Code, Error, javascript_number};
 
 use crate::{Name, Step, StepKind, Trace, label::Label};
 
-/// What holds a trace, and how its values are read.
+/// What holds a trace, and how its values are read. `at` is the path of a value, which is formatted only for an error.
 pub trait Source {
     /// A value, whatever its type.
     type Value: Copy;
@@ -26,19 +26,19 @@ pub trait Source {
     ///
     /// # Errors
     /// If reading it throws.
-    fn get(&self, object: Self::Value, key: &'static str, at: At) -> Result<Self::Value, Self::Error>;
+    fn get(&self, object: Self::Value, key: &'static str, at: Arguments) -> Result<Self::Value, Self::Error>;
 
     /// Returns the length of an array; `None` for another value.
     ///
     /// # Errors
     /// If it cannot be read, or no array has such a length.
-    fn length(&self, value: Self::Value, at: At) -> Result<Option<usize>, Self::Error>;
+    fn length(&self, value: Self::Value, at: Arguments) -> Result<Option<usize>, Self::Error>;
 
     /// Returns an element of an array.
     ///
     /// # Errors
     /// If reading it throws.
-    fn element(&self, array: Self::Value, index: usize, at: At) -> Result<Self::Value, Self::Error>;
+    fn element(&self, array: Self::Value, index: usize, at: Arguments) -> Result<Self::Value, Self::Error>;
 
     /// Returns a boolean.
     ///
@@ -75,58 +75,28 @@ pub trait Source {
     fn label(&self, trace: Self::Value) -> Result<Option<Label>, Self::Error>;
 }
 
-/// The path of a value, which is formatted only for an error.
-#[derive(Clone, Copy)]
-pub struct At {
-    /// The index of the step that contains the field, if any.
-    step: Option<usize>,
-    field: &'static str,
-}
-
-impl At {
-    /// The path of a field, as in `trace.task`.
-    #[must_use]
-    pub fn trace(field: &'static str) -> Self {
-        Self { step: None, field }
-    }
-
-    fn step(index: usize, field: &'static str) -> Self {
-        let step = Some(index);
-        Self { step, field }
-    }
-}
-
-impl fmt::Display for At {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(index) = self.step {
-            write!(formatter, "trace.steps[{index}]")?;
-        }
-        formatter.write_str(self.field)
-    }
-}
-
 /// Reads a trace.
 ///
 /// # Errors
 /// Those of the source, made of [`Error::WrongType`] or [`Error::OutOfRange`] with the path of the first field that is wrong.
 pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Error> {
     let mut reader = Reader(source);
-    let trace = reader.require(trace, "an object", At::trace("trace"))?;
+    let trace = reader.require(trace, "an object", format_args!("trace"))?;
     let label = reader.0.label(trace)?;
-    let task = reader.get(trace, "task", "an object", At::trace("trace.task"))?;
-    let at = At::trace("trace.task.objective");
+    let task = reader.get(trace, "task", "an object", format_args!("trace.task"))?;
+    let at = format_args!("trace.task.objective");
     let objective = reader.get(task, "objective", "a string", at)?;
     let objective = reader.0.text(objective)?;
     let steps = reader.steps(trace)?;
-    let metadata = reader.get(trace, "metadata", "an object", At::trace("trace.metadata"))?;
-    let at = At::trace("trace.metadata.success");
+    let metadata = reader.get(trace, "metadata", "an object", format_args!("trace.metadata"))?;
+    let at = format_args!("trace.metadata.success");
     let success = reader.get(metadata, "success", "a boolean", at)?;
     let success = reader.0.boolean(success)?;
-    let at = At::trace("trace.metadata.task_domain");
+    let at = format_args!("trace.metadata.task_domain");
     let domain = reader.get_optional(metadata, "task_domain", "a string", at)?;
     let domain = domain.map(|domain| reader.0.name(domain)).transpose()?;
-    let outcome = reader.get(trace, "outcome", "an object", At::trace("trace.outcome"))?;
-    let at = At::trace("trace.outcome.confidence");
+    let outcome = reader.get(trace, "outcome", "an object", format_args!("trace.outcome"))?;
+    let at = format_args!("trace.outcome.confidence");
     let confidence = reader.get(outcome, "confidence", "a number", at)?;
     let confidence = reader.0.number(confidence)?;
     // A range does not contain NaN, so this also refuses NaN.
@@ -150,7 +120,7 @@ struct Reader<'s, S>(&'s mut S);
 
 impl<S: Source> Reader<'_, S> {
     fn steps(&mut self, trace: S::Value) -> Result<Vec<Step>, S::Error> {
-        let at = At::trace("trace.steps");
+        let at = format_args!("trace.steps");
         let steps = self.0.get(trace, "steps", at)?;
         let Some(length) = self.0.length(steps, at)? else {
             self.require(steps, "an array", at)?;
@@ -165,16 +135,36 @@ impl<S: Source> Reader<'_, S> {
     }
 
     fn step(&mut self, steps: S::Value, index: usize) -> Result<Step, S::Error> {
-        let at = At::step(index, "");
+        let at = format_args!("trace.steps[{index}]");
         let step = self.0.element(steps, index, at)?;
         let step = self.require(step, "an object", at)?;
-        let kind = self.get(step, "type", "a string", At::step(index, ".type"))?;
+        let kind = self.get(
+            step,
+            "type",
+            "a string",
+            format_args!("trace.steps[{index}].type"),
+        )?;
         let kind = StepKind::of(self.0.name(kind)?);
-        let content = self.get_optional(step, "content", "a string", At::step(index, ".content"))?;
+        let content = self.get_optional(
+            step,
+            "content",
+            "a string",
+            format_args!("trace.steps[{index}].content"),
+        )?;
         let content = content.map(|content| self.0.text(content)).transpose()?;
-        let tool = self.get_optional(step, "tool", "an object", At::step(index, ".tool"))?;
+        let tool = self.get_optional(
+            step,
+            "tool",
+            "an object",
+            format_args!("trace.steps[{index}].tool"),
+        )?;
         let tool = tool.map(|tool| {
-            let name = self.get(tool, "name", "a string", At::step(index, ".tool.name"))?;
+            let name = self.get(
+                tool,
+                "name",
+                "a string",
+                format_args!("trace.steps[{index}].tool.name"),
+            )?;
             self.0.name(name)
         });
         Ok(Step {
@@ -189,7 +179,7 @@ impl<S: Source> Reader<'_, S> {
         object: S::Value,
         key: &'static str,
         expected: &'static str,
-        at: At,
+        at: Arguments,
     ) -> Result<S::Value, S::Error> {
         self.require(self.0.get(object, key, at)?, expected, at)
     }
@@ -200,7 +190,7 @@ impl<S: Source> Reader<'_, S> {
         object: S::Value,
         key: &'static str,
         expected: &'static str,
-        at: At,
+        at: Arguments,
     ) -> Result<Option<S::Value>, S::Error> {
         let value = self.0.get(object, key, at)?;
         let found = self.0.kind(value)?;
@@ -212,12 +202,12 @@ impl<S: Source> Reader<'_, S> {
     }
 
     /// Requires a value to be of a kind, which `expected` names with its article.
-    fn require(&self, value: S::Value, expected: &'static str, at: At) -> Result<S::Value, S::Error> {
+    fn require(&self, value: S::Value, expected: &'static str, at: Arguments) -> Result<S::Value, S::Error> {
         self.check(self.0.kind(value)?, expected, at)?;
         Ok(value)
     }
 
-    fn check(&self, found: &'static str, expected: &'static str, at: At) -> Result<(), S::Error> {
+    fn check(&self, found: &'static str, expected: &'static str, at: Arguments) -> Result<(), S::Error> {
         if expected.split_once(' ').is_some_and(|(_, kind)| kind == found) {
             return Ok(());
         }
