@@ -9,6 +9,7 @@ use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, facts::INTERRUPTED};
 pub use knowledgepulse_trace::{facts::REASONING, roles::UNANSWERED};
 use regex::Regex;
 use sha2::{Digest, Sha256};
+use uuid::{Builder, Uuid};
 
 use crate::{
     Given, Known, Place, date,
@@ -632,7 +633,7 @@ impl TraceBuilder {
 
     /// Returns the id. It is the same for the same trace, so that reading it again is recognised: made of the format's names
     /// for the trace, or else of its contents.
-    fn uuid(&self, objective: &Text) -> String {
+    fn uuid(&self, objective: &Text) -> Uuid {
         let mut hash = Sha256::new();
         let mut length = String::new();
         let mut add = |part: &Text| {
@@ -653,18 +654,11 @@ impl TraceBuilder {
     }
 }
 
-/// Returns a UUID of a hash.
-fn uuid_of(hash: Sha256) -> String {
-    let first = hash.finalize().into_iter().take(16);
-    let number = first.fold(0, |number, byte| number << 8 | u128::from(byte));
-    // Version 8 of RFC 9562: made in a way of our own.
-    let number = number & !(0xf << 76 | 0xc << 60) | 0x8 << 76 | 0x8 << 60;
-    let [a, b, c, d] = [96, 80, 64, 48].map(|bits| number >> bits);
-    let [b, c, d] = [b, c, d].map(|part| part & 0xffff);
-    format!(
-        "{a:08x}-{b:04x}-{c:04x}-{d:04x}-{:012x}",
-        number & 0xffff_ffff_ffff
-    )
+/// Returns a UUID of a hash, of version 8 in RFC 9562: made in a way of our own.
+fn uuid_of(hash: Sha256) -> Uuid {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash.finalize()[..16]);
+    Builder::from_custom_bytes(bytes).into_uuid()
 }
 
 /// Gives a trace another id, made of the one that it has and of its steps.
