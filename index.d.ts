@@ -347,10 +347,10 @@ export function select(traces: readonly ScorableTrace[], options: SelectOptions)
 export type FormatName =
   | ('trace' | 'atif' | 'swe-agent' | 'gemini-cli' | 'qwen-code' | 'pi' | 'cursor' | 'copilot-cli')
   | ('copilot-chat' | 'opencode' | 'cline' | 'goose' | 'droid' | 'hermes' | 'kimi' | 'grok' | 'crush')
-  | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'openhands' | 'inspect')
-  | ('vibe' | 'pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2' | 'openai-agents')
-  | ('langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire' | 'langchain')
-  | ('sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'streams' | 'mastra');
+  | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'gptme' | 'openhands')
+  | ('inspect' | 'vibe' | 'pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2')
+  | ('openai-agents' | 'langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire')
+  | ('langchain' | 'sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'streams' | 'mastra');
 
 /**
  * What {@link readTraces} reads: the path of a file or folder, as a line or a `file:` URL; text or bytes of JSON Lines, arrays or single

@@ -18,6 +18,7 @@ mod droid;
 mod gemini_cli;
 mod google_adk;
 mod goose;
+mod gptme;
 mod grok;
 mod hermes;
 mod inspect;
@@ -104,6 +105,7 @@ agents! {
     Zed = zed::FORMAT,
     Vibe = vibe::FORMAT,
     Aider = aider::FORMAT,
+    Gptme = gptme::FORMAT,
     Amp = amp::FORMAT,
     Letta = letta::FORMAT,
     Pi = pi::FORMAT,

@@ -261,7 +261,7 @@ fn decode(part: &Value, parts: &mut Vec<Part>) {
         _ if is_shape(fields) => by_shape(fields, &Text::default()),
         Some(text) => Part::Text(text.clone()),
         // Reasoning may have no type.
-        None if fields.contains("summary") || has_text(fields, "reasoning") => {
+        None if fields.contains("summary") || first_named(fields, "reasoning-field").is_some() => {
             Part::Thought(reasoning_in(fields))
         }
         None if fields.len() == 1 && first_of(fields, &["data", "url"]).is_some() => {

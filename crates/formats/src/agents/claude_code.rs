@@ -19,15 +19,56 @@ fn session_of(event: &Value) -> Option<&Text> {
     string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
 }
 
+/// Returns the event that the Agent SDK in Python has made an object of, whose class was its type, and the session that it begins.
+fn printed(event: &Value) -> Option<(Value, Option<&Value>)> {
+    let mut kinds = ["system", "assistant", "user", "result"].into_iter();
+    let kind = kinds.find(|kind| is(event, &format!("claude-sdk-{kind}")))?;
+    let data = fields_of(event, "data");
+    let own = if kind == "system" {
+        data
+    } else {
+        object_of(Some(event))
+    };
+    let mut printed = own.clone();
+    // Prompts and results name no session.
+    printed.remove("session_id");
+    if let Some(content) = printed.remove("content") {
+        let get = |name| own.get(name).cloned().unwrap_or_default();
+        let message = [
+            ("content", content),
+            ("model", get("model")),
+            ("id", get("message_id")),
+        ];
+        printed.insert("message", object(message));
+    }
+    printed.insert("type", kind);
+    Some((printed.into(), data.get("session_id")))
+}
+
 fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+    if let Some((event, begun)) = printed(event) {
+        add_event(&event, None, say);
+        let Some(session) = begun.and_then(Value::as_text) else {
+            return Ok(Decoded::GoesOn);
+        };
+        // Each prompt of a session begins so.
+        let (of, until) = (session.clone(), f64::INFINITY);
+        say.add(What::Continues { of, until });
+        say.session(begun);
+        return Ok(Decoded::Begins);
+    }
     let session = session_of(event);
     if !is(event, "claude-code") && (session.is_none() || str_of(event.get("type")).is_none()) {
         return Ok(Decoded::Unknown);
     }
-    let message = fields_of(event, "message");
-    if session.is_none() && message.is_empty() {
-        return Ok(Decoded::GoesOn);
+    if session.is_some() || has_object(event, "message") {
+        add_event(event, session, say);
     }
+    Ok(Decoded::GoesOn)
+}
+
+fn add_event(event: &Value, session: Option<&Text>, say: &mut Events) {
+    let message = fields_of(event, "message");
     let is_iflow = session.is_some_and(|session| session.as_bytes().starts_with(OF_IFLOW));
     let (agent, agent_id) = agent_of(event);
     say.begin(Origin {
@@ -66,7 +107,6 @@ fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             say.leave_out(format!("event {kind}"));
         }
     }
-    Ok(Decoded::GoesOn)
 }
 
 /// Returns whose words an event has, and the id of a sub-agent. Requests to the API are a sub-agent's where they have an id.
