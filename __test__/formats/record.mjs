@@ -253,6 +253,7 @@ async function agentKit() {
   const { state } = await createNetwork({ name: 'Rivers', agents: [agent], router }).run(TASK);
   const results = state.results.map((result) => result.export());
   await writeAll('openai-chat-typescript/agentkit.jsonl', results);
+  write('openai-chat-typescript/agentkit-state.json', state);
 }
 
 const recordings = {

@@ -2,7 +2,8 @@
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
-openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25.
+openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
+claude-agent-sdk 0.2.189, verifiers 0.4.0.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
@@ -467,6 +468,8 @@ def dspy():
     dspy.configure(lm=DummyLM([*replies, {"reasoning": "It said so.", "answer": ANSWER}]))
     prediction = dspy.ReAct("question -> answer", tools=[depth])(question=TASK).toDict()
     write("openai-chat-dspy/prediction.json", json.dumps({"question": TASK, **prediction}))
+    history = json.dumps(dspy.settings.lm.history, default=str)
+    write("openai-chat-dspy/history.json", history.replace(os.path.dirname(dspy.__file__), "dspy"))
 
 
 def call_of_chat(at):
@@ -515,6 +518,95 @@ def logged_requests():
             messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
     write("openai-chat-log/requests.jsonl", "\n".join(requests))
     write("openai-chat-log/sides.jsonl", "\n".join(sides))
+    texts = [{name: json.dumps(side) for name, side in json.loads(row).items()} for row in requests]
+    write("openai-chat-log/texts.jsonl", "\n".join(map(json.dumps, texts)))
+
+
+def logged_responses():
+    """Writes the requests and responses of a run, each of which names the response before it."""
+    import httpx
+    from openai import OpenAI
+
+    text = lambda words: {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": words, "annotations": []}]}
+    call = lambda at: {"type": "function_call", "call_id": f"c{at}", "name": "depth", "arguments": json.dumps(CALLS[at])}
+    thought = {"type": "reasoning", "id": "t", "summary": [{"type": "summary_text", "text": "Ask the gauge."}]}
+    outputs = iter([[thought, call(0)], [text("Once more."), call(1)], [text(ANSWER)]])
+
+    def reply(request):
+        given = json.loads(request.content)
+        at = int(given.get("previous_response_id", "resp_0")[-1]) + 1
+        reply = {"id": f"resp_{at}", "object": "response", "created_at": at, "model": "script", "output": next(outputs)}
+        return httpx.Response(200, json={**reply, "previous_response_id": given.get("previous_response_id")})
+
+    client = OpenAI(api_key="none", http_client=httpx.Client(transport=httpx.MockTransport(reply)))
+    given, more, rows = TASK, {}, []
+    while given:
+        request = {"model": "script", "input": given, **more}
+        response = client.responses.create(**request)
+        rows.append(json.dumps({"request": request, "response": response.model_dump(mode="json", exclude_none=True)}))
+        given, more = [], {"previous_response_id": response.id}
+        for call in response.output:
+            if call.type == "function_call":
+                try:
+                    result = depth(**json.loads(call.arguments))
+                except ValueError as error:
+                    result = f"Error: {error}"
+                given.append({"type": "function_call_output", "call_id": call.call_id, "output": result})
+    write("openai-chat-log/responses.jsonl", "\n".join(rows))
+
+
+def claude_agent_sdk():
+    from dataclasses import asdict
+    from claude_agent_sdk._internal.message_parser import parse_message
+
+    named = lambda at: {"session_id": "5f3c0b1e-2f4a-4c7e-9a53-1d2b3c4d5e6f", "uuid": f"0f8e{at}", "parent_tool_use_id": None}
+    said = lambda at, part: {
+        "type": "assistant", **named(at),
+        "message": {"id": f"msg_{at}", "model": "script", "role": "assistant", "content": [part]},
+    }
+    given = lambda at, content: {"type": "user", **named(at), "message": {"role": "user", "content": content}}
+    call = lambda at: {"type": "tool_use", "id": f"toolu_{at}", "name": "mcp__gauge__depth", "input": CALLS[at]}
+    result = lambda at, text, failed: [{"type": "tool_result", "tool_use_id": f"toolu_{at}", "content": text, "is_error": failed}]
+    printed = [
+        {"type": "system", "subtype": "init", **named(0), "cwd": "/home/dev/rivers", "tools": [], "model": "script"},
+        given(1, TASK),
+        said(2, {"type": "thinking", "thinking": "Ask the gauge.", "signature": "s"}),
+        said(3, call(0)),
+        given(4, result(0, "name a place", True)),
+        said(5, {"type": "text", "text": "Once more."}),
+        said(6, call(1)),
+        given(7, result(1, "2.1 m", False)),
+        said(8, {"type": "text", "text": ANSWER}),
+        {"type": "result", "subtype": "success", **named(9), "is_error": False, "num_turns": 3, "duration_ms": 1, "duration_api_ms": 1},
+    ]
+    rows = [asdict(parse_message(event)) for event in printed]
+    write("claude-code-sdk/messages.jsonl", "\n".join(map(json.dumps, rows)))
+
+
+def verifiers():
+    from verifiers.v1.graph import MessageNode
+    from verifiers.v1.task import TaskData
+    from verifiers.v1.trace import AgentInfo, Reward, Trace, TraceTask
+    from verifiers.v1.types import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
+
+    call = lambda at: [ToolCall(id=f"c{at}", name="depth", arguments=json.dumps(CALLS[at]))]
+    messages = [
+        SystemMessage(content="You know rivers."), UserMessage(content=TASK),
+        AssistantMessage(content="", reasoning_content="Ask the gauge.", tool_calls=call(0)),
+        ToolMessage(tool_call_id="c0", content="Error: name a place"),
+        AssistantMessage(content="Once more.", tool_calls=call(1)),
+        ToolMessage(tool_call_id="c1", content="2.1 m"), AssistantMessage(content=ANSWER),
+    ]
+    nodes = [MessageNode(parent=at - 1 if at else None, message=message) for at, message in enumerate(messages)]
+    # A branch that was given up.
+    nodes.insert(3, MessageNode(parent=1, message=AssistantMessage(content="Let me guess.")))
+    for at, node in enumerate(nodes[4:], 4):
+        node.parent = at - 1 if at > 4 else 2
+    trace = Trace(
+        task=TraceTask(type="River", data=TaskData(idx=0, prompt=TASK)), agent=AgentInfo.model_construct(config=None),
+        nodes=nodes, rewards={"right": Reward(score=1), "short": Reward(score=0.5, weight=0.5)}, is_completed=True, ok=True,
+    )
+    write("openai-chat-verifiers/traces.jsonl", json.dumps(trace.to_record()))
 
 
 def crewai():
@@ -759,6 +851,9 @@ def data_sets():
 
 if __name__ == "__main__":
     logged_requests()
+    logged_responses()
+    claude_agent_sdk()
+    verifiers()
     crewai()
     asyncio.run(llama_index())
     browser_use()

@@ -1,6 +1,6 @@
 //! The messages of a conversation, wherever a record of a chat API, of its log or of a data set has them.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, iter, mem};
 
 use crate::{langchain, messages::role_by, prelude::*, written};
 
@@ -85,6 +85,16 @@ fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
     (!messages.is_empty()).then_some(messages)
 }
 
+/// Returns the messages of a tree of verifiers, whose nodes name the places of their parents: those of the last branch.
+fn by_nodes(nodes: &[Value]) -> Option<Messages<'_>> {
+    let parent = |node: &&Value| nodes.get(numeric_of(node.get("parent"))? as usize);
+    let branch = iter::successors(nodes.last(), parent).take(nodes.len());
+    let mut messages: Vec<_> = branch.filter_map(|node| node.get("message")).collect();
+    messages.reverse();
+    let is_one = messages.first().is_some_and(|first| is_message(first));
+    is_one.then(|| messages.into_iter().map(Cow::Borrowed).collect())
+}
+
 /// Returns the messages of a history of browser-use: steps with the actions of the model and their results.
 fn by_actions(steps: &[Value]) -> Option<Messages<'static>> {
     const SAID: [&str; 3] = ["evaluation_previous_goal", "memory", "next_goal"];
@@ -160,6 +170,75 @@ fn by_rows(lists: &Object) -> Option<Messages<'_>> {
         .iter()
         .all(|message| is_message(message))
         .then_some(messages)
+}
+
+/// Returns a row of a log in the usual shape, where its sides are JSON in texts, or its messages have the fields of DSPy in their texts;
+/// `None` for another row.
+pub fn usual_row(row: &Value) -> Option<Value> {
+    let record = row.as_object()?;
+    if let Some(fields) = by_fields(record) {
+        let fields = fields.map(|(name, value)| (name.into(), value));
+        let row: Object = record.clone().into_iter().chain(fields).collect();
+        return Some(row.into());
+    }
+    let side = |name: &str| {
+        let text = record.get(name)?.as_str()?;
+        let side = text.starts_with(['{', '[']).then(|| parse_str(text).ok())?;
+        Some((name.into(), side?))
+    };
+    let sides: Vec<_> = words("asked").chain(words("replied")).filter_map(side).collect();
+    if sides.is_empty() || messages_of(record).is_some() {
+        return None;
+    }
+    let row: Object = record.clone().into_iter().chain(sides).collect();
+    messages_of(&row).is_some().then(|| row.into())
+}
+
+/// How a field begins in texts of DSPy, and what follows the last of them.
+const FIELD: [&str; 2] = ["[[ ## ", " ## ]]\n"];
+const FIELDS_END: &str = "\n\nRespond with ";
+
+/// Returns the fields in a text of DSPy, which may be JSON.
+fn fields_in(text: &str) -> Object {
+    if let Ok(Value::Object(fields)) = parse_str(text) {
+        return fields;
+    }
+    let text = text.rsplit_once(FIELDS_END).map_or(text, |(fields, _)| fields);
+    let fields = text
+        .split(FIELD[0])
+        .filter_map(|field| field.split_once(FIELD[1]));
+    fields
+        .map(|(name, text)| (name.into(), text.trim().into()))
+        .collect()
+}
+
+/// Returns the fields of a usual row with a call of a model by DSPy: what was asked with the steps so far, and the next step or the answer.
+fn by_fields(record: &Object) -> Option<[(&'static str, Value); 2]> {
+    let said = list_at(record, "outputs").first()?;
+    let said = fields_in(str_of(said.get("text").or(Some(said)))?);
+    let asked = list_at(record, "messages").last()?.get("content");
+    let steps = fields_in(str_of(asked).filter(|asked| asked.starts_with(FIELD[0]))?);
+    let is_step = |name: &str| name == "trajectory" || name.ends_with(|end: char| end.is_ascii_digit());
+    let asked = steps.iter().filter(|(name, _)| !is_step(name));
+    let asked = joined(asked.filter_map(|(name, _)| text_at(&steps, name)), "\n\n");
+    let part = |(name, text): (&Text, &Value)| match name.as_str() {
+        "completed" | "next_tool_args" => None,
+        "reasoning" => Some(object([("thinking", text.clone())])),
+        "next_tool_name" => {
+            let input = said.get("next_tool_args").cloned().unwrap_or_default();
+            Some(object([("name", text.clone()), ("input", input)]))
+        }
+        _ => Some(object([("text", text.clone())])),
+    };
+    let reply = message_by("assistant", said.iter().filter_map(part).collect());
+    let steps = by_numbers(&steps)
+        .unwrap_or_default()
+        .into_iter()
+        .map(Cow::into_owned);
+    let messages: Vec<_> = iter::once(message_by("user", asked.into()))
+        .chain(steps)
+        .collect();
+    Some([("messages", messages.into()), ("response", reply)])
 }
 
 /// Returns the messages of one side of a row for fine-tuning: a list in any form, or a text by somebody of this role.
@@ -292,7 +371,9 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     // Sessions of Microsoft's Agent Framework have them by their provider, and results of LlamaIndex in its memory.
     let state = fields_of(record, "state").values().map(Some);
     let of_checkpoint = fields_of(record, "checkpoint").get("channel_values");
-    let asked = asked.chain([body_of_log, of_checkpoint]).chain(state);
+    // The last result in a state of AgentKit has those before it.
+    let of_network = list_at(record, "_results").last();
+    let asked = asked.chain([body_of_log, of_checkpoint, of_network]).chain(state);
     let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
     let own = words("messages-field").find_map(|name| list_in(record, name));
     if record.contains("agentName") && has_list(record, "prompt") {
@@ -332,9 +413,12 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         return Some([borrowed(input), replied].concat());
     }
     // The request with a text only, and its reply in another field.
-    let is_text = matches!(record.get("input"), Some(Value::String(_)));
-    if is_text && !replied.is_empty() {
-        return Some([input_of(record.get("input")), replied].concat());
+    let requests = words("asked").map(|name| fields_of(record, name).get("input"));
+    let mut inputs = [record.get("input")].into_iter().chain(requests);
+    if let Some(text @ Some(Value::String(_))) = inputs.find(|input| string_of(*input).is_some())
+        && !replied.is_empty()
+    {
+        return Some([input_of(text), replied].concat());
     }
     // A reply alone, as in the output of a batch.
     let body = record.get("body").and_then(Value::as_object);
@@ -344,12 +428,14 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     if !replied.is_empty() && !record.contains("input") {
         return Some(replied);
     }
-    let steps = by_actions(list_at(record, "history")).or_else(|| by_classes(list_at(record, "content")));
+    let steps = by_actions(list_at(record, "history"))
+        .or_else(|| by_classes(list_at(record, "content")))
+        .or_else(|| by_nodes(list_at(record, "nodes")));
     if steps.is_some() {
         return steps;
     }
     // Runs of a session, which may have the history before them.
-    let runs = ["runs", "tasks_output"]
+    let runs = ["runs", "tasks_output", JOINED]
         .into_iter()
         .flat_map(|name| list_at(record, name));
     let mut runs: Messages = runs
@@ -481,6 +567,37 @@ pub fn is_begun_by(row: &Value, beginning: &Value) -> bool {
     is_begun(all, first) && (is_of_thread || is_next())
 }
 
+/// Where rows that were joined are.
+pub const JOINED: &str = "turns";
+
+/// Returns the name of the response of a model that a row has, by its API of Responses.
+fn response_of(row: &Value) -> Option<&Value> {
+    let sides = [Some(row), row.get("response")].into_iter().flatten();
+    let mut responses = sides.filter(|side| str_of(side.get("object")) == Some("response"));
+    responses.find_map(|response| response.get("id"))
+}
+
+/// Returns whether a row goes on with another one: its request names the response before it.
+pub fn goes_on_with(row: &Value, before: &Value) -> bool {
+    let last = response_of(list_at(before, JOINED).last().unwrap_or(before));
+    let sides = [Some(row), row.get("request"), row.get("response")]
+        .into_iter()
+        .flatten();
+    let mut named = sides.filter_map(|side| side.get("previous_response_id"));
+    last.is_some() && named.any(|named| Some(named) == last)
+}
+
+/// Joins a row with the one that it goes on with.
+pub fn join(before: &mut Value, row: Value) {
+    if let Value::Object(fields) = before
+        && let Some(Value::Array(rows)) = fields.get_mut(JOINED)
+    {
+        return rows.push(row);
+    }
+    let rows = vec![mem::take(before), row];
+    *before = object([(JOINED, rows.into())]);
+}
+
 /// Fields of a message that a copy of it may have otherwise.
 #[rustfmt::skip]
 const MARKS: [&str; 5] = ["id", "created_at", "timestamp", "response_metadata", "usage_metadata"];
@@ -494,6 +611,7 @@ pub fn marks_of(row: &Value) -> [Option<u64>; 2] {
     let row = without_event(row);
     let thread = thread_of(row).filter(|_| is(row, "langgraph-state"));
     let thread = thread.or_else(|| words("run-id").find_map(|name| row.get(name)));
+    let thread = thread.or_else(|| response_of(row));
     let first = plain_list(row).first().map(|first| match first {
         Value::Object(first) => {
             let fields = without_marks(first).map(|(name, value)| (name, value.to_json()));

@@ -12,7 +12,7 @@ pub use crate::{
 use crate::{
     DEFAULT_LIMIT, FormatName, Place,
     agent::Kind,
-    conversations::{is_begun_by, marks_of, updates_of},
+    conversations::{goes_on_with, is_begun_by, join, marks_of, updates_of, usual_row},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
@@ -120,8 +120,10 @@ impl TraceReader {
             let reason = format!("tables of a newer version are not read: {tables}");
             return self.done(place, Content::Skipped(reason.into()));
         }
+        let is_row = !matches!(self.file, FileKind::Of(_));
+        let usual = is_row.then(|| usual_row(&value)).flatten();
         let row = Row {
-            value,
+            value: usual.unwrap_or(value),
             text,
             place,
             copies: 0,
@@ -236,6 +238,12 @@ impl TraceReader {
             }
             held.copies += row.copies + 1;
             held.place.size += row.place.size;
+            return;
+        }
+        let mut before = self.held.iter_mut().map(|(_, held)| held);
+        if let Some(before) = before.find(|before| goes_on_with(&row.value, &before.value)) {
+            join(&mut before.value, row.value);
+            before.place.size += row.place.size;
             return;
         }
         self.held.push_back((marks, row));

@@ -4,7 +4,7 @@ use knowledgepulse_json::{Object, Value};
 
 use crate::{
     event::Fact,
-    values::{in_path, numeric_of, str_of, truth_of},
+    values::{in_path, numeric_of, object_of, str_of, truth_of},
     words::{is_one, tags, words},
 };
 
@@ -21,6 +21,12 @@ pub fn verdicts_of(record: &Object) -> Vec<Fact> {
         match *says {
             "verdict" => Some(Fact::Verdict(value.clone())),
             "reward" => Some(Fact::Reward(value.clone())),
+            "rewards" => {
+                let number = |reward: &Value, name| numeric_of(reward.get(name));
+                let weighed = |reward| Some(number(reward, "score")? * number(reward, "weight")?);
+                let rewards: Vec<_> = object_of(Some(value)).values().filter_map(weighed).collect();
+                (!rewards.is_empty()).then(|| Fact::Reward(rewards.iter().sum::<f64>().into()))
+            }
             _ => result_of(value).filter(|_| is_of_run),
         }
     };

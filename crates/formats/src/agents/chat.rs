@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    conversations::{borrowed, messages_of, state_in, updates_of, without_event},
+    conversations::{JOINED, borrowed, messages_of, state_in, updates_of, without_event},
     langchain,
     messages::is_turn,
     prelude::*,
@@ -63,6 +63,9 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             "it has no messages, and no items"
         })
     })?;
+    let record = list_at(record, JOINED)
+        .first()
+        .map_or(record, |first| object_of(Some(first)));
     let inner = words("asked").chain(words("replied"));
     let inner = inner.map(|name| fields_of(record, name));
     let input = fields_of(fields_of(record, "input"), "inputBodyJson");
