@@ -19,8 +19,9 @@ use regex::bytes::{Captures, Regex};
 use crate::{
     columns::{self, Table, line_at},
     decoded::Decoded,
+    keywords::ByKeyword,
     phrases,
-    ranges::{expression, find, find_letter, skip, skip_back},
+    ranges::{Lazy, expression, find, find_letter, lazy, skip, skip_back},
     review::{PEOPLE, plain},
     text::{LATIN, Text, is_word, letter},
     words::{NOBODY, Words},
@@ -191,22 +192,56 @@ type Anchor = fn(&[u8]) -> [Option<usize>; 2];
 
 /// A place that names somebody.
 struct Rule {
-    /// The rule is tried where one of these stands.
-    keywords: Vec<&'static str>,
     /// Where before the keyword a match begins; `None` if anywhere.
     anchor: Option<Anchor>,
-    pattern: String,
-    expression: OnceLock<Regex>,
+    expression: Lazy,
 }
 
 impl Rule {
-    /// Compiles the expression where the first keyword stands: most sessions have those of a few rules.
-    fn expression(&self) -> &Regex {
-        self.expression.get_or_init(|| expression(&self.pattern))
+    /// Finds a match with a keyword in it, and returns it with the part of the text that it is in. What the rule has read ends at `done`.
+    fn find<'t>(
+        &self,
+        text: &'t [u8],
+        keyword: Range<usize>,
+        done: &mut usize,
+    ) -> Option<(&'t [u8], Captures<'t>)> {
+        if keyword.end <= *done {
+            return None;
+        }
+        let window = &text[..text.len().min(keyword.end + AFTER)];
+        let mut from = keyword.start.saturating_sub(BEFORE).max(*done);
+        if let Some(anchor) = self.anchor {
+            let mut starts = anchor(&text[from.min(keyword.start)..keyword.start])
+                .into_iter()
+                .flatten();
+            // Tried there alone: otherwise, a text of many keywords would be read once for each.
+            let found = starts.find_map(|length| {
+                let line = &window[keyword.start - length..];
+                Some((line, self.expression.captures(line)?))
+            })?;
+            *done = keyword.end;
+            return Some(found);
+        }
+        *done = keyword.end;
+        loop {
+            let captures = self.expression.captures_at(window, from)?;
+            let all = captures
+                .get(0)
+                .filter(|all| all.start() <= keyword.start)?
+                .range();
+            if all.end >= keyword.end {
+                // What stands behind a value can be the next label.
+                let values = captures.iter().skip(1).flatten().map(|group| group.end());
+                *done = values.max().unwrap_or(all.end).max(keyword.end);
+                return Some((window, captures));
+            }
+            from = all.end.max(from + 1);
+        }
     }
 }
 
-static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+/// The rules, each tried where one of its keywords stands.
+static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let lines = include_str!("../rules/identities.tsv").lines();
     let rules = lines.filter_map(|line| line.rsplit_once('\t'));
     let parts = include_str!("../rules/parts.tsv").lines();
@@ -217,8 +252,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         let expanded = parts
             .iter()
             .fold(whole, |pattern, (part, letters)| pattern.replace(part, letters));
-        Rule {
-            keywords: keywords.split('|').collect(),
+        let rule = Rule {
             anchor: match pattern {
                 _ if pattern.starts_with("<LINE>") => Some(lines_before),
                 _ if pattern.starts_with("<HERE>") => Some(word_before),
@@ -226,25 +260,19 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
                 _ if pattern.starts_with('^') => Some(login_before),
                 _ => None,
             },
-            pattern: expanded,
-            expression: OnceLock::new(),
-        }
+            expression: lazy(expanded),
+        };
+        (rule, keywords)
     };
-    rules
-        .filter(|(keywords, _)| !keywords.starts_with('#'))
-        .map(rule)
-        .collect()
+    let rules = rules.filter(|(keywords, _)| !keywords.starts_with('#'));
+    ByKeyword::of(rules.map(rule), '|')
 });
 
-/// Finds all keywords, and the rule of each.
-static KEYWORDS: LazyLock<Option<(AhoCorasick, Vec<usize>)>> = LazyLock::new(|| {
-    let of_rule = |(rule, each): (usize, &Rule)| vec![rule; each.keywords.len()];
-    let rules = RULES.iter().enumerate().flat_map(of_rule).collect();
-    let keywords = RULES.iter().flat_map(|rule| &rule.keywords);
-    let automaton = AhoCorasickBuilder::new()
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(keywords);
-    Some((automaton.ok()?, rules))
+/// Finds the keywords of all rules.
+static KEYWORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let builder = &mut AhoCorasickBuilder::new();
+    let automaton = builder.kind(Some(AhoCorasickKind::DFA));
+    automaton.build(RULES.keywords()).ok()
 });
 
 impl Identities {
@@ -347,48 +375,15 @@ impl Identities {
 
     /// Applies the rules. Returns whether one has matched.
     fn learn_bytes(&mut self, text: &[u8]) -> bool {
-        let Some((keywords, rules)) = &*KEYWORDS else {
-            return false;
-        };
         let mut has_match = false;
         let mut done = Vec::new();
-        for found in keywords.find_overlapping_iter(text) {
-            let at = rules[found.pattern().as_usize()];
-            done.resize(RULES.len(), 0);
-            let rule = &RULES[at];
-            if found.end() <= done[at] {
-                continue;
-            }
-            let window = &text[..text.len().min(found.end() + AFTER)];
-            if let Some(anchor) = rule.anchor {
-                let from = found.start().saturating_sub(BEFORE).max(done[at]);
-                let starts = anchor(&text[from.min(found.start())..found.start()]);
-                // Tried there alone: otherwise, a text of many keywords would be read once for each.
-                let captures = |length| {
-                    let line = &window[found.start() - length..];
-                    Some((line, rule.expression().captures(line)?))
-                };
-                if let Some((line, captures)) = starts.into_iter().flatten().find_map(captures) {
-                    done[at] = found.end();
-                    self.learn_match(rule, line, &captures);
+        let keywords = KEYWORDS.iter();
+        for keyword in keywords.flat_map(|keywords| keywords.find_overlapping_iter(text)) {
+            done.resize(RULES.rows.len(), 0);
+            for (at, rule) in RULES.of_keyword(keyword.pattern().as_usize()) {
+                if let Some((part, captures)) = rule.find(text, keyword.range(), &mut done[at]) {
+                    self.learn_match(rule, part, &captures);
                     has_match = true;
-                }
-                continue;
-            }
-            let mut from = done[at].max(found.start().saturating_sub(BEFORE));
-            done[at] = found.end();
-            while let Some(captures) = rule.expression().captures_at(window, from) {
-                let Some(all) = captures.get(0).filter(|all| all.start() <= found.start()) else {
-                    break;
-                };
-                from = all.end().max(from + 1);
-                if all.end() >= found.end() {
-                    // What stands behind a value can be the next label.
-                    let values = captures.iter().skip(1).flatten().map(|group| group.end());
-                    done[at] = values.max().unwrap_or(all.end()).max(found.end());
-                    self.learn_match(rule, window, &captures);
-                    has_match = true;
-                    break;
                 }
             }
         }
@@ -421,7 +416,7 @@ impl Identities {
             let part = found.name(name).map(|part| part.as_bytes());
             String::from_utf8_lossy(part.unwrap_or_default()).into_owned()
         };
-        for (name, part) in rule.expression().capture_names().zip(found.iter()) {
+        for (name, part) in rule.expression.capture_names().zip(found.iter()) {
             let (Some(name), Some(part)) = (name, part) else {
                 continue;
             };
@@ -1359,7 +1354,7 @@ mod tests {
 
     #[test]
     fn the_expressions_of_all_rules_are_well_formed() {
-        assert!(RULES.iter().all(|rule| rule.expression().captures_len() > 1));
+        assert!(RULES.rows.iter().all(|rule| rule.expression.captures_len() > 1));
     }
 
     #[test]

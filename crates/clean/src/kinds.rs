@@ -1,10 +1,7 @@
 //! The kinds of findings, in the order of the search: the SDK's fourteen kinds, and between them kinds that the SDK misses. `rules/kinds.tsv`
 //! lists them.
 
-use std::{
-    ops::Range,
-    sync::{LazyLock, OnceLock},
-};
+use std::{ops::Range, sync::LazyLock};
 
 use knowledgepulse_json::Value;
 use memchr::memchr2;
@@ -14,7 +11,7 @@ use crate::{
     columns, commands, emails, encoded, keys,
     keywords::{ByKeyword, Keyword, Owner},
     languages, names, numbers, pem, phrases, providers, random,
-    ranges::{Ranges, expression, merged, runs, skip, skip_back},
+    ranges::{Lazy, Ranges, expression, lazy, merged, runs, skip, skip_back},
     siblings, structures,
     text::{Text, is_white_space, is_word},
     words::Words,
@@ -53,8 +50,7 @@ pub(super) struct Kind {
     /// Words with `|` between them, one of which every match has, in any case; none if that is not so.
     words: &'static str,
     finder: Finder,
-    pattern: &'static str,
-    expression: OnceLock<Regex>,
+    expression: Lazy,
 }
 
 /// The kinds of findings that are wanted.
@@ -159,8 +155,7 @@ impl Kind {
             needs: needs.as_bytes(),
             words,
             finder: *finder,
-            pattern,
-            expression: OnceLock::new(),
+            expression: lazy(pattern.to_owned()),
         })
     }
 
@@ -179,15 +174,14 @@ impl Kind {
     /// Returns the ranges of a text to replace.
     pub(super) fn find(&self, text: &Text) -> Ranges {
         let letters = text.letters();
-        let compiled = || self.expression.get_or_init(|| expression(self.pattern));
         let check = match self.finder {
             _ if !self.has_word(text) || !text.has_all(self.needs) => return Ranges::new(),
             Own(find) => return find(letters),
             InText(find) => return find(text),
-            InColumns => return columns::numbers(letters, compiled()),
+            InColumns => return columns::numbers(letters, &self.expression),
             Match(check) => check,
         };
-        let expression = compiled();
+        let expression = &self.expression;
         let mut ranges = Ranges::new();
         let mut from = 0;
         let mut find_in = |part: Range<usize>| {

@@ -167,6 +167,8 @@ pub(super) fn parts() -> Vec<Vec<u8>> {
 /// Returns whether a name ends as those of secrets do, by its last letters. Most names do not, and are told at once.
 fn may_be_secret(name: &[u8]) -> bool {
     static ENDS: Words = Words::of("names.ends");
+    let end = skip_back(name, 0..name.len(), |letter| !letter.is_ascii_alphanumeric());
+    let name = &name[..end];
     let name = name
         .strip_suffix(b"s")
         .or(name.strip_suffix(b"S"))
@@ -331,7 +333,7 @@ pub(super) struct Pair {
     pub(super) name: Range<usize>,
     /// Whether the name is in quotes, as in JSON.
     pub(super) is_quoted: bool,
-    /// `=`, `:`, `,`, or the `>` of an element.
+    /// `=`, `:`, `,`, the `>` of an element, or the letter of a line break.
     sign: u8,
     /// Where the value begins, or the white space before it.
     pub(super) start: usize,
@@ -343,21 +345,24 @@ impl Pair {
         /// Blanks, marks and attributes.
         const MOST_BETWEEN: usize = 256;
         static JOINT: LazyLock<Regex> = LazyLock::new(|| {
-            // A quote, `user%5Bpassword%5D=`, the mark of a parameter, the end of an index, marks of a document.
-            let closes = r#"(?:\\*["'])?(?:%5[Dd])?\??\]?[*`]*[\s\x80]*"#;
-            // `name := value`, `s:8:"password";s:22:"…"` as PHP serializes, Base64 in LDIF.
-            let signs = r"(?:[:?+|]?=>?|;s:\d{1,6}:|!?:(?:: )?|[>,])(?:\*\*)?";
+            // A quote, `user%5Bpassword%5D=`, the mark of a parameter, the end of an index, marks of a document, a remark, dots.
+            let closes =
+                r#"(?:\\*["'])?(?:%5[Dd])?\??\]?[*`]*(?: \([a-z][\w .-]{1,23}\))?(?: ?\.)*[\s\x80]*"#;
+            // `name := value`, `name <- value` in R, `s:8:"password";s:22:"…"` as PHP serializes, Base64 in LDIF.
+            let signs = r"(?:[:?+|]?=>?|<-|;s:\d{1,6}:|!?:(?:: )?|[>,])(?:\*\*)?";
             let attributes = r#" [^<>]{1,128}["'][\s\x80]*>"#;
+            // `name="password"`, an empty line, and the value in a form of several parts.
+            let lines = r#"\\*"(?:(?:\r|\\+r)?(?:\n|\\+n)){2}"#;
             // `${NAME:-value}`
-            expression(&format!("^(?::-|{closes}{signs}|{attributes})"))
+            expression(&format!("^(?::-|{lines}|{closes}{signs}|{attributes})"))
         });
         let most = letters.len().min(end + MOST_BETWEEN);
         let found = JOINT.find(&letters[end..most])?;
         let start = end + found.end();
         let between = found.as_bytes();
         let sign = match between.strip_suffix(b"**").unwrap_or(between) {
-            [.., b'='] | [.., b'=', b'>'] => b'=',
-            [.., sign @ (b',' | b'>')] => *sign,
+            [.., b'='] | [.., b'=', b'>'] | [.., b'<', b'-'] => b'=',
+            [.., sign @ (b',' | b'>' | b'\n' | b'n')] => *sign,
             _ => b':',
         };
         let is_other = match letters.get(start) {
@@ -404,6 +409,7 @@ impl<'l> Assignment<'l> {
             b',' => !is_quoted || !is_argument(letters, name.start),
             b'>' => !is_element(letters, name, *is_quoted),
             b'=' => is_element_of && !is_printed && !is_quoted,
+            b'\n' | b'n' => !before.ends_with(b"name=\"") && !before.ends_with(b"name=\\\""),
             _ => is_element_of,
         };
         // `--- PASS: TestLogin2` of Go's tests.
@@ -435,7 +441,10 @@ impl<'l> Assignment<'l> {
             return self.find_string(start + opening.start()..start + opening.end(), ranges);
         }
         // Behind an arrow, text without quotes is the body of a function.
-        if self.pair.sign == b',' || letters[self.pair.start - 1] == b'>' && !self.is_printed {
+        let has_arrow = [&b">"[..], b"<-"]
+            .iter()
+            .any(|arrow| letters[..self.pair.start].ends_with(arrow));
+        if self.pair.sign == b',' || has_arrow && !self.is_printed {
             return self.pair.start;
         }
         match letters.get(start) {
@@ -892,7 +901,7 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
 fn is_argument(letters: &[u8], start: usize) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
-            r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|append|define|header|with)[\w-]*|[\w-]*env)",
+            r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|append|define|header|with|make_pair|entry|field|param)[\w-]*|[\w-]*env)",
             r#"\(["'\\ ]+$"#
         ))
     });

@@ -3,19 +3,16 @@
 //! One automaton finds the keywords of all rules. At each keyword the expressions of its rules are tried, at that place alone, so the
 //! time stays linear, and an expression is compiled only when its keyword is first met.
 
-use std::{
-    ops::Range,
-    sync::{LazyLock, OnceLock},
-};
+use std::{ops::Range, sync::LazyLock};
 
 use memchr::memmem;
-use regex::bytes::{Match, Regex};
+use regex::bytes::Match;
 
 use crate::{
     keywords::{ByKeyword, Keyword, Keywords, Owner},
     lines::of_base64,
     random::{is_hexadecimal, of_key, whole},
-    ranges::{Ranges, expression, merged, skip},
+    ranges::{Lazy, Ranges, lazy, merged, skip},
     text::{Text, is_word},
     values::{is_generated, is_placeholder},
 };
@@ -41,20 +38,14 @@ const LEAST_DIFFERENT_LETTERS: usize = 4;
 struct Rule {
     /// The expression of the key.
     key: &'static str,
-    /// Compiled when first needed.
-    expression: OnceLock<Regex>,
+    expression: Lazy,
 }
 
 impl Rule {
     fn of(line: &'static str) -> Option<(Self, &'static str)> {
         let (keywords, key) = line.split_once('\t')?.1.split_once('\t')?;
-        let expression = OnceLock::new();
+        let expression = lazy(format!("^(?:{key})"));
         Some((Self { key, expression }, keywords))
-    }
-
-    fn expression(&self) -> &Regex {
-        self.expression
-            .get_or_init(|| expression(&format!("^(?:{})", self.key)))
     }
 
     /// Finds the key that begins with a keyword, whose first letters end at `run`.
@@ -66,7 +57,7 @@ impl Rule {
         let is_telling = !is_hexadecimal(prefix)
             && (prefix.len() > LEAST_PREFIX_LETTERS || !letters[keyword.end - 1].is_ascii_alphanumeric());
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
-        let found = self.expression().find(window);
+        let found = self.expression.find(window);
         let is_varied =
             |found: &Match| different_letters(&found.as_bytes()[prefix.len()..]) >= LEAST_DIFFERENT_LETTERS;
         let end = match found.filter(is_varied) {
@@ -229,7 +220,7 @@ mod tests {
         );
         assert!(all.rows.len() > 200);
         for rule in &all.rows {
-            assert!(!rule.expression().is_match(b"a text"));
+            assert!(!rule.expression.is_match(b"a text"));
         }
     }
 

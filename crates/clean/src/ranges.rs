@@ -1,6 +1,6 @@
 //! Ranges of a text, and how they are found.
 
-use std::{mem, ops::Range};
+use std::{mem, ops::Range, sync::LazyLock};
 
 use memchr::memchr;
 use regex::bytes::{Regex, RegexBuilder};
@@ -18,6 +18,13 @@ pub(super) fn expression(pattern: &str) -> Regex {
         .unicode(false)
         .build()
         .expect("the expression is well-formed")
+}
+
+/// An expression that is compiled when it is first needed: most sessions have the keywords of a few rules.
+pub(super) type Lazy = LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>;
+
+pub(super) fn lazy(pattern: String) -> Lazy {
+    LazyLock::new(Box::new(move || expression(&pattern)))
 }
 
 /// Returns the first place from `from` on whose letter is not one to be skipped.

@@ -50,7 +50,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
     };
     let name = with(&NAMES)
         .map(|(_, value)| *value)
-        .find(|value| is_secret_label(value));
+        .find(|value| is_secret_name(value));
     let is_secret_kind = with(&KINDS).any(|(_, value)| SECRET_KINDS.has(value));
     let is_cookie = with(&COOKIES).count() > 0 && text(b"name").is_some();
     let is_key = text(b"kty").is_some();
@@ -61,25 +61,13 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
     let is_told = |(field, value): &(&[u8], &[u8])| {
         let is_value = VALUES.has(field);
         !is_nothing(value)
-            && (is_value
-                && name.is_some_and(|name| is_secret(label_of(name), value) && !is_expression(value))
+            && (is_value && name.is_some_and(|name| is_secret(name, value) && !is_expression(value))
                 || is_value && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
                 || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
                 || is_key && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
                 || is_of_api && *field == b"key")
     };
     fields.iter().map(is_told).collect()
-}
-
-/// Returns whether a text is the name of a secret, or asks for one.
-fn is_secret_label(label: &[u8]) -> bool {
-    is_secret_name(label_of(label))
-}
-
-/// Returns a label without the signs behind it.
-fn label_of(label: &[u8]) -> &[u8] {
-    let end = label.iter().rposition(|letter| letter.is_ascii_alphanumeric());
-    &label[..end.map_or(0, |at| at + 1)]
 }
 
 /// Fields that are being read.
