@@ -289,9 +289,14 @@ fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
     if rollout_of(file).is_some() && file.strip_suffix(".zst").is_some_and(|plain| all.contains(plain)) {
         return true;
     }
-    // Kimi CLI keeps what it sends to the model beside what was said.
-    if name == "context.jsonl" {
-        return all.contains(format!("{folder}wire.jsonl").as_str());
+    // Kimi CLI and Grok Build keep what they send to the model beside what was said.
+    for (sent, said) in [
+        ("context.jsonl", "wire.jsonl"),
+        ("chat_history.jsonl", "updates.jsonl"),
+    ] {
+        if name == sent {
+            return all.contains(format!("{folder}{said}").as_str());
+        }
     }
     let Some((session, _)) = name.split_once(CHECKPOINT) else {
         return false;
@@ -433,13 +438,22 @@ mod tests {
             "s/a.checkpoint.1.jsonl",
             "s/a.jsonl",
             "s/b.checkpoint.1.jsonl",
+            "g/chat_history.jsonl",
+            "g/updates.jsonl",
+            "h/chat_history.jsonl",
             "o/event_cache/0-25.json",
             "o/events/0.json",
         ];
         let runs = runs(&files.map(str::to_owned));
         assert_eq!(
             runs,
-            [["s/a.jsonl"], ["s/b.checkpoint.1.jsonl"], ["o/events/0.json"]]
+            [
+                ["s/a.jsonl"],
+                ["s/b.checkpoint.1.jsonl"],
+                ["g/updates.jsonl"],
+                ["h/chat_history.jsonl"],
+                ["o/events/0.json"]
+            ]
         );
     }
 

@@ -476,7 +476,11 @@ impl Runs {
         }
         let begins = begins || decoded == Decoded::Whole || self.open.get(&self.last).is_none();
         if begins && !is_sub_agent && !events.is_empty() {
-            events.extend(self.beside.iter().cloned());
+            let run = events[0].origin.run.clone();
+            events.extend(self.beside.iter().cloned().map(|mut event| {
+                event.origin.run.clone_from(&run);
+                event
+            }));
         }
         // Of each event its share.
         let share = place.size / events.len().max(1) as u64;

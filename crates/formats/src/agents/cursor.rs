@@ -7,6 +7,9 @@ use crate::{date::to_iso, prelude::*};
 
 pub static FORMAT: Format = Format::of_messages("cursor", add_record).named(named);
 
+/// What stands in the transcripts for a thought that they do not keep, at the end of a text.
+const REDACTED: &str = "[REDACTED]";
+
 /// The transcripts do not name their session: their files do.
 fn named(path: &Path) -> Named {
     let is_transcript = around(path, "agent-transcripts").is_some();
@@ -34,8 +37,18 @@ fn add_record(say: &mut Events, record: &Value) {
             _ => None,
         });
         say.at(time.map(Value::from).as_ref());
+        return add_by(say, record, content);
     }
-    add_by(say, record, content);
+    let mut parts = parts_of(content);
+    for part in &mut parts {
+        if let Part::Text(text) = part
+            && let Some(said) = text.as_str().trim_end().strip_suffix(REDACTED)
+        {
+            say.leave_out("encrypted reasoning");
+            *text = said.trim_end().into();
+        }
+    }
+    add_parts(say, object_of(None), "assistant", parts);
 }
 
 /// Returns the time that the CLI writes before what a user says, in ISO 8601: `<timestamp>Monday, Sep 28, 2026, 9:14 AM (UTC+2)</timestamp>`.

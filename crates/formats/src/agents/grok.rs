@@ -1,5 +1,5 @@
-//! Grok Build: `~/.grok/sessions/*/ID/chat_history.jsonl`, and `updates.jsonl` beside it, the updates of the Agent Client Protocol, which
-//! other programs write too.
+//! Grok Build: `~/.grok/sessions/*/ID/updates.jsonl`, the updates of the Agent Client Protocol, which other programs write too; and
+//! `chat_history.jsonl` beside it, what the model is given: the program takes old results and compacted turns out of that.
 
 use crate::prelude::*;
 
@@ -23,8 +23,18 @@ fn update_of(record: &Value) -> Option<&Object> {
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if let Some(update) = update_of(record) {
-        say.begin_in_run(text_at(fields_of(record, "params"), "sessionId"), None);
-        add_update(say, update);
+        let about = fields_of(update, "_meta");
+        say.begin(Origin {
+            run: text_at(fields_of(record, "params"), "sessionId"),
+            time: record.get("timestamp").cloned(),
+            ordinal: number_of(about.get("promptIndex")),
+            ..Origin::default()
+        });
+        if is_true(about, "hideFromScrollback") {
+            say.leave_out("prompt of the program");
+        } else {
+            add_update(say, update);
+        }
         return Ok(Decoded::GoesOn);
     }
     let kind = str_of(record.get("type"));
@@ -68,6 +78,10 @@ fn add_update(say: &mut Events, update: &Object) {
             return add_output(say, update);
         }
         "tool_call_update" => return add_output(say, update),
+        "rewind_marker" => {
+            let prompt = number_of(update.get("target_prompt_index")).map(Undo::Ordinal);
+            return say.add_all(prompt.map(What::Undo));
+        }
         kind => return say.leave_out(format!("event {kind}")),
     };
     let piece = Events::default().text_of(update.get("content"));
