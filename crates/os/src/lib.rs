@@ -2,6 +2,7 @@
 
 use std::{env, num::NonZero, path::PathBuf, sync::LazyLock, thread};
 
+mod abandoned;
 pub mod links;
 pub mod obstacle;
 pub mod parallel;

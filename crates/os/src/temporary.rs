@@ -12,7 +12,9 @@ use std::{
 
 use tempfile::{Builder, NamedTempFile};
 
-/// The end of the names.
+use crate::abandoned::remove_abandoned;
+
+/// The end of the names, by which files of killed processes are recognised.
 const SUFFIX: &str = ".tmp";
 
 /// The time that a rename on Windows waits for others that have the file open. One second is too short beside a thread that loads it all
@@ -28,11 +30,13 @@ pub struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// Creates an empty file in `directory`, with the permissions of `existing` or of new files. Its name begins with `prefix`.
+    /// Creates an empty file in `directory`, with the permissions of `existing` or of new files. Its name begins with `prefix`. While it
+    /// is open it is locked; unlocked files of killed processes with such names are removed.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn create(directory: &Path, prefix: &str, existing: Option<&Metadata>) -> io::Result<Self> {
+        remove_abandoned(directory, prefix, SUFFIX);
         let file = Builder::new()
             .prefix(prefix)
             .suffix(SUFFIX)
@@ -41,6 +45,8 @@ impl TemporaryFile {
                 options.read(true).write(true).create_new(true);
                 options.open(path).map(Arc::new)
             })?;
+        // Without locks no file counts as abandoned, so none is removed wrongly.
+        drop(file.as_file().try_lock());
         #[cfg(unix)]
         if let Some(existing) = existing {
             // Sets what the umask has removed, too.
@@ -123,9 +129,10 @@ pub fn directory() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::{io::Write, time::SystemTime};
 
     use super::*;
+    use crate::abandoned::PATIENCE;
 
     #[cfg_attr(miri, ignore = "about the file system")]
     #[test]
@@ -151,6 +158,21 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert_eq!(names(), 1);
+    }
+
+    #[cfg_attr(miri, ignore = "about the file system")]
+    #[test]
+    fn create_removes_files_that_no_process_has_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - 2 * PATIENCE;
+        let abandoned = directory.path().join(".a-0.tmp");
+        File::create(&abandoned).unwrap().set_modified(old).unwrap();
+        let create = || TemporaryFile::create(directory.path(), ".a-", None).unwrap();
+        let open = create();
+        open.file().set_modified(old).unwrap();
+        assert!(!abandoned.exists());
+        drop(create());
+        assert!(open.path().exists());
     }
 
     #[cfg_attr(miri, ignore = "about the file system")]
