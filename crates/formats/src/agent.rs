@@ -93,7 +93,7 @@ impl Format {
     }
 
     /// Returns the format of an agent whose runs are lists of messages. The rows of `NAME-list` in `tables/words.tsv` say where a record has
-    /// the list, and those of `NAME-facts` what is beside it. Where messages are records, `NAME-header` in `tables/shapes.tsv` is the shape of
+    /// the list, and those of `NAME-facts` what is beside it, and those of `NAME-message` what each message says of itself. Where messages are records, `NAME-header` in `tables/shapes.tsv` is the shape of
     /// the first of a run, and `NAME-line` that of a message, if it is not that of the format.
     pub(crate) const fn of_messages(name: &'static str, add: AddMessage) -> Self {
         Self {
@@ -179,7 +179,8 @@ impl Format {
             Decoder::OfRecords(decode) => return decode(record, say),
             Decoder::OfMessages(add) => add,
         };
-        let [header, line, facts] = ["header", "line", "facts"].map(|what| format!("{}-{what}", self.name));
+        let kinds = ["header", "line", "facts", "message"];
+        let [header, line, facts, message] = kinds.map(|what| format!("{}-{what}", self.name));
         let list = self.list_in(record);
         if list.is_none() && self.inner.is_some_and(|inner| has_list(record, inner.list)) {
             return Ok(Decoded::Whole);
@@ -189,12 +190,15 @@ impl Format {
             if !is(record, line) {
                 return Ok(Decoded::Unknown);
             }
+            say.begin_message(&message, record);
             add(say, record);
             return Ok(Decoded::GoesOn);
         }
         say.begin_run(&facts, record);
-        let messages = list.unwrap_or_default().iter();
-        messages.for_each(|message| add(say, message));
+        for each in list.unwrap_or_default() {
+            say.begin_message(&message, each);
+            add(say, each);
+        }
         (self.end)(say, record);
         Ok(list.map_or(Decoded::Begins, |_| Decoded::Whole))
     }

@@ -9,9 +9,7 @@ use crate::{
     date,
     input::read_small,
     parts::{Call, Part, parts_of},
-    values::{
-        Fields, id_of, in_path, is_blank, is_given, joined, joined_parts, string_of, text_at, without_nulls,
-    },
+    values::{Fields, id_of, in_paths, is_blank, joined, joined_parts, string_of, text_at, without_nulls},
     words::tags,
 };
 
@@ -266,6 +264,40 @@ impl Events {
         self.facts(kind, record);
     }
 
+    /// Begins the event of a message, of which the table has in the rows of a kind where it belongs, and the facts of its run that the first
+    /// message with them says.
+    pub fn begin_message(&mut self, kind: &str, message: &Value) {
+        let mut origin = Origin::default();
+        let mut facts = Vec::new();
+        for [name, paths] in tags(kind) {
+            let value = in_paths(message, paths);
+            match *name {
+                "id" => origin.id = id_of(value),
+                "message" => origin.message = id_of(value),
+                "run" => origin.run = id_of(value),
+                "time" => origin.time = value.cloned(),
+                "agent" => origin.agent = string_of(value).cloned().map_or(Agent::Main, Agent::Named),
+                "parent" => origin.parent = Parent::of(message, paths),
+                "after" => origin.parent = string_of(value).cloned().map_or(Parent::Before, Parent::Of),
+                name => facts.push((name, value)),
+            }
+        }
+        // Formats without rows begin the events themselves.
+        if !tags(kind).is_empty() {
+            self.begin(origin);
+        }
+        facts
+            .into_iter()
+            .for_each(|(name, value)| self.first_fact(name, value));
+    }
+
+    /// Says that the event is of a sub-agent, which may have no name.
+    pub fn of_agent(&mut self, name: Option<&Text>) {
+        if let Some(event) = self.list.last_mut() {
+            event.origin.agent = name.cloned().map_or(Agent::Unnamed, Agent::Named);
+        }
+    }
+
     /// Says the name of the run, from which the id of its trace is made.
     pub fn session(&mut self, id: Option<&Value>) {
         if let Some(name) = id_of(id) {
@@ -323,8 +355,7 @@ impl Events {
     /// names.
     pub fn facts(&mut self, kind: &str, record: &impl Fields) {
         for [name, paths] in tags(kind) {
-            let mut values = paths.split(' ').map(|path| in_path(record, path));
-            let value = values.find(|value| is_given(*value)).flatten();
+            let value = in_paths(record, paths);
             match *name {
                 "id" => self.session(value),
                 "time" => self.at(value),

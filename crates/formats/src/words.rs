@@ -72,7 +72,9 @@ pub mod tests {
             assert!(TABLE.contains_key(kind), "{kind} is not in the table");
         }
         for kind in TABLE.keys().filter(|kind| !kind.starts_with('#')) {
-            let of_format = ["-list", "-facts"].iter().find_map(|end| kind.strip_suffix(end));
+            let of_format = ["-list", "-facts", "-message"]
+                .iter()
+                .find_map(|end| kind.strip_suffix(end));
             let is_named = |name: &str| sources.contains(&format!("\"{name}\""));
             assert!(
                 is_named(kind) || of_format.is_some_and(is_named),

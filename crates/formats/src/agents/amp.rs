@@ -5,8 +5,6 @@ use crate::prelude::*;
 pub static FORMAT: Format = Format::of_messages("amp", add_message_of);
 
 fn add_message_of(say: &mut Events, message: &Value) {
-    say.begin_record(message.get("messageId"), fields_of(message, "meta").get("sentAt"));
-    say.first_fact("model", fields_of(message, "usage").get("model"));
     let parts = list_at(message, "content").iter().flat_map(parts_of_one);
     add_parts(say, object_of(None), role_of(message), parts.collect());
 }

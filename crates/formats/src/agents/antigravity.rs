@@ -11,7 +11,6 @@ const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
 const FAILED: &str = "failed with exit code";
 
 fn add_step(say: &mut Events, step: &Value) {
-    say.begin_record(None, step.get("created_at"));
     let kind = str_of(step.get("type"));
     match (str_of(step.get("source")), kind) {
         (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),

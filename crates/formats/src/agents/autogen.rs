@@ -7,7 +7,6 @@ pub static FORMAT: Format = Format::of_messages("autogen", add_message_of)
     .of_any_domain();
 
 fn add_message_of(say: &mut Events, message: &Value) {
-    say.begin_record(message.get("id"), message.get("created_at"));
     let kind = str_of(message.get("type")).unwrap_or_default();
     let content = message.get("content");
     let source = str_of(message.get("source"));

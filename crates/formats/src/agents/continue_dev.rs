@@ -61,8 +61,6 @@ fn beside(path: &Path, say: &mut Events) {
 fn add_item(say: &mut Events, item: &Value) {
     let message = fields_of(item, "message");
     let content = message.get("content");
-    say.first_fact("model", fields_of(message, "usage").get("model"));
-    say.begin(Origin::default());
     if let Some(thought) = text_at(fields_of(item, "reasoning"), "text") {
         say.say(TextKind::Reasoning, thought);
     }

@@ -62,15 +62,7 @@ fn place_of<'v>(value: &'v mut Value, path: &[Value]) -> Option<&'v mut Value> {
 /// The field of a call that names the call of the sub-agent which has made it.
 const OF_SUB_AGENT: &str = "subAgentInvocationId";
 
-fn sub_agent(name: &Text) -> Origin {
-    Origin {
-        agent: Agent::Named(name.clone()),
-        ..Origin::default()
-    }
-}
-
 fn add_request(say: &mut Events, request: &Value) {
-    say.begin_record(request.get("requestId"), request.get("timestamp"));
     let is_set = |name: &&str| is_truthy(request.get(name));
     if ["shouldBeRemovedOnSend", "isHidden"].iter().any(is_set) {
         return say.leave_out("message that was taken back");
@@ -97,7 +89,8 @@ fn add_request(say: &mut Events, request: &Value) {
                     add_tool(say, part, known);
                     continue;
                 };
-                say.begin(sub_agent(&of));
+                say.begin(Origin::default());
+                say.of_agent(Some(&of));
                 if prompted.insert(of.clone()) {
                     let task = response
                         .iter()

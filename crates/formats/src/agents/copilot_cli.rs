@@ -6,17 +6,6 @@ pub static FORMAT: Format = Format::of_messages("copilot-cli", add_event);
 
 fn add_event(say: &mut Events, record: &Value) {
     let data = fields_of(record, "data");
-    say.begin(Origin {
-        id: text_at(record, "id"),
-        parent: text_at(record, "parentId").map_or(Parent::Before, Parent::Of),
-        message: text_at(data, "messageId"),
-        // Older versions name the call that has started a sub-agent.
-        agent: text_at(record, "agentId")
-            .or_else(|| text_at(data, "parentToolCallId"))
-            .map_or(Agent::Main, Agent::Named),
-        time: record.get("timestamp").cloned(),
-        ..Origin::default()
-    });
     let source = str_of(data.get("source")).unwrap_or_default();
     match str_of(record.get("type")).unwrap_or_default() {
         "user.message" if source.starts_with("skill-") => say.leave_out("message of a skill"),

@@ -12,8 +12,6 @@ fn beside(path: &Path, say: &mut Events) {
 }
 
 fn add_message_of(say: &mut Events, message: &Value) {
-    say.begin_record(message.get("id"), None);
-    say.first_fact("model", message.get("model"));
     if number_of(message.get("is_summary_message")).is_some_and(|is_summary| is_summary != 0.0) {
         return say.leave_out("summary of a compaction");
     }

@@ -10,14 +10,8 @@ fn add_record(say: &mut Events, record: &Value) {
     if is(record, "droid-printed") {
         return add_printed(say, record, kind);
     }
-    say.begin(Origin {
-        id: text_at(record, "id"),
-        parent: text_at(record, "parentId").map_or(Parent::Before, Parent::Of),
-        time: record.get("timestamp").cloned(),
-        ..Origin::default()
-    });
+    say.begin_message("droid-entry", record);
     let message = fields_of(record, "message");
-    say.first_fact("model", message.get("modelId"));
     add_by(say, message, message.get("content"));
 }
 

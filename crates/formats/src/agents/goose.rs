@@ -11,7 +11,6 @@ fn add_facts(say: &mut Events, record: &Value) {
 }
 
 fn add_message_of(say: &mut Events, message: &Value) {
-    say.begin_record(message.get("id"), None);
     if fields_of(message, "metadata").get("userVisible") == Some(&Value::Bool(false)) {
         return say.leave_out("message of the program");
     }

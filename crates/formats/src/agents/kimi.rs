@@ -36,10 +36,8 @@ fn origin_of(prompt: &impl Fields) -> Option<&str> {
 fn add_record(say: &mut Events, record: &Value) {
     let message = fields_of(record, "message");
     if is(record, "kimi-old") {
-        say.begin_record(None, record.get("timestamp"));
         return add_old(say, message);
     }
-    say.begin_record(None, record.get("time"));
     match str_of(record.get("type")).unwrap_or_default() {
         "config.update" => {
             say.fact("cwd", record.get("cwd"));
@@ -108,10 +106,8 @@ fn add_old(say: &mut Events, message: &Object) {
         }
         "SubagentEvent" => {
             let call = first_of(payload, &["parent_tool_call_id", "task_tool_call_id", "agent_id"]);
-            say.begin(Origin {
-                agent: string_of(call).map_or(Agent::Unnamed, |call| Agent::Named(call.clone())),
-                ..Origin::default()
-            });
+            say.begin(Origin::default());
+            say.of_agent(string_of(call));
             add_old(say, fields_of(payload, "event"));
         }
         kind => say.leave_out(format!("event {kind}")),

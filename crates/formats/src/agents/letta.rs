@@ -5,12 +5,6 @@ use crate::prelude::*;
 pub static FORMAT: Format = Format::of_messages("letta", add_row);
 
 fn add_row(say: &mut Events, row: &Value) {
-    say.begin(Origin {
-        id: text_at(row, "source_line_id"),
-        message: text_at(row, "source_message_id"),
-        time: row.get("captured_at").cloned(),
-        ..Origin::default()
-    });
     let text = row.get("text");
     match str_of(row.get("kind")) {
         Some("user") => say.say_content(TextKind::User, text),

@@ -15,13 +15,6 @@ fn add_harness(say: &mut Events, header: &Value) {
 
 fn add_entry(say: &mut Events, entry: &Value) {
     let message = fields_of(entry, "message");
-    let time = text_at(entry, "timestamp").map(Value::from);
-    say.begin(Origin {
-        id: text_at(entry, "id"),
-        parent: Parent::of(entry, "parentId"),
-        time: time.or_else(|| number_of(message.get("timestamp")).map(Value::from)),
-        ..Origin::default()
-    });
     match str_of(entry.get("type")).unwrap_or_default() {
         "message" => add_message_of(say, message),
         "custom_message" => say.say_content(TextKind::Event, entry.get("content")),

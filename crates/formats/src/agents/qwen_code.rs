@@ -10,20 +10,8 @@ pub static FORMAT: Format = Format::of_messages("qwen-code", add_record);
 const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
 
 fn add_record(say: &mut Events, record: &Value) {
-    say.begin(Origin {
-        id: text_at(record, "uuid"),
-        parent: Parent::of(record, "parentUuid"),
-        run: text_at(record, "sessionId"),
-        agent: if is_true(record, "isSidechain") {
-            text_at(record, "agentId").map_or(Agent::Unnamed, Agent::Named)
-        } else {
-            Agent::Main
-        },
-        time: record.get("timestamp").cloned(),
-        ..Origin::default()
-    });
-    for name in ["version", "cwd", "gitBranch", "model"] {
-        say.first_fact(name, record.get(name));
+    if is_true(record, "isSidechain") {
+        say.of_agent(string_of(record.get("agentId")));
     }
     let content = fields_of(record, "message").get("parts");
     let subtype = str_of(record.get("subtype"));

@@ -21,7 +21,6 @@ fn add_outcome(say: &mut Events, run: &Value) {
 }
 
 fn add_step(say: &mut Events, step: &Value) {
-    say.begin_record(None, fields_of(step, "timing").get("start_time"));
     if let Some(task) = step.get("task") {
         return say.say_content(TextKind::User, Some(task));
     }

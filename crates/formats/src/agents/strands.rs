@@ -18,7 +18,6 @@ fn named(path: &Path) -> Named {
 }
 
 fn add_record(say: &mut Events, record: &Value) {
-    say.begin_record(record.get("message_id"), record.get("created_at"));
     // What a guardrail has put in its place.
     let message = first_of(record, &["redact_message", "message"]);
     let message = object_of(message);

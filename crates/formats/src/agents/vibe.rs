@@ -21,7 +21,6 @@ fn beside(path: &Path, say: &mut Events) {
 }
 
 fn add_line(say: &mut Events, line: &Value) {
-    say.begin_record(line.get("message_id"), None);
     if is_true(line, "injected") {
         return say.leave_out("message of the program");
     }

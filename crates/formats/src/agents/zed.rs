@@ -6,7 +6,6 @@ pub static FORMAT: Format = Format::of_messages("zed", add_message_of);
 
 fn add_message_of(say: &mut Events, message: &Value) {
     let (user, agent) = (fields_of(message, "User"), fields_of(message, "Agent"));
-    say.begin_record(user.get("id"), None);
     let contents = [user, agent].into_iter();
     let parts = contents.flat_map(|said| list_at(said, "content")).map(part_of);
     let segments = list_at(message, "segments").iter();
