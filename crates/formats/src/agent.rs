@@ -11,7 +11,7 @@ use crate::{
     places,
     shapes::{is, is_known},
     values::{all_in_path, has_list},
-    words::words,
+    words::{rows_of, words},
 };
 
 /// Returns whether a record is of a format.
@@ -179,24 +179,24 @@ impl Format {
             Decoder::OfRecords(decode) => return decode(record, say),
             Decoder::OfMessages(add) => add,
         };
-        let kinds = ["header", "line", "facts", "message"];
-        let [header, line, facts, message] = kinds.map(|what| format!("{}-{what}", self.name));
         let list = self.list_in(record);
         if list.is_none() && self.inner.is_some_and(|inner| has_list(record, inner.list)) {
             return Ok(Decoded::Whole);
         }
-        if list.is_none() && !is(record, &header) {
+        let messages = rows_of(self.name);
+        if list.is_none() && !is(record, &format!("{}-header", self.name)) {
+            let line = format!("{}-line", self.name);
             let line = if is_known(&line) { &line } else { self.name };
             if !is(record, line) {
                 return Ok(Decoded::Unknown);
             }
-            say.begin_message(&message, record);
+            say.begin_message(messages, record);
             add(say, record);
             return Ok(Decoded::GoesOn);
         }
-        say.begin_run(&facts, record);
+        say.begin_run(&format!("{}-facts", self.name), record);
         for each in list.unwrap_or_default() {
-            say.begin_message(&message, each);
+            say.begin_message(messages, each);
             add(say, each);
         }
         (self.end)(say, record);

@@ -9,8 +9,10 @@ use crate::{
     date,
     input::read_small,
     parts::{Call, Part, parts_of},
-    values::{Fields, id_of, in_paths, is_blank, joined, joined_parts, string_of, text_at, without_nulls},
-    words::tags,
+    values::{
+        Fields, id_of, in_path, is_blank, is_given, joined, joined_parts, string_of, text_at, without_nulls,
+    },
+    words::{Row, tags},
 };
 
 /// Something that happened in a run: all that one message or entry says.
@@ -264,31 +266,31 @@ impl Events {
         self.facts(kind, record);
     }
 
-    /// Begins the event of a message, of which the table has in the rows of a kind where it belongs, and the facts of its run that the first
-    /// message with them says.
-    pub fn begin_message(&mut self, kind: &str, message: &Value) {
-        let mut origin = Origin::default();
-        let mut facts = Vec::new();
-        for [name, paths] in tags(kind) {
-            let value = in_paths(message, paths);
+    /// Begins the event of a message, by rows that say where it belongs and which facts of its run it has; without rows, its adapter does.
+    pub fn begin_message(&mut self, rows: &'static [Row], message: &Value) {
+        if !rows.is_empty() {
+            self.begin(Origin::default());
+        }
+        for (name, paths) in rows {
+            let value = paths
+                .iter()
+                .map(|path| message.at(path))
+                .find(|value| is_given(*value));
+            let value = value.flatten();
+            let Some(Event { origin, .. }) = self.list.last_mut() else {
+                continue;
+            };
             match *name {
                 "id" => origin.id = id_of(value),
                 "message" => origin.message = id_of(value),
                 "run" => origin.run = id_of(value),
                 "time" => origin.time = value.cloned(),
                 "agent" => origin.agent = string_of(value).cloned().map_or(Agent::Main, Agent::Named),
-                "parent" => origin.parent = Parent::of(message, paths),
+                "parent" => origin.parent = Parent::of(message, paths[0][0]),
                 "after" => origin.parent = string_of(value).cloned().map_or(Parent::Before, Parent::Of),
-                name => facts.push((name, value)),
+                name => self.first_fact(name, value),
             }
         }
-        // Formats without rows begin the events themselves.
-        if !tags(kind).is_empty() {
-            self.begin(origin);
-        }
-        facts
-            .into_iter()
-            .for_each(|(name, value)| self.first_fact(name, value));
     }
 
     /// Says that the event is of a sub-agent, which may have no name.
@@ -355,7 +357,8 @@ impl Events {
     /// names.
     pub fn facts(&mut self, kind: &str, record: &impl Fields) {
         for [name, paths] in tags(kind) {
-            let value = in_paths(record, paths);
+            let mut values = paths.split(' ').map(|path| in_path(record, path));
+            let value = values.find(|value| is_given(*value)).flatten();
             match *name {
                 "id" => self.session(value),
                 "time" => self.at(value),

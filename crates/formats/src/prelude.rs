@@ -16,5 +16,5 @@ pub use crate::{
     shapes::is,
     tools::{TOOLS, tools_of},
     values::*,
-    words::{is_one, tags, words},
+    words::{is_one, rows_of, tags, words},
 };

@@ -79,12 +79,6 @@ pub fn in_path<'a>(record: &'a impl Fields, path: &str) -> Option<&'a Value> {
     names.try_fold(first, |value, name| value.get(name))
 }
 
-/// Returns the value at the end of the first of these paths, apart by spaces, that leads to one.
-pub fn in_paths<'a>(record: &'a impl Fields, paths: &str) -> Option<&'a Value> {
-    let mut values = paths.split(' ').map(|path| in_path(record, path));
-    values.find(|value| is_given(*value))?
-}
-
 /// Returns the values at the end of a path, in which `*` stands for any field.
 pub fn all_in_path<'a>(record: &'a Value, path: &str) -> Vec<&'a Value> {
     path.split('/').fold(vec![record], |values, name| match name {

@@ -25,6 +25,27 @@ pub fn tags(kind: &str) -> &'static [Tag] {
     TABLE.get(kind).map(Vec::as_slice).unwrap_or_default()
 }
 
+/// What a message says of itself, and the paths where it may be.
+pub type Row = (&'static str, Vec<Vec<&'static str>>);
+
+static MESSAGES: LazyLock<HashMap<&str, Vec<Row>>> = LazyLock::new(|| {
+    let paths = |paths: &'static str| paths.split(' ').map(|path| path.split('/').collect());
+    let rows = |rows: &[Tag]| {
+        rows.iter()
+            .map(|[what, all]| (*what, paths(all).collect()))
+            .collect()
+    };
+    let kinds = TABLE.iter();
+    kinds
+        .filter_map(|(kind, tags)| Some((kind.strip_suffix("-message")?, rows(tags))))
+        .collect()
+});
+
+/// Returns what the messages of a format say of themselves.
+pub fn rows_of(format: &str) -> &'static [Row] {
+    MESSAGES.get(format).map(Vec::as_slice).unwrap_or_default()
+}
+
 /// Returns the words of a kind.
 pub fn words(kind: &str) -> impl Iterator<Item = &'static str> {
     tags(kind).iter().map(|[word, _]| *word)

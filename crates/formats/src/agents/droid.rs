@@ -10,7 +10,7 @@ fn add_record(say: &mut Events, record: &Value) {
     if is(record, "droid-printed") {
         return add_printed(say, record, kind);
     }
-    say.begin_message("droid-entry", record);
+    say.begin_message(rows_of("droid-entry"), record);
     let message = fields_of(record, "message");
     add_by(say, message, message.get("content"));
 }
