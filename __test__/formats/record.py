@@ -3,7 +3,7 @@
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
-claude-agent-sdk 0.2.189, verifiers 0.4.0.
+claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
@@ -555,6 +555,34 @@ def logged_responses():
     write("openai-chat-log/responses.jsonl", "\n".join(rows))
 
 
+def posthog():
+    """Writes the events of a run, which PostHog counts one for each call of the model."""
+    from posthog import Posthog
+    from posthog.ai.openai import OpenAI
+
+    events = []
+
+    class Script(Posthog):
+        def capture(self, event, **fields):
+            events.append(json.dumps({"event": event, "properties": fields["properties"]}, default=str))
+
+    counter = Script("key", host="http://127.0.0.1:1", send=False)
+    client = OpenAI(api_key="none", http_client=scripted_client(), posthog_client=counter)
+    messages, wanted = [{"role": "user", "content": TASK}], True
+    while wanted:
+        reply = client.chat.completions.create(model="script", messages=list(messages), posthog_trace_id="river-1")
+        message = reply.choices[0].message
+        messages.append(message.model_dump(exclude_none=True))
+        wanted = message.tool_calls or []
+        for call in wanted:
+            try:
+                result = depth(**json.loads(call.function.arguments))
+            except ValueError as error:
+                result = f"Error: {error}"
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    write("openai-chat-log/posthog.jsonl", "\n".join(events))
+
+
 def claude_agent_sdk():
     from dataclasses import asdict
     from claude_agent_sdk._internal.message_parser import parse_message
@@ -852,6 +880,7 @@ def data_sets():
 if __name__ == "__main__":
     logged_requests()
     logged_responses()
+    posthog()
     claude_agent_sdk()
     verifiers()
     crewai()

@@ -181,6 +181,20 @@ pub fn usual_row(row: &Value) -> Option<Value> {
         let row: Object = record.clone().into_iter().chain(fields).collect();
         return Some(row.into());
     }
+    // Events of PostHog, or their properties.
+    let logged = Some(fields_of(record, "properties")).filter(|_| has_text(record, "event"));
+    let get = |name: &str| logged.unwrap_or(record).get(name).cloned();
+    if let Some(messages) = get("$ai_input") {
+        let reply = some_object([("output", get("$ai_output_choices"))]);
+        let [model, run] = ["$ai_model", "$ai_trace_id"].map(get);
+        let sides = [
+            ("messages", Some(messages)),
+            ("response", Some(reply)),
+            ("model", model),
+            ("run_id", run),
+        ];
+        return Some(some_object(sides));
+    }
     let side = |name: &str| {
         let text = record.get(name)?.as_str()?;
         let side = text.starts_with(['{', '[']).then(|| parse_str(text).ok())?;

@@ -11,7 +11,7 @@ use crate::{
     archive::{Archive, File},
     common::too_long,
     encoding::{Decoder, Foreign, ZIP},
-    split::{Kind, Piece, Splitter, parse},
+    split::{Broken, Kind, Piece, Splitter, parse},
     table::Table,
 };
 
@@ -105,7 +105,7 @@ impl Records {
             }
             Kind::TooLong => Err(too_long(self.limit)),
             Kind::Value(value) => Ok(content_of(value, text)),
-            Kind::Broken(broken) => Err(broken.to_string()),
+            Kind::Broken(broken) => Err(problem_of(broken, text)),
             Kind::Text => read(data_of_event(text).unwrap_or(Some(text))?),
         };
         let place = Place {
@@ -170,7 +170,26 @@ fn read(bytes: &[u8]) -> Result<Content, String> {
 /// # Errors
 /// The problem, if it is none.
 pub fn read_value(bytes: &[u8]) -> Result<Value, String> {
-    parse(bytes).map_err(|broken| broken.to_string())
+    parse(bytes).map_err(|broken| problem_of(broken, bytes))
+}
+
+/// Returns why a text is no value.
+fn problem_of(broken: Broken, text: &[u8]) -> String {
+    if is_of_python(text.strip_prefix(b"[").unwrap_or(text)) {
+        return "an object as Python prints it, not JSON: write its `model_dump_json()` or `dataclasses.asdict`".into();
+    }
+    broken.to_string()
+}
+
+/// Returns whether a text begins as Python prints an object: `AIMessage(content=`.
+fn is_of_python(text: &[u8]) -> bool {
+    let name = text.iter().position(|byte| !byte.is_ascii_alphanumeric());
+    let (name, rest) = text.split_at(name.unwrap_or_default());
+    let field = rest.strip_prefix(b"(").unwrap_or_default();
+    let field = field
+        .iter()
+        .position(|byte| !byte.is_ascii_lowercase() && *byte != b'_');
+    name.first().is_some_and(u8::is_ascii_uppercase) && field.is_some_and(|end| rest[end + 1] == b'=')
 }
 
 /// Returns the value of a line of server-sent events, or `None` within where it has none; `None` for another line.

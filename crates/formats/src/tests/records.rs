@@ -56,3 +56,15 @@ fn rows_of_a_table_that_are_too_long_are_let_go_and_those_behind_them_are_read()
         ]
     );
 }
+
+#[test]
+fn objects_as_python_prints_them_are_refused_with_a_way_out() {
+    for text in [
+        "AIMessage(content='Hello.', id='1')",
+        "[HumanMessage(content='Hello.', name=None)]",
+    ] {
+        let found = found(text, 7, LIMIT);
+        assert!(found[0].contains("as Python prints it"), "{found:?}");
+    }
+    assert!(found("Note(a b)", 7, LIMIT)[0].contains("not JSON: "));
+}
