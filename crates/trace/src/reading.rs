@@ -81,28 +81,27 @@ pub trait Source {
 /// Those of the source, made of [`Error::WrongType`] or [`Error::OutOfRange`] with the path of the first field that is wrong.
 pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Error> {
     let mut reader = Reader(source);
-    let trace = reader.require(trace, "an object", format_args!("trace"))?;
+    let of = format_args!("trace");
+    let trace = reader.require(trace, "an object", of)?;
     let label = reader.0.label(trace)?;
-    let task = reader.get(trace, "task", "an object", format_args!("trace.task"))?;
-    let at = format_args!("trace.task.objective");
-    let objective = reader.get(task, "objective", "a string", at)?;
+    let task = reader.get(trace, "task", "an object", of)?;
+    let objective = reader.get(task, "objective", "a string", format_args!("{of}.task"))?;
     let objective = reader.0.text(objective)?;
     let steps = reader.steps(trace)?;
-    let metadata = reader.get(trace, "metadata", "an object", format_args!("trace.metadata"))?;
-    let at = format_args!("trace.metadata.success");
-    let success = reader.get(metadata, "success", "a boolean", at)?;
+    let metadata = reader.get(trace, "metadata", "an object", of)?;
+    let of_metadata = format_args!("{of}.metadata");
+    let success = reader.get(metadata, "success", "a boolean", of_metadata)?;
     let success = reader.0.boolean(success)?;
-    let at = format_args!("trace.metadata.task_domain");
-    let domain = reader.get_optional(metadata, "task_domain", "a string", at)?;
+    let domain = reader.get_optional(metadata, "task_domain", "a string", of_metadata)?;
     let domain = domain.map(|domain| reader.0.name(domain)).transpose()?;
-    let outcome = reader.get(trace, "outcome", "an object", format_args!("trace.outcome"))?;
-    let at = format_args!("trace.outcome.confidence");
-    let confidence = reader.get(outcome, "confidence", "a number", at)?;
+    let outcome = reader.get(trace, "outcome", "an object", of)?;
+    let of_outcome = format_args!("{of}.outcome");
+    let confidence = reader.get(outcome, "confidence", "a number", of_outcome)?;
     let confidence = reader.0.number(confidence)?;
     // A range does not contain NaN, so this also refuses NaN.
     if !(0.0..=1.0).contains(&confidence) {
         let found = javascript_number(confidence);
-        let problem = format!("{at} must be a finite number in [0, 1], got {found}");
+        let problem = format!("{of_outcome}.confidence must be a finite number in [0, 1], got {found}");
         return Err(reader.0.refuse(Error::OutOfRange(Code::InvalidTrace, problem)));
     }
     Ok(Trace {
@@ -135,36 +134,16 @@ impl<S: Source> Reader<'_, S> {
     }
 
     fn step(&mut self, steps: S::Value, index: usize) -> Result<Step, S::Error> {
-        let at = format_args!("trace.steps[{index}]");
-        let step = self.0.element(steps, index, at)?;
-        let step = self.require(step, "an object", at)?;
-        let kind = self.get(
-            step,
-            "type",
-            "a string",
-            format_args!("trace.steps[{index}].type"),
-        )?;
+        let of = format_args!("trace.steps[{index}]");
+        let step = self.0.element(steps, index, of)?;
+        let step = self.require(step, "an object", of)?;
+        let kind = self.get(step, "type", "a string", of)?;
         let kind = StepKind::of(self.0.name(kind)?);
-        let content = self.get_optional(
-            step,
-            "content",
-            "a string",
-            format_args!("trace.steps[{index}].content"),
-        )?;
+        let content = self.get_optional(step, "content", "a string", of)?;
         let content = content.map(|content| self.0.text(content)).transpose()?;
-        let tool = self.get_optional(
-            step,
-            "tool",
-            "an object",
-            format_args!("trace.steps[{index}].tool"),
-        )?;
+        let tool = self.get_optional(step, "tool", "an object", of)?;
         let tool = tool.map(|tool| {
-            let name = self.get(
-                tool,
-                "name",
-                "a string",
-                format_args!("trace.steps[{index}].tool.name"),
-            )?;
+            let name = self.get(tool, "name", "a string", format_args!("{of}.tool"))?;
             self.0.name(name)
         });
         Ok(Step {
@@ -174,13 +153,15 @@ impl<S: Source> Reader<'_, S> {
         })
     }
 
+    /// Returns a property of the object that is at the path `of`.
     fn get(
         &self,
         object: S::Value,
         key: &'static str,
         expected: &'static str,
-        at: Arguments,
+        of: Arguments,
     ) -> Result<S::Value, S::Error> {
+        let at = format_args!("{of}.{key}");
         self.require(self.0.get(object, key, at)?, expected, at)
     }
 
@@ -190,8 +171,9 @@ impl<S: Source> Reader<'_, S> {
         object: S::Value,
         key: &'static str,
         expected: &'static str,
-        at: Arguments,
+        of: Arguments,
     ) -> Result<Option<S::Value>, S::Error> {
+        let at = format_args!("{of}.{key}");
         let value = self.0.get(object, key, at)?;
         let found = self.0.kind(value)?;
         if matches!(found, "null" | "undefined") {

@@ -1,6 +1,6 @@
 //! The text of a trace that is embedded.
 
-use crate::Trace;
+use crate::{Trace, words::pieces};
 
 /// The most UTF-16 code units that a comparison of whole texts reads of a trace. They take 10 to 30 milliseconds of the event loop.
 pub const MOST_UNITS: usize = 1 << 20;
@@ -9,11 +9,7 @@ pub const MOST_UNITS: usize = 1 << 20;
 /// ``${objective} ${steps.map(s => s.content ?? "").join(" ")}``.
 #[must_use]
 pub fn of(trace: &Trace) -> String {
-    let contents: Vec<_> = trace
-        .steps
-        .iter()
-        .map(|step| step.content.as_deref().unwrap_or(""))
-        .collect();
+    let contents: Vec<_> = pieces(trace).skip(1).collect();
     format!("{} {}", trace.objective, contents.join(" "))
 }
 
