@@ -176,10 +176,8 @@ fn by_rows(lists: &Object) -> Option<Messages<'_>> {
 /// `None` for another row.
 pub fn usual_row(row: &Value) -> Option<Value> {
     let record = row.as_object()?;
-    if let Some(fields) = by_fields(record) {
-        let fields = fields.map(|(name, value)| (name.into(), value));
-        let row: Object = record.clone().into_iter().chain(fields).collect();
-        return Some(row.into());
+    if let Some(row) = by_fields(record) {
+        return Some(row);
     }
     // Events of PostHog, or their properties.
     let logged = Some(fields_of(record, "properties")).filter(|_| has_text(record, "event"));
@@ -218,16 +216,15 @@ fn fields_in(text: &str) -> Object {
         return fields;
     }
     let text = text.rsplit_once(FIELDS_END).map_or(text, |(fields, _)| fields);
-    let fields = text
-        .split(FIELD[0])
-        .filter_map(|field| field.split_once(FIELD[1]));
-    fields
-        .map(|(name, text)| (name.into(), text.trim().into()))
-        .collect()
+    let fields = text.split(FIELD[0]).filter_map(|field| {
+        let (name, text) = field.split_once(FIELD[1])?;
+        Some((name.into(), text.trim().into()))
+    });
+    fields.collect()
 }
 
-/// Returns the fields of a usual row with a call of a model by DSPy: what was asked with the steps so far, and the next step or the answer.
-fn by_fields(record: &Object) -> Option<[(&'static str, Value); 2]> {
+/// Returns the usual row of a call of a model by DSPy: what was asked with the steps so far, and the next step or the answer.
+fn by_fields(record: &Object) -> Option<Value> {
     let said = list_at(record, "outputs").first()?;
     let said = fields_in(str_of(said.get("text").or(Some(said)))?);
     let asked = list_at(record, "messages").last()?.get("content");
@@ -252,7 +249,10 @@ fn by_fields(record: &Object) -> Option<[(&'static str, Value); 2]> {
     let messages: Vec<_> = iter::once(message_by("user", asked.into()))
         .chain(steps)
         .collect();
-    Some([("messages", messages.into()), ("response", reply)])
+    let mut row = record.clone();
+    row.insert("messages", messages);
+    row.insert("response", reply);
+    Some(row.into())
 }
 
 /// Returns the messages of one side of a row for fine-tuning: a list in any form, or a text by somebody of this role.
@@ -586,19 +586,19 @@ pub const JOINED: &str = "turns";
 
 /// Returns the name of the response of a model that a row has, by its API of Responses.
 fn response_of(row: &Value) -> Option<&Value> {
-    let sides = [Some(row), row.get("response")].into_iter().flatten();
-    let mut responses = sides.filter(|side| str_of(side.get("object")) == Some("response"));
-    responses.find_map(|response| response.get("id"))
+    let response = row.get("response").unwrap_or(row);
+    response
+        .get("id")
+        .filter(|_| str_of(response.get("object")) == Some("response"))
 }
 
 /// Returns whether a row goes on with another one: its request names the response before it.
 pub fn goes_on_with(row: &Value, before: &Value) -> bool {
     let last = response_of(list_at(before, JOINED).last().unwrap_or(before));
-    let sides = [Some(row), row.get("request"), row.get("response")]
+    let mut sides = [Some(row), row.get("request"), row.get("response")]
         .into_iter()
         .flatten();
-    let mut named = sides.filter_map(|side| side.get("previous_response_id"));
-    last.is_some() && named.any(|named| Some(named) == last)
+    last.is_some() && sides.any(|side| side.get("previous_response_id") == last)
 }
 
 /// Joins a row with the one that it goes on with.

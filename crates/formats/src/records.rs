@@ -1,8 +1,9 @@
 //! Reads the JSON values of an input: JSON Lines, arrays, values that span lines, and any mix of them; and the rows of a table in CSV.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::LazyLock};
 
 use knowledgepulse_json::{Value, trim};
+use regex::Regex;
 
 pub use crate::common::{Content, Record};
 
@@ -13,6 +14,7 @@ use crate::{
     encoding::{Decoder, Foreign, ZIP},
     split::{Broken, Kind, Piece, Splitter, parse},
     table::Table,
+    values::regex,
 };
 
 /// The values of an input whose bytes are pushed as they come. It holds the bytes that were pushed and not read yet, of a value at
@@ -105,7 +107,7 @@ impl Records {
             }
             Kind::TooLong => Err(too_long(self.limit)),
             Kind::Value(value) => Ok(content_of(value, text)),
-            Kind::Broken(broken) => Err(problem_of(broken, text)),
+            Kind::Broken(broken) => Err(problem_of(&broken, text)),
             Kind::Text => read(data_of_event(text).unwrap_or(Some(text))?),
         };
         let place = Place {
@@ -170,26 +172,18 @@ fn read(bytes: &[u8]) -> Result<Content, String> {
 /// # Errors
 /// The problem, if it is none.
 pub fn read_value(bytes: &[u8]) -> Result<Value, String> {
-    parse(bytes).map_err(|broken| problem_of(broken, bytes))
+    parse(bytes).map_err(|broken| problem_of(&broken, bytes))
 }
 
+/// How an object begins that Python has printed, alone or in a list.
+static OF_PYTHON: LazyLock<Regex> = LazyLock::new(|| regex(r"^\[?[A-Z]\w*\([a-z_]+="));
+
 /// Returns why a text is no value.
-fn problem_of(broken: Broken, text: &[u8]) -> String {
-    if is_of_python(text.strip_prefix(b"[").unwrap_or(text)) {
+fn problem_of(broken: &Broken, text: &[u8]) -> String {
+    if str::from_utf8(text).is_ok_and(|text| OF_PYTHON.is_match(text)) {
         return "an object as Python prints it, not JSON: write its `model_dump_json()` or `dataclasses.asdict`".into();
     }
     broken.to_string()
-}
-
-/// Returns whether a text begins as Python prints an object: `AIMessage(content=`.
-fn is_of_python(text: &[u8]) -> bool {
-    let name = text.iter().position(|byte| !byte.is_ascii_alphanumeric());
-    let (name, rest) = text.split_at(name.unwrap_or_default());
-    let field = rest.strip_prefix(b"(").unwrap_or_default();
-    let field = field
-        .iter()
-        .position(|byte| !byte.is_ascii_lowercase() && *byte != b'_');
-    name.first().is_some_and(u8::is_ascii_uppercase) && field.is_some_and(|end| rest[end + 1] == b'=')
 }
 
 /// Returns the value of a line of server-sent events, or `None` within where it has none; `None` for another line.
