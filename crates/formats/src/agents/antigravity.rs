@@ -15,10 +15,32 @@ fn add_step(say: &mut Events, step: &Value) {
     match (str_of(step.get("source")), kind) {
         (Some("USER_EXPLICIT"), _) => say.say_content(TextKind::User, step.get("content")),
         (Some("MODEL"), None | Some("PLANNER_RESPONSE")) => {
-            add_as(say, object_of(Some(step)), "assistant", step.get("content"));
+            let mut step = object_of(Some(step)).clone();
+            decode_arguments(say, &mut step);
+            add_as(say, &step, "assistant", step.get("content"));
         }
         (Some("MODEL"), _) => add_result(say, step),
         _ => say.leave_out(format!("event {}", kind.unwrap_or("of an unknown kind"))),
+    }
+}
+
+/// Reads the arguments of calls, each of which is JSON in a text but for numbers, and says the folder that a command ran in.
+fn decode_arguments(say: &mut Events, step: &mut Object) {
+    let Some(Value::Array(calls)) = step.get_mut("tool_calls") else {
+        return;
+    };
+    for call in calls {
+        let Value::Object(call) = call else { continue };
+        let Some(Value::Object(args)) = call.get_mut("args") else {
+            continue;
+        };
+        for (_, value) in args.iter_mut() {
+            let text = str_of(Some(&*value)).filter(|text| text.starts_with(['"', '[', '{']));
+            if let Some(read) = text.and_then(|text| parse_str(text).ok()) {
+                *value = read;
+            }
+        }
+        say.first_fact("cwd", args.get("Cwd"));
     }
 }
 
