@@ -65,23 +65,22 @@ pub fn processor() -> usize {
 /// Moves this thread to another processor if it runs on `processor` and may run on others. Linux likes to wake a thread on the processor
 /// of the thread that wakes it, though another one is idle, and leaves both there for milliseconds. Does nothing elsewhere.
 pub fn leave(processor: usize) {
-    if self::processor() != processor {
-        return;
-    }
-    // SAFETY: a set of processors is plain bits, for which zeros are the empty set, and the calls are told its size. The number comes from
-    // the system, and `CPU_CLR` checks that it is within the set. The thread may run where it could before: if the second call were refused,
-    // it would lose one of several.
-    #[cfg(target_os = "linux")]
-    unsafe {
-        let size = size_of::<libc::cpu_set_t>();
-        let mut allowed = std::mem::zeroed::<libc::cpu_set_t>();
-        if libc::sched_getaffinity(0, size, &raw mut allowed) != 0 || libc::CPU_COUNT(&allowed) < 2 {
-            return;
-        }
-        let mut others = allowed;
-        libc::CPU_CLR(processor, &mut others);
-        if libc::sched_setaffinity(0, size, &raw const others) == 0 {
-            libc::sched_setaffinity(0, size, &raw const allowed);
+    if self::processor() == processor {
+        // SAFETY: a set of processors is plain bits, for which zeros are the empty set, and the calls are told its size. The number comes from
+        // the system, and `CPU_CLR` checks that it is within the set. The thread may run where it could before: if the second call were refused,
+        // it would lose one of several.
+        #[cfg(target_os = "linux")]
+        unsafe {
+            let size = size_of::<libc::cpu_set_t>();
+            let mut allowed = std::mem::zeroed::<libc::cpu_set_t>();
+            if libc::sched_getaffinity(0, size, &raw mut allowed) != 0 || libc::CPU_COUNT(&allowed) < 2 {
+                return;
+            }
+            let mut others = allowed;
+            libc::CPU_CLR(processor, &mut others);
+            if libc::sched_setaffinity(0, size, &raw const others) == 0 {
+                libc::sched_setaffinity(0, size, &raw const allowed);
+            }
         }
     }
 }
