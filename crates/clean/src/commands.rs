@@ -6,7 +6,8 @@ use regex::bytes::Regex;
 
 use crate::{
     keywords::{Owner, apart},
-    names::{closing_quote, is_label, is_secret, is_secret_name, opening_at},
+    names::{is_label, is_secret, is_secret_name},
+    pairs::{closing_quote, opening_at},
     random::{is_hexadecimal, is_opaque},
     ranges::{Ranges, expression, find_letter, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
@@ -258,26 +259,11 @@ fn is_like(word: &[u8], like: &[u8]) -> bool {
     }
 }
 
-/// Skips blanks, and line breaks behind a backslash.
-fn skip_blanks(letters: &[u8], mut at: usize) -> usize {
-    loop {
-        at = skip(letters, at, |letter| matches!(letter, b' ' | b'\t'));
-        let slashes = skip(letters, at, |letter| letter == b'\\');
-        // Of cmd and of PowerShell.
-        if matches!(letters.get(at..at + 2), Some([b'^' | b'`', b'\n' | b'\r'])) {
-            at = skip(letters, at + 1, |letter| matches!(letter, b'\n' | b'\r'));
-            continue;
-        }
-        let is_break = match letters.get(slashes) {
-            Some(b'\n' | b'\r') => slashes > at,
-            Some(b'n') => slashes > at + 1,
-            _ => false,
-        };
-        if !is_break {
-            return at;
-        }
-        at = skip(letters, slashes + 1, |letter| matches!(letter, b'\n' | b'\r'));
-    }
+/// Skips blanks, and line breaks behind a backslash, which are two in a JSON string, or behind the sign of cmd or PowerShell.
+fn skip_blanks(letters: &[u8], at: usize) -> usize {
+    static BLANKS: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"^(?:[ \t]|(?:\\+[\n\r]|\\{2,}n|[\^`][\n\r])[\n\r]*)*"));
+    at + BLANKS.find(&letters[at..]).map_or(0, |found| found.end())
 }
 
 /// Returns where a word of a command ends that begins at `start`: there, if a sign ends the command.

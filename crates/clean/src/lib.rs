@@ -22,6 +22,7 @@ mod languages;
 mod lines;
 mod names;
 mod numbers;
+mod pairs;
 mod pem;
 mod phrases;
 mod providers;

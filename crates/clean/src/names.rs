@@ -13,8 +13,9 @@ use regex::bytes::Regex;
 use crate::{
     keywords::Owner,
     languages,
+    pairs::{MOST_NAME_LETTERS, Pair, closing_quote, name_before, of_name, opening_at},
     random::{is_random, is_uuid, of_key},
-    ranges::{Ranges, expression, find, skip, skip_back},
+    ranges::{Ranges, expression, find, skip, skip_at_most, skip_back},
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_marked,
@@ -84,9 +85,6 @@ const SORTS: &[(Sort, &str)] = &[
     // Of variables of the environment; elsewhere of any service.
     (Sort::Generated, "[a-z0-9](?:[^a-z0-9]+key|(?-i:Key))"),
 ];
-
-/// Names are told by their last letters.
-const MOST_NAME_LETTERS: usize = 64;
 
 /// Returns an expression of a word that begins the name, or behind another sign, or with the hump of `camelCase`.
 fn beginning(word: &str) -> String {
@@ -328,57 +326,6 @@ pub(super) fn assigned(text: &Text) -> Ranges {
     ranges
 }
 
-/// A name, and what separates it from its value.
-pub(super) struct Pair {
-    pub(super) name: Range<usize>,
-    /// Whether the name is in quotes, as in JSON.
-    pub(super) is_quoted: bool,
-    /// `=`, `:`, `,`, the `>` of an element, or the letter of a line break.
-    sign: u8,
-    /// Where the value begins, or the white space before it.
-    pub(super) start: usize,
-}
-
-impl Pair {
-    /// Reads what stands behind a name that ends at `end`, in all notations.
-    pub(super) fn at(letters: &[u8], end: usize) -> Option<Self> {
-        /// Blanks, marks and attributes.
-        const MOST_BETWEEN: usize = 256;
-        static JOINT: LazyLock<Regex> = LazyLock::new(|| {
-            // A quote, `user%5Bpassword%5D=`, the mark of a parameter, the end of an index, marks of a document, a remark, dots.
-            let closes =
-                r#"(?:\\*["'])?(?:%5[Dd])?\??\]?[*`]*(?: \([a-z][\w .-]{1,23}\))?(?: ?\.)*[\s\x80]*"#;
-            // `name := value`, `name <- value` in R, `s:8:"password";s:22:"…"` as PHP serializes, Base64 in LDIF.
-            let signs = r"(?:[:?+|]?=>?|<-|;s:\d{1,6}:|!?:(?:: )?|[>,])(?:\*\*)?";
-            let attributes = r#" [^<>]{1,128}["'][\s\x80]*>"#;
-            // `name="password"`, an empty line, and the value in a form of several parts.
-            let lines = r#"\\*"(?:(?:\r|\\+r)?(?:\n|\\+n)){2}"#;
-            // `${NAME:-value}`
-            expression(&format!("^(?::-|{lines}|{closes}{signs}|{attributes})"))
-        });
-        let most = letters.len().min(end + MOST_BETWEEN);
-        let found = JOINT.find(&letters[end..most])?;
-        let start = end + found.end();
-        let between = found.as_bytes();
-        let sign = match between.strip_suffix(b"**").unwrap_or(between) {
-            [.., b'='] | [.., b'=', b'>'] | [.., b'<', b'-'] => b'=',
-            [.., sign @ (b',' | b'>' | b'\n' | b'n')] => *sign,
-            _ => b':',
-        };
-        let is_other = match letters.get(start) {
-            Some(b'=') => matches!(sign, b'=' | b':'),
-            Some(b':' | b'/') => sign == b':',
-            _ => false,
-        };
-        (!is_other).then(|| Self {
-            name: name_before(letters, end),
-            is_quoted: opening_at(letters, end).is_some() && letters[end] != b'`',
-            sign,
-            start,
-        })
-    }
-}
-
 /// A name of a secret, and what separates it from its value.
 struct Assignment<'l> {
     letters: &'l [u8],
@@ -409,7 +356,9 @@ impl<'l> Assignment<'l> {
             b',' => !is_quoted || !is_argument(letters, name.start),
             b'>' => !is_element(letters, name, *is_quoted),
             b'=' => is_element_of && !is_printed && !is_quoted,
-            b'\n' | b'n' => !before.ends_with(b"name=\"") && !before.ends_with(b"name=\\\""),
+            b'\n' => ![&b"name=\""[..], b"name=\\\""]
+                .iter()
+                .any(|label| before.ends_with(label)),
             _ => is_element_of,
         };
         // `--- PASS: TestLogin2` of Go's tests.
@@ -868,15 +817,6 @@ fn is_list_of_cookies(value: &[u8]) -> bool {
     value.get(name) == Some(&b'=') && is_mixed(value)
 }
 
-/// Returns the name that ends at `end`.
-fn name_before(letters: &[u8], end: usize) -> Range<usize> {
-    skip_back(letters, end.saturating_sub(MOST_NAME_LETTERS)..end, of_name)..end
-}
-
-fn of_name(letter: u8) -> bool {
-    is_word(letter) || matches!(letter, b'-' | b'.')
-}
-
 /// Names of two words: `API key: …`, `secret key = …`.
 fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     let is_key = letters[name.clone()].eq_ignore_ascii_case(b"key");
@@ -922,33 +862,6 @@ fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
 /// Returns the text before a name that can tell what the name means.
 fn before(letters: &[u8], start: usize) -> &[u8] {
     &letters[start.saturating_sub(MOST_NAME_LETTERS + MOST_VALUE_LETTERS)..start]
-}
-
-/// Backslashes and a quote.
-pub(super) fn opening_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
-    const MOST_BACKSLASHES: usize = 15;
-    let quote = skip_at_most(letters, start, MOST_BACKSLASHES, |letter| letter == b'\\');
-    matches!(letters.get(quote), Some(b'"' | b'\'' | b'`')).then_some(start..quote + 1)
-}
-
-/// Returns where a string ends which has begun with these backslashes and a quote: before its closing quote with its
-/// backslashes, or where the line does, if that is cut off.
-///
-/// A string at depth `d` of JSON in JSON is quoted by `2^d - 1` backslashes and a quote, and each quote or backslash in it has
-/// a multiple of `2^(d + 1)` more.
-pub(super) fn closing_quote(letters: &[u8], opening: Range<usize>) -> usize {
-    let quote = letters[opening.end - 1];
-    let before = opening.len() - 1;
-    let mut backslashes = 0;
-    for (index, letter) in letters.iter().enumerate().skip(opening.end) {
-        match *letter {
-            b'\\' => backslashes += 1,
-            b'\n' | b'\r' => return index,
-            letter if letter == quote && backslashes % (2 * (before + 1)) == before => return index - before,
-            _ => backslashes = 0,
-        }
-    }
-    letters.len()
 }
 
 /// Returns the end of a value without quotes: before white space, a quote, the break of a line in a JSON string, and a
@@ -1028,9 +941,4 @@ fn is_constant(value: &[u8]) -> bool {
 fn without_marks(value: &[u8]) -> &[u8] {
     let start = skip(value, 0, |letter| matches!(letter, b'&' | b'*' | b'?'));
     value[start..].strip_suffix(b"?").unwrap_or(&value[start..])
-}
-
-fn skip_at_most(letters: &[u8], from: usize, most: usize, is_skipped: impl Fn(u8) -> bool) -> usize {
-    let end = (from.saturating_add(most)).min(letters.len());
-    skip(&letters[..end], from.min(end), is_skipped)
 }

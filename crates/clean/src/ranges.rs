@@ -33,6 +33,17 @@ pub(super) fn skip(letters: &[u8], from: usize, is_skipped: impl Fn(u8) -> bool)
     from + rest.take_while(|letter| is_skipped(**letter)).count()
 }
 
+/// The same for so many letters at most.
+pub(super) fn skip_at_most(
+    letters: &[u8],
+    from: usize,
+    most: usize,
+    is_skipped: impl Fn(u8) -> bool,
+) -> usize {
+    let end = (from.saturating_add(most)).min(letters.len());
+    skip(&letters[..end], from.min(end), is_skipped)
+}
+
 /// Returns where the letters at the end of a range begin that are all to be skipped.
 pub(super) fn skip_back(letters: &[u8], within: Range<usize>, is_skipped: impl Fn(u8) -> bool) -> usize {
     let before = letters[within.clone()].iter().rev();

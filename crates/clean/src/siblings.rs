@@ -8,7 +8,8 @@ use regex::bytes::Regex;
 use crate::{
     base64::Decoder,
     lines::line_start,
-    names::{Pair, closing_quote, is_secret, is_secret_name, opening_at},
+    names::{is_secret, is_secret_name},
+    pairs::{Pair, closing_quote, opening_at},
     random::is_random,
     ranges::{Ranges, expression, find, merged, skip, skip_back},
     text::MARKER,
