@@ -309,11 +309,15 @@ pub(super) fn assigned(text: &Text) -> Ranges {
     let mut ranges = Ranges::new();
     let (mut from, mut header_end, mut last_end) = (0, 0, 0);
     for part in text.keywords(Owner::Names) {
+        // Another part of the same name.
+        if part.range.end <= last_end {
+            continue;
+        }
         let end = skip(letters, part.range.end, of_name);
+        last_end = end;
         let name = &letters[part.range.start..end];
-        let is_new = end > last_end && (may_be_secret(name) || starts_with(name, "x-"));
-        last_end = last_end.max(end);
-        let pair = is_new.then(|| Pair::at(letters, end)).flatten();
+        let may_be_name = may_be_secret(name) || starts_with(name, "x-");
+        let pair = may_be_name.then(|| Pair::at(letters, end)).flatten();
         let pair = pair.filter(|pair| pair.start > from);
         if let Some(assignment) = pair.and_then(|pair| Assignment::of(letters, pair)) {
             let end = match assignment.sort {

@@ -114,8 +114,8 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>,
             return Some((mark..mark, mark..next, next));
         }
         let end = skip_back(letters, from..mark, |letter| b" \t\"'\\".contains(&letter));
-        let Some(Pair { mut name, start, .. }) = Pair::at(letters, end).filter(|pair| pair.start > mark)
-        else {
+        let is_named = |pair: &Pair| pair.start > mark && !pair.name.is_empty();
+        let Some(Pair { mut name, start, .. }) = Pair::at(letters, end).filter(is_named) else {
             continue;
         };
         // The letter of an escape in a JSON string: `\n`.
