@@ -11,8 +11,9 @@ use crate::{
     shapes::is,
     tagged,
     trace::UNKNOWN_CALL,
-    values::{Fields, fields_of, first_of, id_of, is_given, list_of, object_of, role_of, str_of},
+    values::{fields_of, first_of, id_of, is_given, list_of, object_of, str_of},
     words::tags,
+    written::is_like_call,
 };
 
 /// Counts messages of roles that are not known.
@@ -112,11 +113,6 @@ pub fn add_said(say: &mut Events, role: &str, content: Option<&Value>) {
     add_as(say, object_of(None), role, content)
 }
 
-/// Adds a content as that of a message of the role that a record names.
-pub fn add_by(say: &mut Events, record: &impl Fields, content: Option<&Value>) {
-    add_said(say, role_of(record), content)
-}
-
 fn add_of_role(say: &mut Events, message: &Object, role: &str) {
     say.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
@@ -142,6 +138,7 @@ pub fn add_as(say: &mut Events, record: &Object, role: &str, content: Option<&Va
 /// a result if it names a call, the agent's if it has calls, else an observation.
 pub fn add_parts(say: &mut Events, record: &Object, role: &str, parts: Vec<Part>) {
     let role = role_by(role).unwrap_or_default();
+    let is_unread = |part: &Part| matches!(part, Part::Text(text) if is_like_call(text));
     let names_call = || first_of(record, RESULT_IDS).is_some();
     if role.is_empty() {
         say.leave_out(UNKNOWN_ROLE);
@@ -153,10 +150,7 @@ pub fn add_parts(say: &mut Events, record: &Object, role: &str, parts: Vec<Part>
         "" if names_call() => say.say_parts(TextKind::Event, results_in(record, parts)),
         _ => {
             let parts = whole(record, parts);
-            for _ in parts
-                .iter()
-                .filter(|part| !role.is_empty() && tagged::is_unread_call(part))
-            {
+            for _ in parts.iter().filter(|part| !role.is_empty() && is_unread(part)) {
                 say.leave_out(UNKNOWN_CALL);
             }
             let has_calls = parts.iter().any(|part| matches!(part, Part::Call(_)));

@@ -7,8 +7,8 @@ use crate::{
     values::{first_of, has_text, list_of, text_in},
     words::{tags, words},
     written::{
-        OBSERVATION, alone, bare_calls_in, between, block_in, calls_in, commands_in, is_like_call,
-        may_have_calls, react_in, read,
+        OBSERVATION, alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls,
+        react_in, read,
     },
 };
 
@@ -94,11 +94,6 @@ fn named_result(text: &str, beginning: &str) -> Option<Vec<Part>> {
     let (id, body) = text.strip_prefix(beginning)?.split_once('\n')?;
     let [id, body] = [id, body].map(|text| text.trim().into());
     Some(vec![Part::result(Some(&id), Some(&body), None)])
-}
-
-/// Returns whether a part is a text that looks like a call in a style that is not known.
-pub fn is_unread_call(part: &Part) -> bool {
-    matches!(part, Part::Text(text) if is_like_call(text))
 }
 
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls.

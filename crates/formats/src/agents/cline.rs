@@ -85,7 +85,7 @@ fn add_session(say: &mut Events, session: &Value) {
             _ => parts_in(part),
         };
         let Some(Value::Array(parts)) = message.get("content") else {
-            add_by(say, message, message.get("content"));
+            add_said(say, role_of(message), message.get("content"));
             continue;
         };
         add_parts(

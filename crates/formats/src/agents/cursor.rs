@@ -37,7 +37,7 @@ fn add_record(say: &mut Events, record: &Value) {
             _ => None,
         });
         say.at(time.map(Value::from).as_ref());
-        return add_by(say, record, content);
+        return add_said(say, role_of(record), content);
     }
     let mut parts = parts_of(content);
     for part in &mut parts {
@@ -70,7 +70,7 @@ fn add_printed(say: &mut Events, record: &Value) {
     say.begin_in_run(text_at(record, "session_id"), record.get("timestamp_ms"));
     let message = fields_of(record, "message");
     match str_of(record.get("type")).unwrap_or_default() {
-        "user" | "assistant" => add_by(say, message, message.get("content")),
+        "user" | "assistant" => add_said(say, role_of(message), message.get("content")),
         "thinking" => {
             let text = text_at(record, "text");
             say.add_all(text.map(|text| What::Piece(TextKind::Reasoning, text)));

@@ -12,7 +12,7 @@ fn add_record(say: &mut Events, record: &Value) {
     }
     say.begin_message(rows_of("droid-entry"), record);
     let message = fields_of(record, "message");
-    add_by(say, message, message.get("content"));
+    add_said(say, role_of(message), message.get("content"));
 }
 
 /// Adds a record that `droid exec` prints. The last message is in the `completion` again.
@@ -21,7 +21,7 @@ fn add_printed(say: &mut Events, record: &Value, kind: &str) {
     say.begin_in_run(id_of(session), record.get("timestamp"));
     let id = first_of(record, &["toolCallId", "id"]);
     match kind {
-        "message" => add_by(say, record, record.get("text")),
+        "message" => add_said(say, role_of(record), record.get("text")),
         "tool_call" => say.call(Call::of(record)),
         "tool_result" => {
             let failed = is_true(record, "isError").then_some(true);

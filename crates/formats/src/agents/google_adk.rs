@@ -10,19 +10,13 @@ pub static FORMAT: Format = Format::of_messages("google-adk", add_event)
 /// Adds a turn of a case: the user's words, what the agent said on the way, its calls with their results, and its answer.
 fn add_turn(say: &mut Events, turn: &Value) {
     let get = |names: &[&str]| object_of(first_of(turn, names));
-    let parts = |content: &Object| {
-        list_at(content, "parts")
-            .iter()
-            .flat_map(parts_in)
-            .collect::<Vec<_>>()
-    };
+    let parts = |names| parts_of(get(names).get("parts"));
     say.begin_record(None, None);
-    say.say_parts(TextKind::User, parts(get(&["userContent", "user_content"])));
+    say.say_parts(TextKind::User, parts(&["userContent", "user_content"]));
     let between = get(&["intermediateData", "intermediate_data"]);
     let lists = |names| list_of(first_of(between, names)).iter();
     for said in lists(&["intermediateResponses", "intermediate_responses"]) {
-        let texts = list_of(list_of(Some(said)).get(1)).iter();
-        say.say_parts(TextKind::Message, texts.flat_map(parts_in));
+        say.say_parts(TextKind::Message, parts_of(list_of(Some(said)).get(1)));
     }
     for call in lists(&["toolUses", "tool_uses"]) {
         say.call(Call::of(call));
@@ -30,10 +24,7 @@ fn add_turn(say: &mut Events, turn: &Value) {
     for result in lists(&["toolResponses", "tool_responses"]) {
         say.say_parts(TextKind::Event, [Part::named("function_response", result)]);
     }
-    say.say_parts(
-        TextKind::Message,
-        parts(get(&["finalResponse", "final_response"])),
-    );
+    say.say_parts(TextKind::Message, parts(&["finalResponse", "final_response"]));
 }
 
 fn add_event(say: &mut Events, event: &Value) {
@@ -57,8 +48,7 @@ fn add_event(say: &mut Events, event: &Value) {
     } else {
         TextKind::Message
     };
-    let parts = list_at(fields_of(event, "content"), "parts").iter();
-    say.say_parts(kind, parts.flat_map(parts_in));
+    say.say_parts(kind, parts_of(fields_of(event, "content").get("parts")));
     if let Some(error) = first_of(event, &["errorMessage", "error_message"]) {
         say.say_content(TextKind::Event, Some(error));
     }

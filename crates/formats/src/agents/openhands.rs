@@ -218,12 +218,10 @@ fn add_reasoning(say: &mut Events, fields: &impl Fields) {
 }
 
 fn add_tool_call(say: &mut Events, event: &Value, action: &Object) {
-    let call = fields_of(event, "tool_call");
-    let arguments = or(
-        call.get("arguments"),
-        fields_of(call, "function").get("arguments"),
-    );
-    let mut args = arguments.map_or_else(|| action.clone(), |arguments| input_of(Some(arguments)));
+    let mut args = Call::of(fields_of(event, "tool_call")).args;
+    if args.is_empty() {
+        args = action.clone();
+    }
     args.remove("kind");
     say.call(Call {
         id: text_at(event, "tool_call_id"),

@@ -58,10 +58,7 @@ fn add_request(say: &mut Events, message: &Value) {
             "system-prompt" => say.system(),
             "user-prompt" => say.say_parts(TextKind::User, elements_of(content).iter().flat_map(part_of)),
             "text" => say.say_parts(TextKind::Message, parts_of(content)),
-            "thinking" => {
-                let text = content.and_then(string).map(|text| Part::Thought(Some(text)));
-                say.say_parts(TextKind::Message, [text.unwrap_or(Part::Thought(None))]);
-            }
+            "thinking" => say.say_parts(TextKind::Message, [Part::Thought(text_at(part, "content"))]),
             "tool-call" | "builtin-tool-call" => say.call(Call::of(part)),
             "tool-return" | "builtin-tool-return" => {
                 let failed = match str_of(part.get("outcome")) {
@@ -69,23 +66,14 @@ fn add_request(say: &mut Events, message: &Value) {
                     Some("denied") => Some(false),
                     _ => None,
                 };
-                say.answer(
-                    id_of(id),
-                    content
-                        .map(|content| json_of(content).into_owned().into())
-                        .as_ref(),
-                    failed,
-                );
+                let text = content.map(|content| Value::from(json_of(content).into_owned()));
+                say.answer(id_of(id), text.as_ref(), failed);
             }
             "retry-prompt" if is_of_tool => say.answer(id_of(id), content, Some(true)),
             "retry-prompt" => say.say_content(TextKind::Event, content),
             _ => say.say_parts(TextKind::Message, part_of(part)),
         }
     }
-}
-
-fn string(value: &Value) -> Option<Text> {
-    string_of(Some(value)).cloned()
 }
 
 /// Returns one part of a user's prompt: a text, or a file by its kind.

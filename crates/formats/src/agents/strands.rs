@@ -21,5 +21,5 @@ fn add_record(say: &mut Events, record: &Value) {
     // What a guardrail has put in its place.
     let message = first_of(record, &["redact_message", "message"]);
     let message = object_of(message);
-    add_by(say, message, message.get("content"));
+    add_said(say, role_of(message), message.get("content"));
 }
