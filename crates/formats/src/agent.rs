@@ -49,8 +49,8 @@ pub struct Format {
     end: fn(&mut Events, &Value),
     /// Where a record has further runs, which are decoded by themselves.
     pub(crate) inner: Option<Inner>,
-    /// Says what files beside the input of this path tell of its runs.
-    pub(crate) beside: fn(&Path, &mut Events),
+    /// Says what other files beside the input of this path tell of its runs.
+    beside: fn(&Path, &mut Events),
     /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
     pub(crate) patch: fn(&mut Value, &Value) -> bool,
     /// Says whose runs a file holds, by its path.
@@ -149,6 +149,15 @@ impl Format {
 
     pub(crate) const fn patch(self, patch: fn(&mut Value, &Value) -> bool) -> Self {
         Self { patch, ..self }
+    }
+
+    /// Says what files beside the input of this path tell of its runs: those that the rows of `NAME-beside` name, and others.
+    pub(crate) fn tell_beside(&self, path: &Path, say: &mut Events) {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        for file in words(&format!("{}-beside", self.name)) {
+            say.facts_in(Some(path.with_file_name(file.replace('*', &name))));
+        }
+        (self.beside)(path, say);
     }
 
     /// Returns whether a file of this path is of this format, by one of its first records.

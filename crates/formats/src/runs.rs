@@ -413,7 +413,7 @@ impl Runs {
         }
         if let Some(file) = &self.settings.file {
             let mut say = Events::default();
-            (self.agent().beside)(file, &mut say);
+            self.agent().tell_beside(file, &mut say);
             self.beside = say.into_list();
             self.named = (self.agent().named)(file);
         }

@@ -93,7 +93,7 @@ pub mod tests {
             assert!(TABLE.contains_key(kind), "{kind} is not in the table");
         }
         for kind in TABLE.keys().filter(|kind| !kind.starts_with('#')) {
-            let of_format = ["-list", "-facts", "-message"]
+            let of_format = ["-list", "-facts", "-message", "-beside"]
                 .iter()
                 .find_map(|end| kind.strip_suffix(end));
             let is_named = |name: &str| sources.contains(&format!("\"{name}\""));

@@ -4,18 +4,10 @@ use std::{collections::HashSet, mem};
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("copilot-chat", add_request)
-    .patch(patch)
-    .beside(beside);
+pub static FORMAT: Format = Format::of_messages("copilot-chat", add_request).patch(patch);
 
 /// What VS Code adds to the ids of calls.
 const OF_VSCODE: &str = "__vscode";
-
-/// Says the folder that is open, by `workspace.json` around `chatSessions/`.
-fn beside(path: &Path, say: &mut Events) {
-    let storage = path.ancestors().nth(2);
-    say.facts_in(storage.map(|storage| storage.join("workspace.json")));
-}
 
 /// Carries out a mutation: the first value, a new value, elements of a list, or the end of a value.
 fn patch(whole: &mut Value, record: &Value) -> bool {

@@ -3,9 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("kimi", add_record)
-    .named(named)
-    .beside(beside);
+pub static FORMAT: Format = Format::of_messages("kimi", add_record).named(named);
 
 /// The session is the folder around `agents/main/`, and the parent of what other agents there say.
 fn named(path: &Path) -> Named {
@@ -17,12 +15,6 @@ fn named(path: &Path) -> Named {
         _ => {}
     }
     named
-}
-
-/// Says the folder that the agents of `SESSION/agents/NAME/` worked in, by `SESSION/state.json`.
-fn beside(path: &Path, say: &mut Events) {
-    let session = path.ancestors().nth(3);
-    say.facts_in(session.map(|session| session.join("state.json")));
 }
 
 /// Returns whose a prompt is that is the program's. The task of a sub-agent is none.

@@ -2,12 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("kiro", add_turn).beside(beside);
-
-/// Says what `ID.json` has.
-fn beside(path: &Path, say: &mut Events) {
-    say.facts_in(Some(path.with_extension("json")));
-}
+pub static FORMAT: Format = Format::of_messages("kiro", add_turn);
 
 fn add_line(say: &mut Events, record: &Value) {
     let is_reply = str_of(record.get("kind")) == Some("AssistantMessage");

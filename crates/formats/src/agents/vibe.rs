@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("vibe", add_line).named(named).beside(beside);
+pub static FORMAT: Format = Format::of_messages("vibe", add_line).named(named);
 
 /// A session is named by its folder, which is in the folder `agents` of its parent's if it is a sub-agent's.
 fn named(path: &Path) -> Named {
@@ -14,10 +14,6 @@ fn named(path: &Path) -> Named {
             .flatten()
             .map(Into::into),
     }
-}
-
-fn beside(path: &Path, say: &mut Events) {
-    say.facts_in(Some(path.with_file_name("meta.json")));
 }
 
 fn add_line(say: &mut Events, line: &Value) {
