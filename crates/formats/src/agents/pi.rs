@@ -4,7 +4,18 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("pi", add_entry).end(add_harness);
+pub static FORMAT: Format = Format::of_messages("pi", add_entry).end(add_harness).named(named);
+
+/// oh-my-pi keeps what sub-agents say in a folder beside the session's file that is named as that: `TIME_ID`.
+fn named(path: &Path) -> Named {
+    let mut named = by_folders(path);
+    let folder = path
+        .parent()
+        .filter(|folder| folder.with_extension("jsonl").is_file());
+    let session = folder.and_then(|folder| folder.file_name()?.to_str()?.rsplit('_').next());
+    named.parent = session.map(Into::into).or(named.parent);
+    named
+}
 
 fn add_harness(say: &mut Events, header: &Value) {
     if let Some(harness) = text_at(header, "harness") {
