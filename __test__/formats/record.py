@@ -708,6 +708,33 @@ async def llama_index():
     write("streams/llama-index.jsonl", "\n".join(events))
 
 
+async def llama_index_react():
+    from llama_index.core.agent.workflow import ReActAgent
+    from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata
+    from llama_index.core.llms.custom import CustomLLM
+
+    action = lambda thought, at: f"Thought: {thought}\nAction: depth\nAction Input: {json.dumps(CALLS[at])}"
+    replies = iter([action("Ask the gauge.", 0), action("Once more.", 1), f"Thought: I can answer.\nAnswer: {ANSWER}"])
+
+    class Script(CustomLLM):
+        metadata = property(lambda self: LLMMetadata(model_name="script"))
+        complete = stream_complete = lambda self, *rest, **named: None
+
+        async def astream_chat(self, messages, **named):
+            async def pieces():
+                text = next(replies)
+                yield ChatResponse(message=ChatMessage(role="assistant", content=text), delta=text)
+
+            return pieces()
+
+    run = ReActAgent(name="gauge", tools=[depth], llm=Script(), streaming=True).run(user_msg=TASK)
+    events = [event.model_dump(mode="json") async for event in run.stream_events()]
+    for event in events:
+        if event.get("input"):
+            event["input"][0]["blocks"][0]["text"] = "You are designed to help."
+    write("streams/llama-index-react.jsonl", "\n".join(map(json.dumps, events)))
+
+
 def browser_use():
     from browser_use.agent.views import ActionResult, AgentHistory, AgentHistoryList, AgentOutput
     from browser_use.browser.views import BrowserStateHistory
@@ -885,6 +912,7 @@ if __name__ == "__main__":
     verifiers()
     crewai()
     asyncio.run(llama_index())
+    asyncio.run(llama_index_react())
     browser_use()
     ag_ui()
     google_adk_cases()

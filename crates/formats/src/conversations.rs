@@ -324,8 +324,11 @@ fn state_of(record: &Object) -> Option<Messages<'_>> {
 
 /// Returns whether a message is a turn of the user, and no result.
 pub fn is_asked(message: &Value) -> bool {
-    let is_answer = |part: &Part| matches!(part, Part::Result { .. });
-    let content = first_of(message, &["content", "parts"]);
+    let is_answer = |part: &Part| match part {
+        Part::Text(text) => text.starts_with(written::OBSERVATION),
+        part => matches!(part, Part::Result { .. }),
+    };
+    let content = first_of(message, &["content", "parts", "blocks"]);
     role_of(message) == "user" && !parts_of(content).iter().any(is_answer)
 }
 
