@@ -71,16 +71,20 @@ pub fn words_of(part: Text) -> Vec<Words> {
     }
     let text = part.as_str();
     let beginning = text.trim_start();
-    let mut prompt = beginning;
-    while let Some((_, after)) = prompt
+    let mut own = beginning;
+    while let Some((_, after)) = own
         .strip_prefix(FILE[0])
         .and_then(|file| file.split_once(FILE[1]))
     {
-        prompt = after.trim_start();
+        own = after.trim_start();
     }
-    if prompt.len() < beginning.len() {
-        let own = words_of(prompt.into());
-        return [Words::Context].into_iter().chain(own).collect();
+    if own.starts_with(|first: char| first == '[' || first.is_ascii_uppercase())
+        && let Some(found) = OPENCLAW.find(own)
+    {
+        own = &own[found.end()..];
+    }
+    if own.len() < beginning.len() {
+        return [Words::Context].into_iter().chain(words_of(own.into())).collect();
     }
     let mut prompts = PROMPTS
         .iter()
@@ -97,12 +101,6 @@ pub fn words_of(part: Text) -> Vec<Words> {
     }
     if let Some(task) = beginning.strip_prefix(NEW_TASK) {
         return vec![Words::Own(task.into())];
-    }
-    if beginning.starts_with(|first: char| first == '[' || first.is_ascii_uppercase())
-        && let Some(found) = OPENCLAW.find(beginning)
-    {
-        let own = words_of(beginning[found.end()..].into());
-        return [Words::Context].into_iter().chain(own).collect();
     }
     let is_shell = begins_with(text, "shell");
     if !part.contains(['<', '#']) && !is_shell {
