@@ -204,7 +204,7 @@ impl Input {
                 index,
                 ..knowledgepulse_formats::Place::default()
             },
-            content: records::read_value(json.as_bytes()).map(|value| (value, None)),
+            content: records::read_value(json.as_bytes()),
         };
         let items = self.reader.read(record).into_iter();
         items.flat_map(Run::build).map(native).collect()
@@ -351,13 +351,13 @@ fn native(item: Item) -> NativeItem {
             found.known = Some(pair_of(known_of(&trace)));
             found.json = Some(trace.to_json());
         }
-        Content::Plain(value, _) if item.format.is_none() => {
+        Content::Plain(value) if item.format.is_none() => {
             found.error = Some(utf_16_of(&of_no_format(&value).into()));
         }
-        Content::Plain(value, text) => {
+        Content::Plain(value) => {
             found.known = Some(pair_of(known_of(&value)));
             // A value of JavaScript stays as it is.
-            found.json = text.or_else(|| found.line.map(|_| value.to_json()));
+            found.json = found.line.map(|_| value.to_json());
         }
         Content::Wrong(reason) => found.error = Some(utf_16_of(&reason)),
         Content::Skipped(reason) => found.skipped = Some(utf_16_of(&reason)),

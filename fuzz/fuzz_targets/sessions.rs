@@ -33,7 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Returns what was read, without the time of a trace that has none: it is that of reading.
 fn told(content: &Content) -> Vec<&Value> {
-    let (Content::Converted(value) | Content::Plain(value, _)) = content else {
+    let (Content::Converted(value) | Content::Plain(value)) = content else {
         return Vec::new();
     };
     ["id", "task", "steps", "outcome"]

@@ -192,7 +192,7 @@ impl Filter {
 
     /// Returns whether what was read in a file is no session, or a wanted one.
     pub(crate) fn wants(&self, file: &str, item: &Item) -> bool {
-        let (Content::Converted(trace) | Content::Plain(trace, _)) = &item.content else {
+        let (Content::Converted(trace) | Content::Plain(trace)) = &item.content else {
             return false;
         };
         let format = item.format.unwrap_or(FormatName::Trace);

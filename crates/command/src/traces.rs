@@ -121,6 +121,6 @@ fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
     Ok(TraceRead {
         known: known_of(&read.value),
         about: TraceInfo::of(&read.value, read.format),
-        json: read.text.map_or_else(|| read.value.to_json(), ToOwned::to_owned),
+        json: read.value.to_json(),
     })
 }

@@ -60,11 +60,8 @@ pub struct Record {
     /// Where it is.
     pub place: Place,
     /// The value, or the problem.
-    pub content: Result<Content, String>,
+    pub content: Result<Value, String>,
 }
-
-/// A value, and its text if it may be a trace.
-pub type Content = (Value, Option<String>);
 
 /// Returns the problem of a value that is longer than so many bytes.
 pub(crate) fn too_long(limit: usize) -> String {

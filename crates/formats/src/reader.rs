@@ -108,7 +108,7 @@ impl TraceReader {
     /// Returns the runs that a record ends: none, if its run goes on, or several.
     pub fn read(&mut self, record: Record) -> Vec<Run> {
         let Record { place, content } = record;
-        let (value, text) = match content {
+        let value = match content {
             Ok(content) => content,
             Err(error) => return self.done(place, Content::Wrong(error.into())),
         };
@@ -124,7 +124,6 @@ impl TraceReader {
         let usual = is_row.then(|| usual_row(&value)).flatten();
         let row = Row {
             value: usual.unwrap_or(value),
-            text,
             place,
             copies: 0,
         };

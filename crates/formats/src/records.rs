@@ -2,10 +2,10 @@
 
 use std::{collections::VecDeque, sync::LazyLock};
 
-use knowledgepulse_json::{Value, trim};
+use knowledgepulse_json::Value;
 use regex::Regex;
 
-pub use crate::common::{Content, Record};
+pub use crate::common::Record;
 
 use crate::{
     DEFAULT_LIMIT, Place,
@@ -106,9 +106,9 @@ impl Records {
                 return None;
             }
             Kind::TooLong => Err(too_long(self.limit)),
-            Kind::Value(value) => Ok(content_of(value, text)),
+            Kind::Value(value) => Ok(value),
             Kind::Broken(broken) => Err(problem_of(&broken, text)),
-            Kind::Text => read(data_of_event(text).unwrap_or(Some(text))?),
+            Kind::Text => read_value(data_of_event(text).unwrap_or(Some(text))?),
         };
         let place = Place {
             line: Some(piece.line),
@@ -121,7 +121,7 @@ impl Records {
     /// Returns the value that a file of an archive holds.
     fn read_file(&self, file: File) -> Record {
         let (size, content) = match file.contents {
-            Ok(Some(bytes)) => (bytes.len() as u64, read(&bytes)),
+            Ok(Some(bytes)) => (bytes.len() as u64, read_value(&bytes)),
             Ok(None) => (self.limit as u64, Err(too_long(self.limit))),
             Err(error) => (0, Err(error)),
         };
@@ -155,16 +155,6 @@ impl Iterator for Records {
             }
         }
     }
-}
-
-fn content_of(value: Value, bytes: &[u8]) -> Content {
-    let text = may_be_trace(&value).then(|| trim(&String::from_utf8_lossy(bytes)).to_owned());
-    (value, text)
-}
-
-/// Returns a value of JSON, and its text if it may be a trace.
-fn read(bytes: &[u8]) -> Result<Content, String> {
-    Ok(content_of(read_value(bytes)?, bytes))
 }
 
 /// Returns a value of JSON.

@@ -55,7 +55,7 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
     let mut head = Head::default();
     let mut agent = None;
     first_records(path, |record| {
-        let Ok((value, _)) = record.content else {
+        let Ok(value) = record.content else {
             return true;
         };
         head.is_json = true;
@@ -386,7 +386,7 @@ fn meta_of(file: &str) -> Option<Object> {
         let payload = record
             .content
             .ok()
-            .and_then(|(value, _)| value.get("payload").cloned());
+            .and_then(|value| value.get("payload").cloned());
         meta = payload.and_then(|payload| payload.as_object().cloned());
         false
     });

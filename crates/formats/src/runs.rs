@@ -51,8 +51,8 @@ pub struct Item {
 pub enum Content {
     /// A trace that was converted.
     Converted(Value),
-    /// A value that is a trace already, or that no format recognises, and the text that it was read from.
-    Plain(Value, Option<String>),
+    /// A value that is a trace already, or that no format recognises.
+    Plain(Value),
     /// The problem.
     Wrong(Text),
     /// Why there is no trace: the records are not of a conversation.
@@ -62,12 +62,10 @@ pub enum Content {
 /// The field of `metadata.imported` that says how many earlier copies of it a trace stands for.
 pub const EARLIER_COPIES: &str = "earlier_copies";
 
-/// A record that is not decoded yet, and its text if it may be a trace.
+/// A record that is not decoded yet.
 pub struct Row {
     /// Its value.
     pub value: Value,
-    /// Its text.
-    pub text: Option<String>,
     /// Where it is.
     pub place: Place,
     /// How many earlier snapshots of it there are.
@@ -79,7 +77,7 @@ impl Row {
     pub(crate) fn plain(self, format: Option<FormatName>) -> Run {
         let is_native = format.is_some() || is_trace(&self.value);
         let format = is_native.then_some(FormatName::Trace);
-        Run::done(self.place, format, Content::Plain(self.value, self.text))
+        Run::done(self.place, format, Content::Plain(self.value))
     }
 }
 

@@ -82,7 +82,7 @@ impl Table {
                 index: None,
                 size,
             },
-            content: content.map(|value| (value, None)),
+            content,
         };
         if mem::take(&mut self.is_too_long) {
             return vec![record(line, 0, Err(too_long(self.limit)))];

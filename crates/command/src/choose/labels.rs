@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs};
 
-use knowledgepulse_formats::records::{Record, Records};
+use knowledgepulse_formats::records::Records;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_share::TOLD_CONFIDENCE;
 
@@ -152,8 +152,7 @@ fn read_records(file: &str) -> Result<FileRecords> {
     if let Err(foreign) = records.push(&bytes).and_then(|()| records.finish()) {
         return Ok(vec![(1, Err(foreign.to_string()))]);
     }
-    let value = |record: Record| record.content.map(|(value, _)| value);
-    let records = records.map(|record| (record.place.line.unwrap_or(1), value(record)));
+    let records = records.map(|record| (record.place.line.unwrap_or(1), record.content));
     Ok(records.collect())
 }
 

@@ -79,13 +79,11 @@ impl Inputs {
 }
 
 /// A trace that was read.
-pub(crate) struct ReadTrace<'t> {
+pub(crate) struct ReadTrace {
     /// The format that it was converted from, or [`FormatName::Trace`].
     pub format: FormatName,
     /// The trace.
     pub value: Value,
-    /// Its JSON, if it was read from that.
-    pub text: Option<&'t str>,
     /// The hint for a record of no known format, if it is no trace.
     pub foreign: Option<String>,
 }
@@ -326,11 +324,10 @@ impl<P: Send + 'static> Reader<P> {
 
     /// Prepares what a record came to, unless it is left out.
     fn state_of(&self, source: &str, format: Option<FormatName>, content: Content) -> State<P> {
-        let (value, text) = match content {
+        let value = match content {
             Content::Wrong(reason) => return State::Wrong(reason),
             Content::Skipped(reason) => return State::Skipped(reason),
-            Content::Converted(value) => (value, None),
-            Content::Plain(value, text) => (value, text),
+            Content::Converted(value) | Content::Plain(value) => value,
         };
         let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
         let format = format.unwrap_or(FormatName::Trace);
@@ -343,7 +340,6 @@ impl<P: Send + 'static> Reader<P> {
         let read = ReadTrace {
             format,
             value,
-            text: text.as_deref(),
             foreign,
         };
         (self.prepare)(read).map_or_else(State::Wrong, State::Read)

@@ -111,7 +111,7 @@ pub(crate) fn score(
 ) -> crate::error::Result<Seen> {
     let scorer = Arc::clone(&scoring.scorer);
     let (needs_text, explains) = (scoring.needs_text, scoring.explains);
-    let prepare = move |trace: ReadTrace<'_>| prepared(trace, &scorer, (needs_text, explains));
+    let prepare = move |trace: ReadTrace| prepared(trace, &scorer, (needs_text, explains));
     let mut take = |items: Vec<Item<Prepared>>, seen: &mut Seen| {
         let begun = items.into_iter().filter_map(|item| {
             let State::Read(prepared) = item.state else {
@@ -188,7 +188,7 @@ fn prepared(
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
     let unfit = Unfit::of(&trace);
-    let text = needs_text.then(|| read.text.map_or_else(|| value.to_json(), str::to_owned));
+    let text = needs_text.then(|| value.to_json());
     let input = scorer.input_of(trace).with_words(explains);
     let candidate = Candidate {
         outcome,

@@ -104,7 +104,7 @@ fn read_values(settings: Settings, input: &Value) -> Vec<Item> {
                 index: input.as_array().map(|_| at as u64),
                 ..Place::default()
             },
-            content: Ok((value.clone(), None)),
+            content: Ok(value.clone()),
         }));
     }
     items.extend(reader.end());
@@ -127,10 +127,10 @@ fn written(item: Item, expected: &Value) -> String {
         format!(r#"{{"line":{line},"index":{index},"error":{error}}}"#)
     };
     let trace = match item.content {
-        Content::Plain(value, _) if item.format.is_none() => {
+        Content::Plain(value) if item.format.is_none() => {
             return wrong(&of_no_format(&value).into());
         }
-        Content::Converted(trace) | Content::Plain(trace, _) => trace,
+        Content::Converted(trace) | Content::Plain(trace) => trace,
         Content::Wrong(reason) => return wrong(&reason),
         Content::Skipped(reason) => panic!("{reason:?}"),
     };

@@ -20,7 +20,7 @@ fn line_of(record: Record) -> String {
         .index
         .map(|index| format!("[{index}]"))
         .unwrap_or_default();
-    let content = record.content.map(|(value, _)| value.to_json());
+    let content = record.content.map(|value| value.to_json());
     format!(
         "{line}{index} {}",
         content.unwrap_or_else(|error| format!("! {error}"))

@@ -252,7 +252,7 @@ fn changed_sessions_are_read_without_a_panic() {
             let mut records = Records::default();
             records.push(&bytes_of(&path)).unwrap();
             records.finish().unwrap();
-            let values: Vec<Value> = records.map(|record| record.content.unwrap().0).collect();
+            let values: Vec<Value> = records.map(|record| record.content.unwrap()).collect();
             for at in 0..values.len() {
                 for value in changed(&values[at], 5) {
                     let mut reader = TraceReader::new(Settings {
@@ -264,7 +264,7 @@ fn changed_sessions_are_read_without_a_panic() {
                     let all = before.chain([value]).chain(after);
                     let mut items: Vec<_> = all
                         .flat_map(|value| {
-                            let content = Ok((value, None));
+                            let content = Ok(value);
                             reader.read(Record {
                                 place: Place {
                                     size: 1,

@@ -30,7 +30,7 @@ fn read(records: &[Json]) -> Vec<Content> {
     for record in records {
         items.extend(reader.read(Record {
             place: Place::default(),
-            content: Ok((parse_str(&record.to_string()).unwrap(), None)),
+            content: Ok(parse_str(&record.to_string()).unwrap()),
         }));
     }
     items.extend(reader.end());

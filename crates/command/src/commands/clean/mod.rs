@@ -295,7 +295,7 @@ fn learn(
                     };
                     let records = values.into_iter().map(|value| Record {
                         place,
-                        content: Ok((value, None)),
+                        content: Ok(value),
                     });
                     is_wanted =
                         is_wanted || records.into_iter().any(|record| has_wanted(reader.read(record)));
