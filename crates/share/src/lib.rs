@@ -32,6 +32,7 @@ use sha2::{Digest, Sha256};
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
 pub use danger::{by_danger, is_personal, is_secret};
 pub use forms::{
+    metadata_of,
     turns::{Answer, Call, Said, Turn, turns_of},
     with_some,
 };
@@ -404,9 +405,7 @@ impl Writer<'_> {
         let score = self.settings.quality.of(unit);
         let score = score.map_err(|error| ShareError::Score(name.to_owned(), error))?;
         let score = given.filter(|given| *given > 0.0).unwrap_or(score);
-        if let Value::Object(unit) = unit
-            && let Some(Value::Object(metadata)) = unit.get_mut("metadata")
-        {
+        if let Some(metadata) = metadata_of(unit) {
             metadata.insert("quality_score", score);
         }
         Ok(score)

@@ -15,7 +15,7 @@ use crate::{
     forms::{
         atif,
         facts::{SAMPLE, facts_of},
-        messages, session_of, simple,
+        messages, metadata_of, session_of, simple,
         unit::unit_of,
     },
     manifest::{Entry, ReviewPlace, stem_of},
@@ -188,8 +188,7 @@ impl<'l> ReadLog<'l> {
         let mut trace = (log.trace)().map_err(failed)?;
         // The time of reading tells nothing of the session.
         if !known_of(&trace).time
-            && let Value::Object(fields) = &mut trace
-            && let Some(Value::Object(metadata)) = fields.get_mut("metadata")
+            && let Some(metadata) = metadata_of(&mut trace)
         {
             metadata.remove("created_at");
         }

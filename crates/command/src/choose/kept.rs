@@ -40,13 +40,12 @@ impl Kept {
         Ok(self.starts.len() - 2)
     }
 
-    /// Reads a text back by its index.
-    pub(crate) fn get(&self, index: usize) -> Result<String> {
-        let (start, end) = (self.starts[index], self.starts[index + 1]);
-        text_in(&self.file, start, end).map_err(|error| cannot_keep(&error))
+    /// Reads a text back by its index, as the JSON that it is.
+    pub(crate) fn get(&self, index: usize) -> Result<Value> {
+        self.value(index)().map_err(|error| cannot_keep(&error))
     }
 
-    /// Returns what reads a text back, on any thread, as the JSON that it is.
+    /// Returns what reads a text back, on any thread.
     pub(crate) fn value(&self, index: usize) -> Lazy<'static, Value> {
         let (start, end) = (self.starts[index], self.starts[index + 1]);
         let file = Arc::clone(&self.file);
@@ -83,12 +82,12 @@ mod tests {
     proptest! {
         #[test]
         fn get_returns_what_was_added_in_any_order(
-            texts in proptest::collection::vec(".{0,40}", 1..40),
+            texts in proptest::collection::vec(".{0,40}".prop_map(Value::from), 1..40),
             at in any::<proptest::sample::Index>(),
         ) {
             let mut kept = Kept::new().unwrap();
             for text in &texts {
-                kept.add(text).unwrap();
+                kept.add(&text.to_json()).unwrap();
                 let at = at.index(kept.starts.len() - 1);
                 prop_assert_eq!(&kept.get(at).unwrap(), &texts[at]);
             }

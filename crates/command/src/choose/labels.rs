@@ -4,9 +4,9 @@ use std::{collections::HashMap, fs};
 
 use knowledgepulse_formats::records::Records;
 use knowledgepulse_json::{Text, Value};
-use knowledgepulse_share::TOLD_CONFIDENCE;
+use knowledgepulse_share::{TOLD_CONFIDENCE, metadata_of};
 
-use crate::{Candidate, Failure, Result, TraceInfo, show::metadata::with_metadata};
+use crate::{Candidate, Failure, Result, TraceInfo};
 
 /// A verifier's verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,20 +27,20 @@ impl Label {
         outcome.confidence = confidence.unwrap_or(outcome.confidence);
         about.success = Some(success);
         about.told = Some((success, confidence.unwrap_or(TOLD_CONFIDENCE)));
-        candidate.text = with_success(&candidate.text, success);
+        set_success(&mut candidate.trace, success);
     }
 }
 
-/// Returns the JSON of a trace with an outcome that was told, which is known from then on.
-fn with_success(text: &str, success: bool) -> String {
-    with_metadata(text, |metadata| {
+/// Writes an outcome that was told into a trace, where it is known from then on.
+fn set_success(trace: &mut Value, success: bool) {
+    if let Some(metadata) = metadata_of(trace) {
         metadata.insert("success", success);
         if let Some(Value::Object(imported)) = metadata.get_mut("imported")
             && let Some(Value::Object(known)) = imported.get_mut("known")
         {
             known.remove("success");
         }
-    })
+    }
 }
 
 /// The labels of a file, by ids of traces.
@@ -223,10 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn with_success_makes_an_outcome_known() {
+    fn set_success_makes_an_outcome_known() {
         let imported = r#"{"metadata":{"success":false,"imported":{"format":"pi","known":{"success":false,"confidence":false}}},"steps":[]}"#;
+        let mut trace = knowledgepulse_json::parse_str(imported).unwrap();
+        set_success(&mut trace, true);
         assert_eq!(
-            with_success(imported, true),
+            trace.to_json(),
             r#"{"metadata":{"success":true,"imported":{"format":"pi","known":{"confidence":false}}},"steps":[]}"#
         );
     }

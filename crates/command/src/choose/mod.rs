@@ -154,7 +154,7 @@ pub(crate) fn choose(
             memory: Some(memory),
             profiles: Profiles::default(),
         }),
-        needs_text: true,
+        writes: true,
         explains: false,
     };
     let mut sets: Vec<_> = purpose.folder.iter().map(|(_, set)| (*set).clone()).collect();
@@ -218,12 +218,13 @@ pub(crate) fn choose(
                 Some(label) => label.tell(&mut scored.about, &mut candidate),
             }
         }
+        let trace = std::mem::take(&mut candidate.trace);
         let Candidate { outcome, unfit, .. } = candidate;
         candidates
             .add(candidate.entry()?, outcome, unfit)
             .map_err(failed)?;
         set.summary.add(&scored);
-        scored.text = set.kept.add(&candidate.text)?;
+        scored.text = set.kept.add(&trace.to_json())?;
         set.scored.push(scored);
         Ok(())
     };
@@ -303,7 +304,7 @@ impl Set {
         has_folder: bool,
     ) -> Result<bool> {
         if has_folder && candidate.is_subagent {
-            scored.text = self.kept.add(&candidate.text)?;
+            scored.text = self.kept.add(&candidate.trace.to_json())?;
             self.subagents.push(scored.clone());
             return Ok(true);
         }
@@ -315,7 +316,7 @@ impl Set {
             Some((0, Published::Grown(line))) if has_folder => {
                 let steps = self.grown.get(&line).map(|longest| longest.about.steps);
                 if steps.is_none_or(|steps| steps < scored.about.steps) {
-                    scored.text = self.kept.add(&candidate.text)?;
+                    scored.text = self.kept.add(&candidate.trace.to_json())?;
                     self.grown.insert(line, scored.clone());
                 }
             }

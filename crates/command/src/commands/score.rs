@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
             memory: Some(new_memory(novelty)),
             profiles: Profiles::default(),
         }),
-        needs_text: out.is_some(),
+        writes: out.is_some(),
         explains: args.explain,
     };
     let format = args.format.or(out.is_none().then_some(Format::Table));
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
         if args.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }
-        results.add(&scored, &candidate.text, None, String::new())
+        results.add(&scored, candidate.trace, None, String::new())
     };
     let seen = score(&inputs, &scoring, &mut record, messages, stop)?;
     results.finish(&mut summary, &seen)

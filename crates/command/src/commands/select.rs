@@ -70,10 +70,9 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
 pub(crate) fn add_chosen(set: &Set, results: &mut Results, end: impl Fn(&Chosen) -> String) -> Result<()> {
     results.begin()?;
     for (rank, chosen) in (1..).zip(&set.selection.chosen) {
-        let text = set.kept.get(set.scored[chosen.index].text)?;
-        let selection = set.describe(rank, chosen);
         let scored = &set.scored[chosen.index];
-        results.add(scored, &text, Some(&selection), end(chosen))?;
+        let selection = set.describe(rank, chosen);
+        results.add(scored, set.kept.get(scored.text)?, Some(&selection), end(chosen))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::sync::{
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_index::{memory::Memory, method::Method};
-use knowledgepulse_json::Text;
+use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
     ScoreInput, Scorer,
     engine::{Comparable, ComparedScore, Engine, Status},
@@ -66,8 +66,8 @@ pub(crate) fn load_embedder(
 pub(crate) struct Scoring<'h> {
     pub engine: &'h Engine,
     pub scorer: Arc<Scorer>,
-    /// Whether the JSON of a trace is needed, because it is written.
-    pub needs_text: bool,
+    /// Whether traces are written.
+    pub writes: bool,
     /// Whether the words that a novelty rests on are shown.
     pub explains: bool,
 }
@@ -84,8 +84,8 @@ pub(crate) struct Candidate {
     pub is_subagent: bool,
     /// Its key in a memory.
     pub label: Option<Label>,
-    /// Its JSON, if that is needed.
-    pub text: String,
+    /// It itself, if it is written.
+    pub trace: Value,
     /// Its words, and its embedding where that is compared.
     pub compared: Option<Comparable>,
     /// The hint for a record of no known format: the user may have meant another one.
@@ -110,8 +110,8 @@ pub(crate) fn score(
     stop: &Stop,
 ) -> crate::error::Result<Seen> {
     let scorer = Arc::clone(&scoring.scorer);
-    let (needs_text, explains) = (scoring.needs_text, scoring.explains);
-    let prepare = move |trace: ReadTrace| prepared(trace, &scorer, (needs_text, explains));
+    let (writes, explains) = (scoring.writes, scoring.explains);
+    let prepare = move |trace: ReadTrace| prepared(trace, &scorer, (writes, explains));
     let mut take = |items: Vec<Item<Prepared>>, seen: &mut Seen| {
         let begun = items.into_iter().filter_map(|item| {
             let State::Read(prepared) = item.state else {
@@ -169,11 +169,7 @@ impl Scoring<'_> {
 }
 
 /// Prepares a trace on any core: reads it, with the text that a comparison needs, and its words.
-fn prepared(
-    read: ReadTrace,
-    scorer: &Scorer,
-    (needs_text, explains): (bool, bool),
-) -> Result<Prepared, Text> {
+fn prepared(read: ReadTrace, scorer: &Scorer, (writes, explains): (bool, bool)) -> Result<Prepared, Text> {
     let ReadTrace { value, foreign, .. } = read;
     let mut sufficiency = Sufficiency::default();
     let mut needed = |units: &[u16]| sufficiency.read(units);
@@ -188,7 +184,6 @@ fn prepared(
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
     let unfit = Unfit::of(&trace);
-    let text = needs_text.then(|| value.to_json());
     let input = scorer.input_of(trace).with_words(explains);
     let candidate = Candidate {
         outcome,
@@ -197,7 +192,7 @@ fn prepared(
         names: SessionNames::of(&value),
         is_subagent: value.at(&["metadata", "imported", "is_subagent"]) == Some(&true.into()),
         label: input.label.clone(),
-        text: text.unwrap_or_default(),
+        trace: if writes { value } else { Value::Null },
         compared: None,
         foreign,
     };

@@ -1,8 +1,8 @@
 //! Where the results of a run go: a table or rows on standard output, the files of `--out` and `--report`, and the figures.
 
 use knowledgepulse_json::Value;
+use knowledgepulse_share::metadata_of;
 
-use super::metadata::with_metadata;
 use crate::{
     Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table, show::breakdown::value_of,
     show::rows::Rows,
@@ -52,14 +52,14 @@ impl<'r> Results<'r> {
     pub(crate) fn add(
         &mut self,
         scored: &Scored,
-        text: &str,
+        trace: Value,
         selection: Option<&Value>,
         end: String,
     ) -> Result<()> {
         let row = self.rows.as_mut().map(|rows| rows.row(scored, selection, end));
         self.print(&row.unwrap_or_default())?;
         if let Some((out, _)) = &mut self.out {
-            let line = with_score(text, scored, self.explains, selection) + "\n";
+            let line = with_score(trace, scored, self.explains, selection);
             out.write(line.as_bytes())?;
             self.written += 1;
         }
@@ -125,8 +125,8 @@ impl<'r> Results<'r> {
 }
 
 /// Returns a trace, in JSON on a line, with its score, why it was chosen, and with `explains` the parts of its score.
-fn with_score(text: &str, scored: &Scored, explains: bool, selection: Option<&Value>) -> String {
-    with_metadata(text, |metadata| {
+fn with_score(mut trace: Value, scored: &Scored, explains: bool, selection: Option<&Value>) -> String {
+    if let Some(metadata) = metadata_of(&mut trace) {
         metadata.insert("quality_score", scored.breakdown.score);
         // That of an earlier score would stay beside this one.
         metadata.remove("score_breakdown");
@@ -136,5 +136,6 @@ fn with_score(text: &str, scored: &Scored, explains: bool, selection: Option<&Va
         if let Some(selection) = selection {
             metadata.insert("selection", selection.clone());
         }
-    })
+    }
+    trace.to_json() + "\n"
 }

@@ -7,7 +7,7 @@ pub(crate) mod simple;
 pub(crate) mod turns;
 pub(crate) mod unit;
 
-use knowledgepulse_json::{Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value, object};
 
 pub(crate) fn text_at(value: &Value, path: &[&str]) -> Option<Text> {
     let text = value.at(path).and_then(Value::as_text);
@@ -38,6 +38,15 @@ pub(crate) fn session_of(trace: &Value) -> Text {
     id.strip_prefix("kp:trace:").unwrap_or(&id).into()
 }
 
+/// Returns the metadata of a trace, to change them.
+pub fn metadata_of(trace: &mut Value) -> Option<&mut Object> {
+    let Value::Object(fields) = trace else { return None };
+    match fields.get_mut("metadata")? {
+        Value::Object(metadata) => Some(metadata),
+        _ => None,
+    }
+}
+
 /// Returns the object of the fields that have a value.
 pub fn with_some<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
     let some = fields.into_iter();
@@ -47,4 +56,25 @@ pub fn with_some<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -
 /// Returns a text if it is not empty.
 fn some(text: Text) -> Option<Value> {
     (!text.is_empty()).then(|| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_json::parse_str;
+
+    use super::*;
+
+    #[test]
+    fn metadata_of_a_trace_change_and_other_values_stay_in_their_order() {
+        let text = r#"{"b": 12345678901234567890, "metadata": {"x": "\n", "old": 1}, "a": -1E+2}"#;
+        let mut trace = parse_str(text).unwrap();
+        let metadata = metadata_of(&mut trace).unwrap();
+        metadata.remove("old");
+        metadata.insert("score", 0.5);
+        assert_eq!(
+            trace.to_json(),
+            r#"{"b":12345678901234567890,"metadata":{"x":"\n","score":0.5},"a":-100}"#
+        );
+        assert!(metadata_of(&mut parse_str(r#"{"metadata": 1}"#).unwrap()).is_none());
+    }
 }
