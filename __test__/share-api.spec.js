@@ -4,7 +4,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const zlib = require('node:zlib');
 
-const { share } = require('..');
+const { share, traceFromMessages } = require('..');
 const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { readTraces } = require('./support/paths.js');
@@ -76,6 +76,16 @@ test.each([[undefined], [{}], [{ clean: {} }]])(
     expect(fs.readdirSync(path.join(folder, 'sessions'))).toHaveLength(1);
   },
 );
+
+test('share writes no time of a trace whose log has none', async () => {
+  const read = traceFromMessages([
+    { role: 'user', content: 'Sort the list' },
+    { role: 'assistant', content: 'Sorted.' },
+  ]);
+  const { sessions } = await share([read], newFolder());
+  expect(sessions[0].createdAt).toBeNull();
+  expect(sessions[0].file).toMatch(/^sessions[/]session-sort-the-list-/);
+});
 
 test('share takes compressed files and folders', async () => {
   const logs = path.join(directory, 'logs');
