@@ -922,11 +922,14 @@ impl Identities {
         for each in finder.find_overlapping_iter(text.letters()) {
             let pattern = &self.patterns[each.pattern().as_usize()];
             let whole = each.start()..each.end();
-            let range = whole.start + pattern.name.start..whole.start + pattern.name.end;
+            let mut range = whole.start + pattern.name.start..whole.start + pattern.name.end;
             if same_letters(&text.units()[whole.clone()], &pattern.units)
                 && stands_alone(text, &range)
                 && !is_in_marker(text.letters(), range.start)
             {
+                if self.owners[pattern.owner].0 == Who::User {
+                    range.end += last_name_behind(text.letters(), &range);
+                }
                 found.push((range, pattern.owner));
             }
         }
@@ -1316,6 +1319,21 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
         !is_part(range.end, *last) || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
     });
     before && after
+}
+
+/// Returns how many letters the last name has that follows a given name in a login, with the sign between them: 11 of `jane-armadale`.
+fn last_name_behind(letters: &[u8], given: &Range<usize>) -> usize {
+    static LAST: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"^[._-]([A-Za-z\x80-\xff]{4,24})(?:[^A-Za-z0-9\x80-\xff_-]|$)"));
+    let name = letters[given.clone()].to_ascii_lowercase();
+    let is_whole = !letters[..given.start].ends_with(b"-") && !letters[..given.start].ends_with(b"_");
+    let last = || LAST.captures(&letters[given.end..])?.get(1);
+    if !is_whole || !GIVEN.has(&name) {
+        return 0;
+    }
+    last()
+        .filter(|last| !is_english(&String::from_utf8_lossy(last.as_bytes())))
+        .map_or(0, |last| last.end())
 }
 
 /// Returns whether a place is within a marker such as `[REDACTED:email]`.
@@ -1845,6 +1863,17 @@ mod tests {
         );
         assert_eq!(cleaned_text("/home/иван/x", "Иван и Иванов"), "user-1 и Иванов");
         assert_eq!(cleaned_text("/home/田中/x", "用田中的"), "用user-1的");
+    }
+
+    #[test]
+    fn the_last_name_behind_a_given_name_goes_with_it() {
+        assert_eq!(
+            cleaned_text(
+                "whoami: /home/jane/x",
+                "jane-armadale/shop, @jane.armadale, jane_armadale's, jane-server/x, jane-2 x-jane-armadale jane.json"
+            ),
+            "user-1/shop, @user-1, user-1's, user-1-server/x, user-1-2 x-user-1-armadale user-1.json"
+        );
     }
 
     #[test]
