@@ -1324,7 +1324,7 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
 /// Returns how many letters the last name has that follows a given name in a login, with the sign between them: 11 of `jane-armadale`.
 fn last_name_behind(letters: &[u8], given: &Range<usize>) -> usize {
     static LAST: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"^[._-]([A-Za-z\x80-\xff]{4,24})(?:[^A-Za-z0-9\x80-\xff_-]|$)"));
+        LazyLock::new(|| expression(r"^[_-]([A-Za-z\x80-\xff]{4,24})(?:[^A-Za-z0-9\x80-\xff_-]|$)"));
     let name = letters[given.clone()].to_ascii_lowercase();
     let is_whole = !letters[..given.start].ends_with(b"-") && !letters[..given.start].ends_with(b"_");
     let last = || LAST.captures(&letters[given.end..])?.get(1);
@@ -1870,9 +1870,9 @@ mod tests {
         assert_eq!(
             cleaned_text(
                 "whoami: /home/jane/x",
-                "jane-armadale/shop, @jane.armadale, jane_armadale's, jane-server/x, jane-2 x-jane-armadale jane.json"
+                "jane-armadale/shop, jane_armadale's, jane-server/x, jane-2 x-jane-armadale jane.jsonl"
             ),
-            "user-1/shop, @user-1, user-1's, user-1-server/x, user-1-2 x-user-1-armadale user-1.json"
+            "user-1/shop, user-1's, user-1-server/x, user-1-2 x-user-1-armadale user-1.jsonl"
         );
     }
 
