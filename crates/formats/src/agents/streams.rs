@@ -6,6 +6,7 @@ use crate::{
     langchain,
     parts::failure_of,
     prelude::*,
+    written::react_in,
 };
 
 pub static FORMAT: Format = Format::sessions("streams", decode)
@@ -114,6 +115,16 @@ fn add_all(say: &mut Events, value: Option<&Value>, is_whole: bool) {
             add_message(say, message);
         }
     }
+}
+
+/// Returns the words of a ReAct agent of LlamaIndex without its calls, which have events of their own; `None` of another message.
+fn words_beside_calls(record: &Value, message: &Value) -> Option<Vec<Part>> {
+    let [Part::Text(text)] = &parts_of(message.get("blocks"))[..] else {
+        return None;
+    };
+    let parts = react_in(text).filter(|_| !list_at(record, "tool_calls").is_empty())?;
+    let words = parts.into_iter().filter(|part| matches!(part, Part::Text(_)));
+    Some(words.collect())
 }
 
 fn say_alone(say: &mut Events, kind: TextKind, content: Option<&Value>) {
@@ -237,7 +248,10 @@ fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
                 }
                 "result" => say.answer(call, output, failure_of(told)),
                 "error" => say.answer(call, first_of(record, &["errorText", "error"]), Some(true)),
-                "item" => add_message(say, inner),
+                "item" => match words_beside_calls(record, inner) {
+                    Some(words) => say.say_parts(TextKind::Message, words),
+                    None => add_message(say, inner),
+                },
                 // The text of a block comes in pieces.
                 _ if str_of(inner.get("type")) == Some("text") => {}
                 _ => say.say_parts(TextKind::Message, parts_in(inner)),
