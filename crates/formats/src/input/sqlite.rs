@@ -58,7 +58,7 @@ pub enum SqliteError {
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
     /// SQLite cannot read it.
-    #[error("SQLite cannot read it: {0}")]
+    #[error("SQLite cannot read it: {}", reason_of(.0))]
     Sqlite(#[from] rusqlite::Error),
     /// The file, or the copy of one that is being written, cannot be read.
     #[error("it cannot be read: {0}")]
@@ -71,6 +71,14 @@ impl From<SqliteError> for io::Error {
             SqliteError::Unknown(_) => Self::new(io::ErrorKind::Unsupported, error),
             error => Self::other(error),
         }
+    }
+}
+
+/// Returns the reason of an error, without the statement.
+fn reason_of(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        error => error.to_string(),
     }
 }
 
@@ -437,6 +445,17 @@ mod tests {
             Err(SqliteError::File(_))
         ));
         assert!(!no_file.exists());
+    }
+
+    #[test]
+    fn a_missing_column_is_named_without_the_statement() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = database(
+            &directory,
+            "INSERT INTO note VALUES ('a', '1'); ALTER TABLE note RENAME id TO name",
+        );
+        let error = Sessions::open_as(&path, &KNOWN, 1000).unwrap_err();
+        assert_eq!(error.to_string(), "SQLite cannot read it: no such column: id");
     }
 
     #[test]
