@@ -237,8 +237,11 @@ pub(crate) fn choose(
             messages.warning(format!("--labels: {}", problems.join(", and ")));
         }
     }
+    let least = inputs.filter.min_turns.unwrap_or_default() as u64;
     for (index, root) in set.roots().into_iter().enumerate() {
-        if root.is_some() {
+        let about = &set.scored[index].about;
+        // A sub-agent goes with its session, and one whose session was left out counts as others do.
+        if root.is_some() || about.run.parent.is_some() && about.turns < least {
             candidates.leave_out(index, Unfit::SubAgent);
         }
     }
