@@ -16,7 +16,7 @@ const { makeTrace } = require('./support/make-trace.js');
 const { readTraces: readJsonLines } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const folder = path.join(__dirname, 'formats');
 
@@ -273,11 +273,7 @@ test('readTraces throws ERR_INVALID_INPUT for compressed bytes, and says how to 
 
 describe('readTraces of a path', () => {
   const directory = scratchDirectory('read-paths');
-  const write = (name, content) => {
-    fs.mkdirSync(path.dirname(path.join(directory, name)), { recursive: true });
-    fs.writeFileSync(path.join(directory, name), content);
-    return path.join(directory, name);
-  };
+  const write = writerIn(directory);
   const messagesOf = async (input) => (await resultsOf(input)).map(({ error }) => error?.message);
 
   test('readTraces reads a file by its path, its URL or the name of its folder, also compressed', async () => {

@@ -3,21 +3,17 @@
 // sessions(): what agents have left in a home folder, with filters. The places are tested in crates/formats.
 
 const fs = require('node:fs');
-const path = require('node:path');
 
 const { KnowledgePulseError, sessions } = require('..');
+const { jsonLines } = require('./support/kp-score.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const home = scratchDirectory('sessions');
 
-function write(name, lines) {
-  const file = path.join(home, name);
-  fs.mkdirSync(path.dirname(file), { recursive: true });
-  fs.writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  return file;
-}
+const writeFile = writerIn(home);
+const write = (name, records) => writeFile(name, jsonLines(records));
 
 /** A session of Codex that began on a day of October, and of Claude Code. */
 function codex(day, project) {
@@ -116,9 +112,7 @@ const isUsual = process.platform === 'linux';
 (isUsual ? test : test.skip)(
   'sessions leaves out what the file ignore in the settings folder names',
   async () => {
-    const ignore = path.join(home, '.config', 'kp-score', 'ignore');
-    fs.mkdirSync(path.dirname(ignore), { recursive: true });
-    fs.writeFileSync(ignore, '# of my employer\n/work/garden\nBAKERY\n');
+    const ignore = writeFile('.config/kp-score/ignore', '# of my employer\n/work/garden\nBAKERY\n');
     const projects = (await found('')).map(({ project }) => project);
     fs.rmSync(ignore);
     expect(projects).toEqual(['Shop']);

@@ -13,9 +13,10 @@ function scratchDirectory(name) {
   return directory;
 }
 
-/** Returns a function that writes a file into `directory` and returns its path. */
+/** Returns a function that writes a file into `directory`, with the folders of its name, and returns its path. */
 const writerIn = (directory) => (name, contents) => {
   const file = path.join(directory, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
   fs.writeFileSync(file, contents);
   return file;
 };
