@@ -334,14 +334,3 @@ test('configureEmbedder takes a model in memory, and a damaged one gives a code'
     for (const score of failed.scores) expect(score).toBeCloseTo(NEUTRAL, 12);
   }
 });
-
-test('the embedder heeds environment variables, and a bad thread count is told', async () => {
-  const read = async (threads) => {
-    const env = { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory, KNOWLEDGEPULSE_THREADS: threads };
-    return runForResult('console.log(JSON.stringify(await kp.embedderStatus()));', { env });
-  };
-  expect((await read('3')).result).toMatchObject({ available: true, threads: 3, modelDirectory });
-  const { result, stderr } = await read('many');
-  expect(result.available).toBe(true);
-  expect(stderr).toContain('KNOWLEDGEPULSE_THREADS');
-});

@@ -151,21 +151,6 @@ test('kp-score select --report and share --report write clean pages', async () =
   }
 });
 
-test('a page that cannot be written is an error, and no session leaves no page', async () => {
-  await expectRun(['report', file, '-o', path.join(scratch, 'none', 'page.html')], {
-    code: 3,
-    stderr: /cannot write/,
-  });
-  const empty = path.join(scratch, 'empty.jsonl');
-  const none = path.join(scratch, 'none.html');
-  fs.writeFileSync(empty, '');
-  await expectRun(['report', empty, '-o', none], {
-    code: 3,
-    stderr: /there is no session, so .*none\.html was not written/,
-  });
-  expect(fs.existsSync(none)).toBe(false);
-});
-
 test('the page of a report allows nothing but its own script, and no connections', () => {
   const template = readTemplate();
   const policy = /http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(template)[1];

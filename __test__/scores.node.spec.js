@@ -206,13 +206,6 @@ test.each(['fp32', 'q8'])(
   },
 );
 
-test('scoreAll of recorded traces gives the scores of one after another, to the bit', async () => {
-  const scorer = new Scorer();
-  const inSequence = [];
-  for (const trace of readTraces(recorded)) inSequence.push(await scorer.score(trace));
-  expect(await new Scorer().scoreAll(readTraces(recorded))).toEqual(inSequence);
-});
-
 test('embed of recorded texts gives the embeddings of ONNX Runtime within 1e-6', async () => {
   const embeddingsBy = async (engine) => {
     const { result } = await runForResult(

@@ -191,15 +191,6 @@ test('select cancels its call when onProgress throws', async () => {
   }
 });
 
-test('select rejects with the reason of a signal', async () => {
-  const traces = Array.from({ length: 600 }, (_, index) => traceOf(`task ${index}`));
-  const controller = new AbortController();
-  const call = select(traces, { count: 10, signal: controller.signal });
-  controller.abort('enough');
-  await expect(call).rejects.toBe('enough');
-  await expect(select(traces, { count: 10, signal: AbortSignal.abort('before') })).rejects.toBe('before');
-});
-
 test('select names the trace whose metadata cannot be read', async () => {
   const unreadable = {
     get imported() {

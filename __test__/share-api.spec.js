@@ -2,7 +2,6 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const zlib = require('node:zlib');
 
 const { share, traceFromMessages } = require('..');
 const { revoked } = require('./support/hostile.js');
@@ -87,19 +86,6 @@ test('share writes no time of a trace whose log has none', async () => {
   expect(sessions[0].file).toMatch(/^sessions[/]session-sort-the-list-/);
 });
 
-test('share takes compressed files and folders', async () => {
-  const logs = path.join(directory, 'logs');
-  fs.mkdirSync(logs);
-  fs.writeFileSync(path.join(logs, 'session.jsonl'), session);
-  const compressed = path.join(directory, 'session.jsonl.gz');
-  fs.writeFileSync(
-    compressed,
-    zlib.gzipSync(session.replace('s1', 's2').replace('Write to bob@a.org', 'Draw a map')),
-  );
-  const { sessions } = await share([logs, compressed], newFolder());
-  expect(sessions.map((line) => line.session)).toEqual(['s1', 's2']);
-});
-
 test('share takes the options of clean', async () => {
   const folder = newFolder();
   const { sessions } = await share([file], folder, {
@@ -131,15 +117,6 @@ test('share adds to a folder in its form, each session once, and keeps the files
   expect(readTraces(path.join(folder, 'messages.jsonl'))).toHaveLength(2);
   const names = ['README.md', 'manifest.jsonl', 'messages.jsonl', 'thesis.txt'];
   expect(fs.readdirSync(folder).sort()).toEqual(names);
-  const error = await rejectionOf(share([trace], folder, { as: 'native' }));
-  expect(error).toMatchObject({ code: 'ERR_INVALID_INPUT' });
-  expect(error.message).toMatch('has sessions as messages, not as native');
-  const other = newFolder();
-  fs.mkdirSync(other);
-  fs.writeFileSync(path.join(other, 'manifest.jsonl'), 'mine');
-  const taken = await rejectionOf(share([trace], other));
-  expect(taken.message).toMatch('has manifest.jsonl, which kp-score did not write');
-  expect(fs.readFileSync(path.join(other, 'manifest.jsonl'), 'utf8')).toBe('mine');
 });
 
 test.each([

@@ -88,7 +88,6 @@ const DIFFERENT = [
   'clean leaves the event loop free',
   'refuses steps: a (proxy of a )?revoked proxy',
   'score that is aborted leaves nothing in the memory',
-  'an abort after the replies changes nothing',
 ];
 /** The transcripts of what the command asks of the system; what it computes is in the specs. `links.md` has more than WebAssembly. */
 const TOPICS_IN_WASM = ['formats', 'input', 'output', 'report', 'sessions', 'share'];

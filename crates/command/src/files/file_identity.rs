@@ -76,4 +76,14 @@ mod tests {
         assert!(!is_same_file(&path("a"), &path("new")));
         assert!(!is_same_file("/dev/null", "/dev/null"));
     }
+
+    #[cfg(unix)]
+    #[test]
+    fn is_same_file_sees_a_linked_folder_of_a_file_that_is_not_there_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        fs::create_dir(path("folder")).unwrap();
+        std::os::unix::fs::symlink("folder", path("link")).unwrap();
+        assert!(is_same_file(&path("folder/new"), &path("link/new")));
+    }
 }
