@@ -9,35 +9,35 @@ use crate::{
     names::{is_label, is_secret, is_secret_name},
     pairs::{closing_quote, opening_at},
     random::{is_hexadecimal, is_opaque},
-    ranges::{Ranges, expression, find_letter, merged, skip, skip_back, stands_alone},
+    ranges::{Lazy, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
     values::{
         is_expression, is_generated, is_keyword, is_marked, is_mixed, is_nothing, is_path, is_small_number,
     },
 };
 
-/// A line of `rules/commands.tsv`: where a command has a secret among its arguments.
+/// A line of `rules/commands.tsv`: where a command has a secret. Its expressions are tried in the words of the command, one a line.
 struct Row {
-    commands: Vec<&'static [u8]>,
+    /// Programs, or words of any command.
+    keywords: Vec<&'static [u8]>,
+    is_of_any: bool,
     /// Words that the command has.
-    words: Vec<&'static [u8]>,
-    places: Vec<Place>,
+    words: Vec<Lazy>,
+    places: Vec<(Place, Lazy)>,
     /// The signs before the secret and behind it, within the argument.
     part: Option<(u8, Option<u8>)>,
 }
 
-/// Where a secret stands among the words of a command.
+/// Where a secret stands.
+#[derive(PartialEq, Eq)]
 enum Place {
-    /// An option, whether its value can be in the next word, and whether in the same one.
-    Option(&'static [u8], bool, bool),
-    /// So many arguments behind the words of the row.
-    Argument(usize),
-    HereString,
-    Pipe,
+    Option,
+    /// Behind the words of the row.
+    Argument,
+    /// In a here-string, or in what is piped.
+    Input,
 }
 
-/// The command that stands for any.
-const ANY: &[u8] = b"*";
 /// The programs that write a text into a pipe.
 const WRITERS: [&str; 3] = ["echo", "printf", "yes"];
 
@@ -55,10 +55,13 @@ impl Row {
         let [commands, words, places, part, _example] = fields[..] else {
             return None;
         };
-        let words_of = |text: &'static str| text.split_ascii_whitespace().map(str::as_bytes).collect();
+        let is_of_any = commands == "*";
+        let keywords = if is_of_any { words } else { commands };
+        let word = |word| lazy(format!("(?m)^{}\n", regex::escape(word).replace(r"\*", ".*")));
         Some(Self {
-            commands: words_of(commands),
-            words: words_of(words),
+            keywords: keywords.split_ascii_whitespace().map(str::as_bytes).collect(),
+            is_of_any,
+            words: words.split_ascii_whitespace().map(word).collect(),
             places: places.split_ascii_whitespace().map(Place::of).collect(),
             part: part
                 .bytes()
@@ -66,157 +69,7 @@ impl Row {
                 .map(|first| (first, part.as_bytes().get(1).copied())),
         })
     }
-}
 
-impl Place {
-    fn of(text: &'static str) -> Self {
-        let bytes = text.as_bytes();
-        match bytes {
-            b"<<<" => Self::HereString,
-            b"|" => Self::Pipe,
-            [b'0'..=b'9', ..] => Self::Argument(text.parse().unwrap_or(usize::MAX)),
-            [option @ .., b'+'] => Self::Option(option, false, true),
-            [option @ .., b'*'] => Self::Option(option, true, true),
-            [.., b':' | b'='] => Self::Option(bytes, false, true),
-            _ => Self::Option(bytes, true, false),
-        }
-    }
-}
-
-/// A command: its words, without the quotes around them, and what it reads.
-#[derive(Default)]
-struct Command {
-    words: Vec<Range<usize>>,
-    here: Option<Range<usize>>,
-    piped: Option<Range<usize>>,
-    /// The text ends there.
-    end: usize,
-    is_piped_on: bool,
-}
-
-/// Words of a command that are read.
-const MOST_WORDS: usize = 64;
-
-impl Command {
-    /// Reads a command from a text, up to the end of the line or a sign that ends a command. A line can go on behind a backslash, which is two
-    /// in a JSON string. The words can be the strings of a list.
-    fn read(letters: &[u8], start: usize) -> Self {
-        let limit = letters.len().min(start + MOST_SECRET_LETTERS);
-        let letters = &letters[..limit];
-        let mut command = Self::default();
-        let mut at = start;
-        let mut is_here = false;
-        loop {
-            let end;
-            (at, end) = next_word(letters, at);
-            if end == at || command.words.len() == MOST_WORDS {
-                break;
-            }
-            let mut word = at..end;
-            at = end;
-            if letters[word.clone()].starts_with(b"<<<") {
-                is_here = true;
-                word.start += b"<<<".len();
-                if word.is_empty() {
-                    continue;
-                }
-            }
-            let word = without_quotes(letters, word);
-            if std::mem::take(&mut is_here) {
-                command.here.get_or_insert(word);
-            } else {
-                command.words.push(word);
-            }
-        }
-        command.end = at;
-        command.is_piped_on = matches!(letters[at..], [b'|', next, ..] if next != b'|');
-        command
-    }
-
-    /// Returns the text that the command writes into a pipe.
-    fn written(&self, letters: &[u8]) -> Option<Range<usize>> {
-        let name = self.words.first()?;
-        let is_writer = WRITERS
-            .iter()
-            .any(|each| letters[name.clone()].ends_with(each.as_bytes()));
-        let of_text = |word: &&Range<usize>| !matches!(letters[(*word).clone()], [b'-' | b'%', ..]);
-        let mut texts = self.words[1..].iter().filter(of_text);
-        let last = texts.next_back().filter(|_| is_writer && self.is_piped_on)?;
-        // The end of its line.
-        let mut end = last.end;
-        while letters[last.start..end].ends_with(b"n") && letters[last.start..end - 1].ends_with(b"\\") {
-            end = skip_back(letters, last.start..end - 1, |letter| letter == b'\\');
-        }
-        Some(last.start..end)
-    }
-
-    /// Adds the secrets that the rows find.
-    fn find(&self, letters: &[u8], ranges: &mut Ranges) {
-        let text = |at: usize| self.words.get(at).map_or(&b""[..], |word| &letters[word.clone()]);
-        let programs: Vec<_> = (0..self.words.len()).map(|at| program(text(at))).collect();
-        let is_known =
-            |row: &&Row| row.commands[0] == ANY || row.commands.iter().any(|name| programs.contains(name));
-        for row in ROWS.iter().filter(is_known) {
-            let names = &row.commands;
-            let is_any = names[0] == ANY;
-            let mut commands = (0..self.words.len()).filter(|at| names.contains(&programs[*at]));
-            let first = if is_any {
-                Some(0)
-            } else {
-                commands.next().map(|at| at + 1)
-            };
-            let Some(first) = first else { continue };
-            let place_of =
-                |word: &&'static [u8]| (first..self.words.len()).find(|at| is_like(text(*at), word));
-            let places: Option<Vec<_>> = row.words.iter().map(place_of).collect();
-            let Some(places) = places else { continue };
-            let behind = places.iter().max().map_or(first, |last| last + 1);
-            for place in &row.places {
-                match *place {
-                    Place::HereString => {
-                        ranges.extend(self.here.clone().and_then(|word| row.part(letters, word)))
-                    }
-                    Place::Pipe => ranges.extend(self.piped.clone().and_then(|word| row.part(letters, word))),
-                    Place::Argument(count) => {
-                        let arguments = self.words.iter().skip(behind);
-                        let mut arguments =
-                            arguments.filter(|word| !letters[(*word).clone()].starts_with(b"-"));
-                        let of_sentence = |word: &&Range<usize>| {
-                            letters[(*word).clone()].iter().all(u8::is_ascii_alphabetic)
-                        };
-                        let word = arguments.nth(count - 1).filter(|word| !of_sentence(word));
-                        ranges.extend(word.and_then(|word| row.part(letters, word.clone())));
-                    }
-                    Place::Option(option, has_next, is_joined) => {
-                        for at in first..self.words.len() {
-                            let word = self.words[at].clone();
-                            let Some(rest) = text(at).strip_prefix(option) else {
-                                continue;
-                            };
-                            let value = match rest {
-                                [] if has_next => self.words.get(at + 1).cloned(),
-                                [] => None,
-                                [b'=', ..] if has_next => Some(word.start + option.len() + 1..word.end),
-                                _ if is_joined => Some(word.start + option.len()..word.end),
-                                _ => None,
-                            };
-                            let value = value.map(|value| without_quotes(letters, value));
-                            // The options of any program may mean something else.
-                            let is_meant = |value: &Range<usize>| {
-                                !is_any
-                                    || is_said(letters, value, false)
-                                        && !letters[value.clone()].contains(&b':')
-                            };
-                            ranges.extend(value.filter(is_meant).and_then(|value| row.part(letters, value)));
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl Row {
     /// Returns the secret within an argument.
     fn part(&self, letters: &[u8], argument: Range<usize>) -> Option<Range<usize>> {
         let text = &letters[argument.clone()];
@@ -240,23 +93,144 @@ impl Row {
     }
 }
 
+impl Place {
+    /// Returns an expression whose group is the secret.
+    fn of(text: &str) -> (Self, Lazy) {
+        if let Ok(number) = text.parse::<usize>() {
+            let before = number.saturating_sub(1);
+            // A word of letters alone is one of a sentence.
+            let expression = format!(
+                r"^(?:(?:-.*\n)*(?:[^\n-].*)?\n){{{before}}}(?:-.*\n)*([A-Za-z]+[^A-Za-z\n].*|[^A-Za-z\n-].*)"
+            );
+            return (Self::Argument, lazy(expression));
+        }
+        let (place, option, joint) = match text.as_bytes() {
+            b"<<<" | b"|" => (Self::Input, format!("-{text}"), r"\n"),
+            [.., b'+'] => (Self::Option, text.replace('+', ""), ""),
+            [.., b'*'] => (Self::Option, text.replace('*', ""), r"[\n=]?"),
+            [.., b':' | b'='] => (Self::Option, text.to_owned(), ""),
+            _ => (Self::Option, text.to_owned(), r"[\n=]"),
+        };
+        let option = regex::escape(&option);
+        (place, lazy(format!(r"(?m)^{option}{joint}([^\n-].*)")))
+    }
+}
+
+/// A command that was read.
+#[derive(Default)]
+struct Command<'l> {
+    /// Its words, without the quotes around them, each with a line break behind it. What it reads follows an option `-<<<` or `-|`.
+    lines: Vec<u8>,
+    /// Where each letter of the lines stands in the text.
+    places: Vec<usize>,
+    /// The names of the programs that the words can be, and where the lines go on behind them.
+    programs: Vec<(&'l [u8], usize)>,
+    /// Where the command ends, or a word begins that can be a command of its own: `sh -c "…"`.
+    rest: usize,
+    /// The sign of a pipe behind it, and the text that it writes there.
+    pipe: Option<(usize, Option<Range<usize>>)>,
+}
+
+/// Words of a command that are read.
+const MOST_WORDS: usize = 64;
+
+impl<'l> Command<'l> {
+    /// Reads a command from a text, up to the end of the line or a sign that ends a command. A line can go on behind a backslash, which is two
+    /// in a JSON string. The words can be the strings of a list.
+    fn read(letters: &'l [u8], start: usize, piped: Option<Range<usize>>) -> Self {
+        // What programs write into a pipe: the last text, without the end of its line.
+        static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
+            expression(&format!(
+                r"^.*(?:{})\n(?:.*\n)*((?:[^\n%-].*?)??)(?:\\+n)*\n",
+                WRITERS.join("|")
+            ))
+        });
+        let limit = letters.len().min(start + MOST_SECRET_LETTERS);
+        let letters = &letters[..limit];
+        let mut command = Self::default();
+        let mut inputs = Vec::new();
+        let mut script = None;
+        let (mut at, mut end) = next_word(letters, start);
+        while at < end && command.programs.len() < MOST_WORDS {
+            let is_here = letters[at..end].starts_with(b"<<<");
+            if is_here {
+                at += b"<<<".len();
+            }
+            if at == end {
+                (at, end) = next_word(letters, end);
+            }
+            let word = without_quotes(letters, at..end);
+            if is_here {
+                inputs.push(("-<<<\n", word));
+            } else {
+                if letters[word.clone()].contains(&b' ') {
+                    script.get_or_insert(word.start);
+                }
+                command.push(letters, word);
+            }
+            (at, end) = next_word(letters, end);
+        }
+        command.rest = script.unwrap_or(at);
+        if matches!(letters[at..], [b'|', next, ..] if next != b'|') {
+            let written = WRITTEN.captures(&command.lines).and_then(|found| found.get(1));
+            let written = written.map(|text| command.places[text.start()]..command.places[text.end()]);
+            command.pipe = Some((at, written));
+        }
+        inputs.extend(piped.map(|text| ("-|\n", text)));
+        for (option, text) in inputs {
+            command.lines.extend_from_slice(option.as_bytes());
+            command.places.resize(command.lines.len(), text.start);
+            command.push(letters, text);
+        }
+        command
+    }
+
+    fn push(&mut self, letters: &'l [u8], word: Range<usize>) {
+        self.lines.extend_from_slice(&letters[word.clone()]);
+        self.lines.push(b'\n');
+        self.programs
+            .push((program(&letters[word.clone()]), self.lines.len()));
+        self.places.extend(word.start..=word.end);
+    }
+
+    /// Adds the secrets that the rows find.
+    fn find(&self, letters: &[u8], ranges: &mut Ranges) {
+        for row in ROWS.iter() {
+            let mut programs = self.programs.iter();
+            let program = programs.find(|(name, _)| row.keywords.contains(name));
+            let first = match row.is_of_any {
+                true => Some(0),
+                false => program.map(|(_, end)| *end),
+            };
+            let Some(first) = first else { continue };
+            let end_of = |word: &Lazy| Some(first + word.find(&self.lines[first..])?.end());
+            let ends: Option<Vec<_>> = row.words.iter().map(end_of).collect();
+            let Some(ends) = ends else { continue };
+            for (place, expression) in &row.places {
+                let from = match place {
+                    Place::Argument => ends.iter().copied().max().unwrap_or(first),
+                    _ => first,
+                };
+                let found = expression.captures_iter(&self.lines[from..]);
+                for value in found.filter_map(|found| found.get(1)) {
+                    let value = self.places[from + value.start()]..self.places[from + value.end()];
+                    let value = without_quotes(letters, value);
+                    // The options of any program may mean something else.
+                    let is_meant = !row.is_of_any
+                        || *place == Place::Input
+                        || is_said(letters, &value, false) && !letters[value.clone()].contains(&b':');
+                    ranges.extend(row.part(letters, value).filter(|_| is_meant));
+                }
+            }
+        }
+    }
+}
+
 /// Returns the name of the program of a path.
 fn program(word: &[u8]) -> &[u8] {
     let name = word.rsplit(|letter| matches!(letter, b'/' | b'\\')).next();
     let name = name.unwrap_or_default();
     name.strip_suffix(b".exe").unwrap_or(name)
-}
-
-/// Returns whether a word is another one, in which `*` stands for any letters.
-fn is_like(word: &[u8], like: &[u8]) -> bool {
-    match like.iter().position(|letter| *letter == b'*') {
-        None => word == like,
-        Some(at) => {
-            let (before, behind) = (&like[..at], &like[at + 1..]);
-            let rest = word.strip_prefix(before);
-            rest.is_some_and(|rest| (0..=rest.len()).any(|skipped| is_like(&rest[skipped..], behind)))
-        }
-    }
 }
 
 /// Skips blanks, and line breaks behind a backslash, which are two in a JSON string, or behind the sign of cmd or PowerShell.
@@ -319,43 +293,31 @@ pub(super) fn arguments(text: &Text) -> Ranges {
     let letters = text.letters();
     let mut secrets = Ranges::new();
     let mut from = 0;
-    let mut piped = None;
     for keyword in apart(text.keywords(Owner::Commands)) {
         let mut start = keyword.range.start;
         if start < from || !stands_alone(letters, &keyword.range) {
             continue;
         }
+        let mut piped = None;
         loop {
-            let mut command = Command::read(letters, start);
-            command.piped = piped.take();
+            let command = Command::read(letters, start, piped);
             command.find(letters, &mut secrets);
-            // The words of a text in quotes can be a command of their own: `sh -c "…"`.
-            let is_script = |word: &&Range<usize>| letters[(*word).clone()].contains(&b' ');
-            let end = command
-                .words
-                .iter()
-                .find(is_script)
-                .map_or(command.end, |word| word.start);
-            from = end.max(start + 1);
-            if !command.is_piped_on {
+            from = command.rest.max(start + 1);
+            let Some((pipe, written)) = command.pipe else {
                 break;
-            }
-            piped = command.written(letters);
-            start = command.end.max(start + 1) + 1;
+            };
+            piped = written;
+            start = pipe.max(start + 1) + 1;
         }
     }
     merged(secrets)
 }
 
-/// Returns the words that the rows begin with.
+/// Returns the words that the rows begin with, and the programs that write into a pipe.
 pub(super) fn keywords() -> &'static [&'static [u8]] {
     static KEYWORDS: LazyLock<Vec<&[u8]>> = LazyLock::new(|| {
-        let names = |row: &Row| match row.commands[..] {
-            [ANY] => row.words.clone(),
-            _ => row.commands.clone(),
-        };
-        let mut words: Vec<_> = ROWS.iter().flat_map(names).collect();
-        words.extend(WRITERS.map(str::as_bytes));
+        let words = ROWS.iter().flat_map(|row| row.keywords.iter().copied());
+        let mut words: Vec<_> = words.chain(WRITERS.map(str::as_bytes)).collect();
         words.sort_unstable();
         words.dedup();
         words
