@@ -424,16 +424,6 @@ describe('tarballs', () => {
   });
 });
 
-// The spec `site` checks the links of the pages that the site has.
-test.each(['model/README.md', 'examples/fleet/README.md'])('every link of %s leads to a file', (page) => {
-  const text = read(page).replace(/```.*?```|`[^`\n]*`/gs, '');
-  const links = [...text.matchAll(/\]\(([^)\s#]+)/g)].map(([, link]) => link);
-  const missing = links.filter(
-    (link) => !/^https?:/.test(link) && !fs.existsSync(path.join(root, path.dirname(page), link)),
-  );
-  expect(missing).toEqual([]);
-});
-
 // GitHub and npm resolve relative links, npm by the repository that package.json names.
 test('README.md has at most 700 words and no absolute link into this repository', () => {
   const [, repository] = /(github\.com\/.+)\.git$/.exec(main.repository.url);

@@ -9,7 +9,8 @@ const path = require('node:path');
 const { root } = require('./support/paths.js');
 
 const names = fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md'));
-const pages = ['README.md', 'SECURITY.md', ...names.map((name) => `docs/${name}`)];
+const others = ['README.md', 'SECURITY.md', 'model/README.md', 'examples/fleet/README.md'];
+const pages = [...others, ...names.map((name) => `docs/${name}`)];
 const read = (page) => fs.readFileSync(path.join(root, page), 'utf8');
 /** The text without blocks of code, in which `#` begins a comment. */
 const proseOf = (page) => read(page).replaceAll(/^```[\s\S]*?^```/gm, '');
