@@ -146,7 +146,10 @@ const runs = {
       installed(),
       ...exits(30),
       program('hostile calls', '__test__/fuzz/hostile.mjs', '--calls', '200000'),
-      program('hostile texts', '__test__/fuzz/clean.mjs', '--texts', '20000'),
+      {
+        ...onNode(['./__test__/clean.spec.js'], 'hostile texts'),
+        env: { KNOWLEDGEPULSE_TEST_REPETITIONS: '40' },
+      },
       program('hostile files', '__test__/fuzz/command.mjs', '--runs', '2000'),
       program('a heavy load', '__test__/load/run.mjs'),
       program('hostile input to the core', 'scripts/fuzz.mjs', 'smoke'),
