@@ -177,32 +177,6 @@ describe('bun build --compile', () => {
   });
 });
 
-test('Jest has one scorer and one memory, whatever the module registry', async () => {
-  const directory = project('jest', {
-    'registries.test.js': `
-        const load = () => require('@knowledgepulse/native');
-        const trace = ${trace};
-        test('registries', async () => {
-          const first = load();
-          const before = await first.evaluateValue(trace);
-          jest.resetModules();
-          const second = load();
-          expect(second).not.toBe(first);
-          expect(second._getLocalCache().size).toBe(1);
-          let third;
-          jest.isolateModules(() => { third = load(); });
-          expect(await third.evaluateValue(trace)).toBeLessThan(before);
-          expect(first._getLocalCache().size).toBe(2);
-          expect(third._getLocalCache()).toBeInstanceOf(third.VectorCache);
-          expect(() => second.configureEmbedder({})).toThrow(Error);
-          expect(await second.embedderStatus()).toEqual(await first.embedderStatus());
-          await expect(third.evaluateValue({})).rejects.toThrow(TypeError);
-        });`,
-  });
-  const { stderr } = await tool('jest/bin/jest.js', ['--rootDir', directory, '--ci'], directory);
-  expect(stderr).toContain('1 passed');
-});
-
 for (const pool of ['threads', 'forks']) {
   test(`Vitest scores in its pool of ${pool}`, async () => {
     const test = `

@@ -9,7 +9,6 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { Scorer, select, TraceMemory } = require('..');
-const loader = require('../lib/loader.js');
 const { makeTrace } = require('./support/make-trace.js');
 const {
   command,
@@ -25,7 +24,7 @@ const {
 } = require('./support/kp-score.js');
 const { modelDirectory, readTraces } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
-const { copyPackage, scratchDirectory, writerIn } = require('./support/scratch.js');
+const { scratchDirectory, writerIn } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('command');
 const write = writerIn(scratch);
@@ -263,23 +262,6 @@ describe('the process', () => {
     const { child, ended } = start(['--help']);
     child.stdout.destroy();
     expect(await ended).toMatchObject({ code: 0, stderr: '' });
-  });
-
-  test('kp-score, installed, needs nothing but the packages', async () => {
-    const directory = path.join(scratch, 'installed', 'node_modules');
-    copyPackage(path.join(directory, '@knowledgepulse', 'native'));
-    const link = path.join(directory, '.bin', 'kp-score');
-    fs.mkdirSync(path.dirname(link));
-    fs.symlinkSync(path.join('..', '@knowledgepulse', 'native', 'bin', 'kp-score.js'), link, 'file');
-    const env = { KNOWLEDGEPULSE_NATIVE_ADDON: loader.file, KNOWLEDGEPULSE_MODEL_DIR: modelDirectory };
-    const page = path.join(scratch, 'installed.html');
-    const { code, stderr } = await run(
-      process.execPath,
-      [link, 'report', '--out', page, '--quiet', examples],
-      env,
-    );
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(fs.existsSync(page)).toBe(true);
   });
 
   test('kp-score without its addon ends with 3 and a line for each attempt to load it', async () => {

@@ -61,16 +61,6 @@ function lonelyAddon() {
   return copy;
 }
 
-test('embedderStatus loads the model once, however many ask', async () => {
-  const { result } = await runForResult(`
-      const all = await Promise.all([kp.embedderStatus(), kp.evaluateValue(makeTrace()), kp.embedderStatus()]);
-      console.log(JSON.stringify([all[0], all[2], kp._getLocalCache().size]));
-    `);
-  expect(result[0]).toEqual(result[1]);
-  expect(result[0].available).toBe(true);
-  expect(result[2]).toBe(1);
-});
-
 (process.platform === 'linux' ? describe : describe.skip)('the priority of the inference threads', () => {
   test.each([0, 3])(
     'the priority of inference threads is a little lower than that of the process, which may stand back by %d itself',

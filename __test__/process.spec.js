@@ -9,29 +9,6 @@ const { root, runtimeLibrary } = require('./support/paths.js');
 const { run, runForResult, runScript } = require('./support/run-script.js');
 const { linkPackages, scratchDirectory } = require('./support/scratch.js');
 
-test('worker threads share the memory of the process', async () => {
-  const { result } = await runForResult(`
-    const { Worker } = require('node:worker_threads');
-    const code = \`
-      const { workerData, parentPort } = require('node:worker_threads');
-      const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
-      kp.evaluateValue(workerData).then((score) => parentPort.postMessage(score));
-    \`;
-    const scores = [];
-    for (let i = 0; i < 3; i++) {
-      const worker = new Worker(code, { eval: true, workerData: makeTrace() });
-      scores.push(await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject)));
-      await worker.terminate();
-    }
-    scores.push(await kp.evaluateValue(makeTrace()));
-    console.log(JSON.stringify({ scores, size: kp._getLocalCache().size }));
-  `);
-  expect(result.size).toBe(4);
-  expect(result.scores[0] - result.scores[1]).toBeCloseTo(0.15, 6);
-  expect(result.scores[2]).toBeCloseTo(result.scores[1], 6);
-  expect(result.scores[3]).toBeCloseTo(result.scores[1], 6);
-});
-
 test('errors of calls that end on another thread have the stack of their callers', async () => {
   const { result } = await runForResult(`
     const missing = '/nowhere/memory.safetensors';

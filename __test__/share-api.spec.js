@@ -119,41 +119,22 @@ test('share adds to a folder in its form, each session once, and keeps the files
   expect(fs.readdirSync(folder).sort()).toEqual(names);
 });
 
+const INPUT = 'ERR_INVALID_INPUT';
+const OPTION = 'ERR_INVALID_OPTION';
 test.each([
-  ['no list', trace, {}, TypeError, 'ERR_INVALID_INPUT', /array of traces or paths, or null, got object/],
-  ['a revoked list', revoked([]), {}, TypeError, 'ERR_INVALID_INPUT', /must be an array/],
-  ['a number', [trace, 7], {}, TypeError, 'ERR_INVALID_INPUT', /^traces\[1\] must be a trace or a path/],
-  ['an empty list', [], {}, Error, 'ERR_INVALID_INPUT', /^there is nothing to share$/],
-  [
-    'no trace',
-    [{}],
-    {},
-    Error,
-    'ERR_INVALID_INPUT',
-    /nothing to share: trace-1 is left out, because .*trace\.task/,
-  ],
+  ['no list', trace, {}, TypeError, INPUT, /array of traces or paths, or null, got object/],
+  ['a revoked list', revoked([]), {}, TypeError, INPUT, /must be an array/],
+  ['a number', [trace, 7], {}, TypeError, INPUT, /^traces\[1\] must be a trace or a path/],
+  ['an empty list', [], {}, Error, INPUT, /^there is nothing to share$/],
+  ['no trace', [{}], {}, Error, INPUT, /nothing to share: trace-1 is left out, because .*trace\.task/],
   ['a bigint', [{ task: 1n }], {}, TypeError, 'ERR_INVALID_TRACE', /^traces\[0\] has no JSON/],
   ['a missing file', ['none.jsonl'], {}, Error, 'ERR_IO', /[/\\]none\.jsonl could not be read/],
+  ['a file without a session', [__filename], {}, Error, INPUT, /has no session of a known format/],
+  ['a form that is none', [trace], { as: 'csv' }, RangeError, OPTION, /^options\.as must be/],
+  ['an unknown option', [trace], { title: 'a' }, TypeError, OPTION, /^options\.title is not/],
+  ['an option of clean', [trace], { clean: { level: 1 } }, RangeError, OPTION, /^options\.clean\.level/],
   [
-    'a file without a session',
-    [__filename],
-    {},
-    Error,
-    'ERR_INVALID_INPUT',
-    /has no session of a known format/,
-  ],
-  ['a form that is none', [trace], { as: 'csv' }, RangeError, 'ERR_INVALID_OPTION', /^options\.as must be/],
-  ['an unknown option', [trace], { title: 'a' }, TypeError, 'ERR_INVALID_OPTION', /^options\.title is not/],
-  [
-    'an option of clean',
-    [trace],
-    { clean: { level: 1 } },
-    RangeError,
-    'ERR_INVALID_OPTION',
-    /^options\.clean\.level/,
-  ],
-  [
-    ...['an expression', [trace], { clean: { rules: { look: /(?=a)/ } } }, TypeError, 'ERR_INVALID_OPTION'],
+    ...['an expression', [trace], { clean: { rules: { look: /(?=a)/ } } }, TypeError, OPTION],
     /^options\.clean\.rules\["look"\] is not an expression/,
   ],
 ])('share refuses %s, and writes nothing', async (_, shared, options, Class, code, message) => {

@@ -91,23 +91,6 @@ describe.each(METHODS)('a TraceMemory by method %s', (method) => {
   });
 });
 
-test('nearest gives lexical similarities as defined', async () => {
-  const memory = await filled('lexical');
-  const found = await memory.nearest(traceOf('a flight to Boston, and a hotel'), 4);
-  // By the definition in plain JavaScript; counts of words are kept in twelve bits.
-  expect(found).toMatchObject(
-    [
-      ['flight to Boston', 0.4948, 0.3628],
-      ['hotel in Boston', 0.4358, 0.3333],
-      ['flight to Seattle', 0.2533, 0.2419],
-      ['repair of a bicycle', 0.2509, 0.2124],
-    ].map(([id, lexical, contained]) => ({
-      ...{ id, lexical: expect.closeTo(lexical, 2.5), contained: expect.closeTo(contained, 2.5) },
-      similarity: expect.closeTo(lexical, 2.5),
-    })),
-  );
-});
-
 test('TraceMemory that embeds rejects without an embedder, and words need none', async () => {
   const { result } = await runForResult(
     `
