@@ -14,7 +14,7 @@ use crate::{
     names::{begins_marker, is_label, is_secret_name},
     random::{is_hexadecimal, is_id, is_random, is_uuid},
     ranges::{Ranges, expression, merged, skip, skip_back},
-    siblings::{SECRET_KINDS, secrets_of},
+    siblings::{SECRET_KINDS, secret_values},
     text::{OTHER, Text, is_word},
     values::{is_expression, is_mixed, is_nothing, is_path, is_small_number},
 };
@@ -419,16 +419,9 @@ fn fields_around(letters: &[u8], line: Range<usize>, cells: &[Range<usize>], sor
     let mut fields: Vec<_> = rows.map_while(|line| fields_of(&line)).collect();
     let rows = std::iter::successors(Some(line), behind).take(MOST_ROWS);
     fields.extend(rows.map_while(|line| fields_of(&line)));
-    let texts = fields
-        .iter()
-        .map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]));
-    let secrets = secrets_of(&texts.collect::<Vec<_>>());
-    let fields = fields.into_iter().zip(secrets);
-    fields
-        .filter_map(|((_, value), is_secret)| {
-            (is_secret && is_value(&letters[value.clone()])).then_some(value)
-        })
-        .collect()
+    let mut values = secret_values(letters, &fields);
+    values.retain(|value| is_value(&letters[value.clone()]));
+    values
 }
 
 /// Returns the second cell of a row whose first one names a secret.

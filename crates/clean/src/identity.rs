@@ -21,7 +21,7 @@ use crate::{
     decoded::Decoded,
     keywords::ByKeyword,
     phrases,
-    ranges::{Lazy, expression, find, find_letter, lazy, skip, skip_back},
+    ranges::{Lazy, expression, find, lazy, skip, skip_back},
     review::{PEOPLE, plain},
     text::{LATIN, Text, is_word, letter},
     words::{NOBODY, Words},
@@ -173,18 +173,6 @@ fn next_words(text: &[u8], from: usize, end: usize) -> Option<Range<usize>> {
             return Some(start.saturating_sub(1).max(from)..skip(text, blank.max(end), of_words));
         }
     }
-}
-
-/// Returns the last lines of a text that are not blank; empty ones before them if there are fewer.
-fn lines_above(text: &str) -> [&str; 3] {
-    let lines = text.rsplit(['\n', '\r']).filter(|line| !line.trim().is_empty());
-    let mut above = [""; 3];
-    above
-        .iter_mut()
-        .rev()
-        .zip(lines)
-        .for_each(|(place, line)| *place = line);
-    above
 }
 
 /// Returns how many bytes before the end of a text a match may begin.
@@ -602,16 +590,8 @@ impl Identities {
                 r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}",
             )
         });
-        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
-        let mut end = 0;
-        while let Some(at) = find_letter(text.as_bytes(), end, b'@') {
-            let start =
-                memrchr2(b'\n', b'\r', &text.as_bytes()[end..at]).map_or(end, |before| end + before + 1);
-            end = text.as_bytes()[at..]
-                .iter()
-                .position(is_end)
-                .map_or(text.len(), |length| at + length);
-            let (above, line) = (&text[..start], &text[start..end]);
+        let mut above = [""; 3];
+        for line in text.split(['\n', '\r']).filter(|line| !line.trim().is_empty()) {
             for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
                 let mail = &line[found.range()];
                 let (local, domain) = mail.split_once('@').unwrap_or_default();
@@ -627,10 +607,7 @@ impl Identities {
                 let cells = line[before.len()..found.start()].contains(is_sign);
                 let mut names = before.rsplit(is_sign).map(|cell| cell.trim_matches(is_around));
                 let last = names.next().unwrap_or_default();
-                let pair = names
-                    .next()
-                    .map(|first| format!("{first} {last}"))
-                    .unwrap_or_default();
+                let pair = format!("{} {last}", names.next().unwrap_or_default());
                 // The words with capitals at the end of a sentence.
                 let words = last
                     .rsplit([' ', '"', '\'', '[', '('])
@@ -638,13 +615,18 @@ impl Identities {
                     .take_while(|word| is_person(word) && !matches!(*word, "AM" | "PM"));
                 let length = words.map(|word| word.len() + 1).sum::<usize>();
                 let name = &last[(last.len() + 1).saturating_sub(length).min(last.len())..];
+                let is_signed = line[..found.start()].ends_with('<');
                 if cells && is_person(last) && !last.contains(' ') && is_person(&pair) {
                     self.add_author(&pair, mail);
-                } else if !name.is_empty()
-                    && (name.contains(' ') && (cells && name == last || line[..found.start()].ends_with('<'))
-                        || belongs(name, local))
-                {
+                } else if name.contains(' ') && (cells && name == last || is_signed) {
                     self.add_author(name, mail);
+                }
+                let behind = line[found.end()..].split(is_sign).nth(1).unwrap_or_default();
+                let above = above.into_iter().filter(|name| name.contains(' '));
+                for name in [name, behind.trim_matches(is_around)].into_iter().chain(above) {
+                    if is_person(name) && belongs(name, local) {
+                        self.add_author(name, mail);
+                    }
                 }
                 // A login alone.
                 let word = last.rsplit(' ').next().unwrap_or_default();
@@ -652,22 +634,12 @@ impl Identities {
                     line.trim_start_matches([' ', '-', '*'])
                         .starts_with(&format!("{word} <"))
                 };
-                if line[..found.start()].ends_with('<')
-                    && is_name(word)
-                    && (belongs(word, local) || is_alone())
-                {
+                if is_signed && is_name(word) && (belongs(word, local) || is_alone()) {
                     self.add_author(word, mail);
                 }
-                let behind = line[found.end()..].split(is_sign).nth(1).unwrap_or_default();
-                if is_person(behind.trim_matches(is_around)) && belongs(behind, local) {
-                    self.add_author(behind.trim_matches(is_around), mail);
-                }
-                for name in lines_above(above).map(str::trim) {
-                    if name.contains(' ') && is_person(name) && belongs(name, local) {
-                        self.add_author(name, mail);
-                    }
-                }
             }
+            above.rotate_left(1);
+            above[2] = line.trim();
         }
     }
 

@@ -87,20 +87,23 @@ const MOST_FIELDS: usize = 64;
 impl Fields {
     /// Adds the secrets among the fields, which it empties.
     fn take(&mut self, letters: &[u8], ranges: &mut Ranges) {
-        let texts = self.fields.iter();
-        let mut texts = texts.map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]));
-        if self.fields.len() > 1 && texts.clone().any(|field| may_be_secret(&field)) {
-            let texts: Vec<_> = texts.by_ref().collect();
-            let secrets = secrets_of(&texts);
-            let fields = self.fields.iter().zip(secrets);
-            ranges.extend(
-                fields
-                    .filter(|(_, is_secret)| *is_secret)
-                    .map(|((_, value), _)| value.clone()),
-            );
+        if self.fields.len() > 1 {
+            ranges.extend(secret_values(letters, &self.fields));
         }
         self.fields.clear();
     }
+}
+
+/// Returns the values of fields of one object that are secret, because of the other fields.
+pub(super) fn secret_values(letters: &[u8], fields: &[(Range<usize>, Range<usize>)]) -> Ranges {
+    let texts = fields.iter();
+    let texts = texts.map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]));
+    if !texts.clone().any(|field| may_be_secret(&field)) {
+        return Ranges::new();
+    }
+    let secrets = secrets_of(&texts.collect::<Vec<_>>());
+    let values = fields.iter().zip(secrets).filter(|(_, is_secret)| *is_secret);
+    values.map(|((_, value), _)| value.clone()).collect()
 }
 
 /// Returns the next name and its value, or a bracket with an empty name; and where to go on.
