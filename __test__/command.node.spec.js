@@ -286,16 +286,8 @@ describe('the process', () => {
       const megabyte = jsonLines([large]) + small.repeat((1e5 / small.length) | 0);
       const memoryFor = async (megabytes) => {
         // What is old must fit into 64 MB.
-        const args = [
-          '--max-old-space-size=64',
-          command,
-          'score',
-          '--format',
-          'csv',
-          '--out',
-          '/dev/null',
-          '-',
-        ];
+        const words = 'score --format csv --out /dev/null -'.split(' ');
+        const args = ['--max-old-space-size=64', command, ...words];
         const child = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'pipe'] });
         let stderr = '';
         child.stderr.on('data', (chunk) => {

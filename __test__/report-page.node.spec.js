@@ -19,6 +19,9 @@ let pages = 0;
 /** The pages of a test, which are closed after it, and must have no faults. */
 const opened = [];
 
+const call = (tool, input, result, failed = false) => ({ tool, input, result, failed });
+const [before, after] = ['a\nrows = all()\nz', 'a\nrows = page()\nrows.sort()\nz'];
+
 /** A conversation with all that a page draws. */
 const CONVERSATION = {
   turns: [
@@ -28,28 +31,12 @@ const CONVERSATION = {
       reasoning: 'The route comes first.',
       text: 'I will look at the route.',
       calls: [
-        {
-          tool: 'Read',
-          input: { file_path: '/home/user-1/shop/routes.py' },
-          result: 'rows = all()',
-          failed: false,
-        },
-        {
-          tool: 'Edit',
-          input: {
-            file_path: 'routes.py',
-            old_string: 'a\nrows = all()\nz',
-            new_string: 'a\nrows = page()\nrows.sort()\nz',
-          },
-          result: 'done',
-          failed: false,
-        },
-        {
-          tool: 'Bash',
-          input: { command: 'pytest -q' },
-          result: `token = [REDACTED:api_key-1]\n${'line\n'.repeat(400)}user-1 was here`,
-          failed: true,
-        },
+        call('Read', { file_path: '/home/user-1/shop/routes.py' }, 'rows = all()'),
+        call('Edit', { file_path: 'routes.py', old_string: before, new_string: after }, 'done'),
+        call(
+          ...['Bash', { command: 'pytest -q' }],
+          ...[`token = [REDACTED:api_key-1]\n${'line\n'.repeat(400)}user-1 was here`, true],
+        ),
       ],
     },
     { by: 'agent', text: 'The last page has no cursor. Torsten Berg may want one.' },

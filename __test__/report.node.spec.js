@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 
-const { expectRun } = require('./support/kp-score.js');
+const { expectRun, jsonLines } = require('./support/kp-score.js');
 const { readTemplate } = require('./support/report.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
@@ -32,67 +32,23 @@ const PLANTED = [
 ];
 
 /** A session of Claude Code that says them wherever it can. */
-function session(id, sidechain) {
+function session(id) {
   const [key, password, address, user] = PLANTED;
   const cwd = `/home/${user}/code/orderdesk`;
-  const common = {
-    sessionId: id,
-    cwd,
-    isSidechain: false,
-    version: '2.0.0',
-    userType: 'external',
-    gitBranch: 'main',
-    ...sidechain,
-  };
-  const records = [
-    {
-      type: 'user',
-      uuid: `${id}-1`,
-      parentUuid: null,
-      message: { role: 'user', content: `Add pagination, ask ${address}. The password is ${password}` },
-    },
-    {
-      ...{ type: 'assistant', uuid: `${id}-2`, parentUuid: `${id}-1` },
-      message: {
-        id: `${id}-m`,
-        role: 'assistant',
-        content: [
-          { type: 'text', text: `I use ${key}.` },
-          {
-            type: 'tool_use',
-            id: `${id}-t`,
-            name: 'Bash',
-            input: {
-              command: `curl -H "Authorization: Bearer ${key}" -u ${user}:${password} https://api.example`,
-            },
-          },
-        ],
-      },
-    },
-    {
-      type: 'user',
-      uuid: `${id}-3`,
-      parentUuid: `${id}-2`,
-      message: {
-        role: 'user',
-        content: [
-          { type: 'tool_result', tool_use_id: `${id}-t`, content: `GITHUB_TOKEN=${key}\nfrom ${cwd}\n` },
-        ],
-      },
-    },
-    {
-      type: 'assistant',
-      uuid: `${id}-4`,
-      parentUuid: `${id}-3`,
-      message: { id: `${id}-n`, role: 'assistant', content: [{ type: 'text', text: `Done, ${address}.` }] },
-    },
+  const command = `curl -H "Authorization: Bearer ${key}" -u ${user}:${password} https://api.example`;
+  const text = (text) => ({ type: 'text', text });
+  const said = [
+    ['user', `Add pagination, ask ${address}. The password is ${password}`],
+    ['assistant', [text(`I use ${key}.`), { type: 'tool_use', id: 't', name: 'Bash', input: { command } }]],
+    ['user', [{ type: 'tool_result', tool_use_id: 't', content: `GITHUB_TOKEN=${key}\nfrom ${cwd}\n` }]],
+    ['assistant', [text(`Done, ${address}.`)]],
   ];
-  return records
-    .map(
-      (record, i) =>
-        `${JSON.stringify({ ...common, ...record, timestamp: `2026-09-01T05:26:0${i}.000Z` })}\n`,
-    )
-    .join('');
+  const records = said.map(([role, content], at) => ({
+    ...{ sessionId: id, cwd, isSidechain: false, version: '2.0.0', userType: 'external', gitBranch: 'main' },
+    ...{ type: role, uuid: `${id}-${at}`, parentUuid: at > 0 ? `${id}-${at - 1}` : null },
+    ...{ timestamp: `2026-09-01T05:26:0${at}.000Z`, message: { id: `${id}-m${at}`, role, content } },
+  }));
+  return jsonLines(records);
 }
 
 const file = path.join(scratch, 'session-1.jsonl');
