@@ -4,30 +4,18 @@ import * as native from '@knowledgepulse/native';
 import {
   type Cleaned,
   type CleanOptions,
-  type EmbedderOptions,
-  type EmbedderStatus,
   type ErrorCode,
   type FormatName,
   type Manifest,
-  type NearestTrace,
-  type NoveltyMethod,
-  type PrivacyLevel,
   type ReadInput,
-  type ReadOptions,
   type ReadResult,
   type ReasoningTrace,
   type ScorableTrace,
   type Score,
   Scorer,
-  type ScorerOptions,
   type ScoringWeights,
   type Selection,
-  type SelectOptions,
-  type SessionResult,
-  type SessionsOptions,
-  type ShareOptions,
   TraceMemory,
-  type Visibility,
 } from '@knowledgepulse/native';
 import { type PgPool, PostgresStore } from '@knowledgepulse/native/postgres';
 
@@ -38,20 +26,18 @@ declare const pool: PgPool;
 
 /** The types of options and results that no program below names. */
 export type Named = [
-  EmbedderOptions,
-  EmbedderStatus,
-  NearestTrace,
-  NoveltyMethod,
-  ReadOptions,
-  ScorerOptions,
-];
-export type MoreNamed = [
-  SelectOptions,
-  SessionResult,
-  SessionsOptions,
-  ShareOptions,
-  Visibility,
-  PrivacyLevel,
+  native.EmbedderOptions,
+  native.EmbedderStatus,
+  native.NearestTrace,
+  native.NoveltyMethod,
+  native.PrivacyLevel,
+  native.ReadOptions,
+  native.ScorerOptions,
+  native.SelectOptions,
+  native.SessionResult,
+  native.SessionsOptions,
+  native.ShareOptions,
+  native.Visibility,
 ];
 
 /** What is only read may be frozen, and need have no more than what is read. */
