@@ -268,6 +268,17 @@ throws('readTraces', OPTION, 'options', (options) => readTraces('', options), [
   ['atif', ' must be an object'],
 ]);
 
+const impostor = { [Symbol.toStringTag]: 'Date', valueOf: hostile.toString };
+const times = ['soon', 7, null, Symbol('now'), new Date(Number.NaN), impostor];
+throws('sessions', OPTION, 'options', kp.sessions, [
+  ...times.map((since) => [{ since }, '.since must be a Date', RangeError]),
+  [{ agent: 'nobody' }, '.agent must be ', RangeError],
+  [{ agent: ['codex', 7] }, '.agent[1] must be ', RangeError],
+  [{ project: 7 }, '.project must be a string'],
+  [{ ignore: [7] }, '.ignore[0] must be a string'],
+  [{ turns: 7 }, '.turns is not an option'],
+]);
+
 throws('traceFromMessages', INPUT, 'messages', kp.traceFromMessages, [
   [undefined, ' must be an array, got undefined'],
   [[], ' make no trace: '],

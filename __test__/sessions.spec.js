@@ -1,10 +1,11 @@
 'use strict';
 
-// sessions(): what agents have left in a home folder, with filters. The places are tested in crates/formats.
+// sessions(): what agents have left in a home folder, with filters. The places are tested in crates/formats, and what is refused in
+// refused-arguments.node.spec.js.
 
 const fs = require('node:fs');
 
-const { KnowledgePulseError, sessions } = require('..');
+const { sessions } = require('..');
 const { jsonLines } = require('./support/kp-score.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
@@ -118,21 +119,6 @@ const isUsual = process.platform === 'linux';
     expect(projects).toEqual(['Shop']);
   },
 );
-
-test.each([
-  ...['soon', 7, null, Symbol('now'), new Date(Number.NaN)].map((since) => [
-    { since },
-    /^options\.since must be a Date/,
-  ]),
-  [{ agent: 'nobody' }, /^options\.agent must be /],
-  [{ agent: ['codex', 7] }, /^options\.agent\[1\] must be /],
-  [{ project: 7 }, /^options\.project must be a string/],
-  [{ ignore: [7] }, /^options\.ignore\[0\] must be a string/],
-  [{ turns: 7 }, /^options\.turns is not an option/],
-])('sessions refuses the options %p at once', (options, message) => {
-  expect(() => sessions(options)).toThrow(KnowledgePulseError);
-  expect(() => sessions(options)).toThrow(message);
-});
 
 test('sessions yields nothing once its signal has aborted', async () => {
   const all = sessions({ signal: AbortSignal.abort('enough') });

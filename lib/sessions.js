@@ -3,8 +3,8 @@
 // The sessions that agents have left on this machine.
 
 const path = require('node:path');
+const { isDate } = require('node:util').types;
 
-const { attempt } = require('./calls/errors.js');
 const { invalidOption, listOf, ofType, oneOf, readCallOptions } = require('./calls/options.js');
 const { isArray } = require('./calls/reading.js');
 const { addon } = require('./loader.js');
@@ -18,9 +18,7 @@ const { itemsOfFiles, resultOf, resultsOf } = require('./read-traces.js');
 
 /** @type {OptionReader<string>} a time in ISO 8601 */
 function readTime(value, path) {
-  const isDate = () => Object.prototype.toString.call(value) === '[object Date]';
-  const isTime = typeof value === 'string' || attempt(isDate, false);
-  const time = new Date(isTime ? /** @type {string | Date} */ (value) : Number.NaN);
+  const time = new Date(typeof value === 'string' || isDate(value) ? value : Number.NaN);
   if (Number.isNaN(time.valueOf()))
     throw invalidOption(RangeError, `${path} must be a Date or a date as text`);
   return time.toISOString();

@@ -31,6 +31,7 @@ export const types = {
   isAnyArrayBuffer: (/** @type {unknown} */ value) =>
     isSharedArrayBuffer(value) || isOne(value, (it) => lengthOfBuffer.call(it)),
   isDataView: (/** @type {unknown} */ value) => isOne(value, (it) => lengthOfView.call(it)),
+  isDate: (/** @type {unknown} */ value) => isOne(value, (it) => Date.prototype.getTime.call(it)),
   isFloat32Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Float32Array',
   isFloat64Array: (/** @type {unknown} */ value) => kindOfView.call(value) === 'Float64Array',
   isMap: (/** @type {unknown} */ value) => isOne(value, (it) => Map.prototype.has.call(it, undefined)),
