@@ -520,9 +520,8 @@ describeWithPostgres('PostgresStore', () => {
         );
         await made.compareAndAdd(entries.slice(0, 1));
         await made.compareAndAdd(entries.slice(1, 100));
-        const call = '8c5ad0c3-0d36-4d4e-b2a5-0a3a5d8f6c11';
-        const answer = await made.compareAndAdd(entries.slice(100), call);
-        expect(await made.compareAndAdd(entries.slice(100), call)).toHaveLength(answer.length);
+        const answer = await made.compareAndAdd(entries.slice(100), CALL);
+        expect(await made.compareAndAdd(entries.slice(100), CALL)).toHaveLength(answer.length);
         expect((await made.compare(entries[110])).id).toBe('110');
         expect(await made.size()).toBe(100);
         expect((await calls()) - before).toBe(0);
