@@ -26,7 +26,7 @@ struct Format {
     codes: LazyLock<Regex>,
 }
 
-static FORMATS: [Format; 4] = [
+static FORMATS: [Format; 5] = [
     Format {
         sign: b"<td",
         first: b"<",
@@ -35,6 +35,15 @@ static FORMATS: [Format; 4] = [
                 r"(?i)^(?:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?)",
                 r"|(?P<tab><t[dh]\b[^<>]{0,80}>\s{0,40})|</t[dh]>\s{0,40}|</?(?:b|i|em|code|strong)>)"
             ))
+        }),
+    },
+    Format {
+        sign: b"<dt",
+        first: b"<",
+        codes: LazyLock::new(|| {
+            expression(
+                r"(?i)^(?:(?P<line><dt\b[^<>]{0,80}>\s{0,40})|(?P<tab><dd\b[^<>]{0,80}>\s{0,40})|</?d[dlt]\b[^<>]{0,80}>\s{0,40})",
+            )
         }),
     },
     Format {

@@ -643,10 +643,12 @@ impl<'l> Assignment<'l> {
                 b'o' if letters[index..].starts_with(b"or ") && letters[index - 1] == b' ' => 2,
                 _ => continue,
             };
-            return opening_at(
-                letters,
-                skip_at_most(letters, index + sign, MOST_BLANKS, is_white_space),
-            );
+            let value = skip_at_most(letters, index + sign, MOST_BLANKS, is_white_space);
+            let call = skip(&letters[..most], value, |letter| {
+                is_word(letter) || matches!(letter, b'.' | b':')
+            });
+            let is_call = sign == 1 && letters.get(call) == Some(&b'(');
+            return opening_at(letters, if is_call { call + 1 } else { value });
         }
         None
     }
@@ -845,7 +847,7 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
 fn is_argument(letters: &[u8], start: usize) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
-            r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|append|define|header|with|make_pair|entry|field|param)[\w-]*|[\w-]*env)",
+            r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|insert|append|define|header|with|make_pair|entry|field|param)[\w-]*|[\w-]*env)",
             r#"\(["'\\ ]+$"#
         ))
     });
@@ -883,6 +885,11 @@ fn bare_end(letters: &[u8], start: usize) -> usize {
             b'&' => begins_name(letters, index + 1),
             b')' | b'}' | b']' => !next.is_ascii_alphanumeric(),
             b'(' => return index + 1,
+            // A marker behind the beginning of a value: `scott/[REDACTED:password-1]`.
+            b'[' if index > start && letters[index..].starts_with(MARKER) => {
+                index = skip_at_most(letters, index, MOST_BLANKS, |letter| letter != b']');
+                false
+            }
             letter => is_white_space(letter),
         };
         if ends {
