@@ -198,10 +198,7 @@ const OPTIONS = {
   embed: ofType('boolean'),
   memory: readMemory,
   // For the addon, which checks their sums.
-  weights: recordOf((profile, path) => {
-    const weights = readOptions(profile, WEIGHTS, path, DIMENSIONS);
-    return DIMENSIONS.map((dimension) => weights[dimension]);
-  }),
+  weights: recordOf((profile, path) => Object.values(readOptions(profile, WEIGHTS, path, DIMENSIONS))),
 };
 
 /** The scorer of the process, whose memory all threads share. */

@@ -7,12 +7,13 @@ const { setTimeout } = require('node:timers/promises');
 const { withCall } = require('./calls/cancel.js');
 const { errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
+  inRange,
   invalidOption,
   ofType,
   oneOf,
   readCallOptions,
+  readCount,
   recordOf,
-  requireNumber,
 } = require('./calls/options.js');
 const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
 const { lengthOf, readFrom, wrongType } = require('./calls/reading.js');
@@ -34,18 +35,20 @@ const MOST_LISTED = 16;
 /** The interval of progress reports, in milliseconds. */
 const INTERVAL = 50;
 
+const readPercent = inRange({ from: 0, to: 100 });
+
 /** @type {OptionReader<[number, boolean]>} a number of traces, or a percentage such as `'10%'` */
-function readCount(value, path) {
+function readShare(value, path) {
   const percent = typeof value === 'string' ? /^(\d+(?:\.\d+)?)%$/.exec(value) : null;
-  if (percent) return [requireNumber(Number(percent[1]), path, { from: 0, to: 100 }), true];
+  if (percent) return [readPercent(Number(percent[1]), path), true];
   if (typeof value !== 'number')
     throw wrongType('ERR_INVALID_OPTION', path, "a number or a percentage like '10%'", value);
-  return [requireNumber(value, path, { from: 0, whole: true }), false];
+  return [readCount(value, path), false];
 }
 
 const SELECT_OPTIONS = {
-  count: readCount,
-  failures: readCount,
+  count: readShare,
+  failures: readShare,
   known: readMemory,
   labels: recordOf(ofType('boolean')),
   method: oneOf(/** @type {const} */ (['lexical', 'full'])),

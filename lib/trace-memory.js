@@ -6,14 +6,7 @@ const { isUint8Array } = require('node:util').types;
 const { withCall } = require('./calls/cancel.js');
 const { attempt, codedError, fromAddon } = require('./calls/errors.js');
 const { InOrder } = require('./calls/in-order.js');
-const {
-  kindOf,
-  oneOf,
-  readCallOptions,
-  readOptions,
-  readPath,
-  requireNumber,
-} = require('./calls/options.js');
+const { kindOf, oneOf, readCallOptions, readCount, readOptions, readPath } = require('./calls/options.js');
 const { wrongType } = require('./calls/reading.js');
 const { embedderStatus, ensureConfigured } = require('./embedder.js');
 const native = require('./loader.js').addon;
@@ -105,7 +98,7 @@ class TraceMemory {
 
   /** @type {Public['nearest']} */
   async nearest(trace, count = 1, options) {
-    const most = requireNumber(count, 'count', { from: 0, whole: true });
+    const most = readCount(count, 'count');
     const { signal } = readCallOptions(options);
     this.#configure();
     const embedded = await withCall(signal, (call) => fromAddon(() => this.#scorer.embed(trace, call)));

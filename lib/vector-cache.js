@@ -2,7 +2,7 @@
 
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
-const { inRange, readObject, readOptions } = require('./calls/options.js');
+const { inRange, readCount, readObject, readOptions } = require('./calls/options.js');
 const { attempt, codedError, fromAddon } = require('./calls/errors.js');
 const native = require('./loader.js').addon;
 const { readFrom, wrongType } = require('./calls/reading.js');
@@ -15,7 +15,7 @@ const DIMENSIONS = 384;
 const DEFAULTS = { maxElements: 1000, dimensions: DIMENSIONS, ttlMs: Number.POSITIVE_INFINITY };
 
 const OPTIONS = {
-  maxElements: inRange({ from: 0, whole: true }),
+  maxElements: readCount,
   dimensions: inRange({ from: 1, whole: true }),
   ttlMs: inRange({ from: 0 }),
 };

@@ -135,12 +135,24 @@ const readAbortSignal = kindOf(isAbortSignal, 'an AbortSignal');
 const readSignal = (value, path) => (value === null ? undefined : readAbortSignal(value, path));
 
 /**
- * @param {Range} range
+ * Makes a reader of numbers from `from` to `to`, both included; of safe integers if `whole`.
+ *
+ * @param {{ from: number, to?: number, whole?: boolean }} range
  * @returns {OptionReader<number>}
  */
-function inRange(range) {
-  return (value, path) => requireNumber(value, path, range);
+function inRange({ from, to = Number.POSITIVE_INFINITY, whole = false }) {
+  return (value, path) => {
+    if (typeof value !== 'number') throw wrongType('ERR_INVALID_OPTION', path, 'a number', value);
+    // NaN fails every comparison.
+    if (value >= from && value <= to && (!whole || Number.isSafeInteger(value))) return value;
+    const kind = whole ? 'a safe integer' : 'a number';
+    const range = to === Number.POSITIVE_INFINITY ? `of at least ${from}` : `from ${from} to ${to}`;
+    throw invalidOption(RangeError, `${path} must be ${kind} ${range}, got ${value}`);
+  };
 }
+
+/** Reads how many of something there may be. */
+const readCount = inRange({ from: 0, whole: true });
 
 /**
  * @template {string} T
@@ -189,28 +201,6 @@ function requireKnown(given, known, path) {
   }
 }
 
-/**
- * A range of numbers from `from` to `to`, both included; of safe integers if `whole`.
- *
- * @typedef {{ from: number, to?: number, whole?: boolean }} Range
- */
-
-/**
- * @param {unknown} value
- * @param {string} path
- * @param {Range} range
- */
-function requireNumber(value, path, { from, to = Number.POSITIVE_INFINITY, whole = false }) {
-  if (typeof value !== 'number') throw wrongType('ERR_INVALID_OPTION', path, 'a number', value);
-  // NaN fails every comparison.
-  if (!(value >= from && value <= to) || (whole && !Number.isSafeInteger(value))) {
-    const kind = whole ? 'a safe integer' : 'a number';
-    const range = to === Number.POSITIVE_INFINITY ? `of at least ${from}` : `from ${from} to ${to}`;
-    throw invalidOption(RangeError, `${path} must be ${kind} ${range}, got ${value}`);
-  }
-  return value;
-}
-
 module.exports = {
   inRange,
   invalidOption,
@@ -219,9 +209,9 @@ module.exports = {
   ofType,
   oneOf,
   readCallOptions,
+  readCount,
   readObject,
   readOptions,
   readPath,
   recordOf,
-  requireNumber,
 };
