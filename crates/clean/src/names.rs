@@ -887,7 +887,8 @@ fn bare_end(letters: &[u8], start: usize) -> usize {
             b'(' => return index + 1,
             // A marker behind the beginning of a value: `scott/[REDACTED:password-1]`.
             b'[' if index > start && letters[index..].starts_with(MARKER) => {
-                index = skip_at_most(letters, index, MOST_BLANKS, |letter| letter != b']');
+                let end = skip_at_most(letters, index, MOST_BLANKS, |letter| letter != b']');
+                index = end.min(letters.len() - 1);
                 false
             }
             letter => is_white_space(letter),

@@ -247,6 +247,16 @@ fn basic_credentials_are_base64_of_a_text_with_a_colon() {
 }
 
 #[test]
+fn a_value_whose_marker_the_text_cuts_off_stays() {
+    let strict = CleanOptions { strict: true, ..SDK };
+    let marker = "[REDACTED:password-1]";
+    for length in "[REDACTED:".len()..marker.len() {
+        let text = format!("password = x9{}", &marker[..length]);
+        assert_eq!(cleaned(&text, strict), text);
+    }
+}
+
+#[test]
 fn lines_of_a_secret_end_with_any_blanks() {
     let strict = CleanOptions { strict: true, ..SDK };
     let line = "q7Vd0XyR2mKp9LsTb4NcW8hZe1JgUa6Fo3Hi5Dk/+QwErTy";
