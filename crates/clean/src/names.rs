@@ -875,6 +875,15 @@ fn before(letters: &[u8], start: usize) -> &[u8] {
 fn bare_end(letters: &[u8], start: usize) -> usize {
     let mut index = start;
     while let Some(letter) = letters.get(index).copied() {
+        // A marker behind the beginning of a value: `scott/[REDACTED:password-1]`.
+        let marker = &letters[index..letters.len().min(index + MOST_BLANKS)];
+        if index > start
+            && marker.starts_with(MARKER)
+            && let Some(end) = memchr(b']', marker)
+        {
+            index += end + 1;
+            continue;
+        }
         let next = letters.get(index + 1).copied().unwrap_or(b' ');
         let ends = match letter {
             b'"' | b'`' => true,
@@ -885,12 +894,6 @@ fn bare_end(letters: &[u8], start: usize) -> usize {
             b'&' => begins_name(letters, index + 1),
             b')' | b'}' | b']' => !next.is_ascii_alphanumeric(),
             b'(' => return index + 1,
-            // A marker behind the beginning of a value: `scott/[REDACTED:password-1]`.
-            b'[' if index > start && letters[index..].starts_with(MARKER) => {
-                let end = skip_at_most(letters, index, MOST_BLANKS, |letter| letter != b']');
-                index = end.min(letters.len() - 1);
-                false
-            }
             letter => is_white_space(letter),
         };
         if ends {
