@@ -247,13 +247,18 @@ fn basic_credentials_are_base64_of_a_text_with_a_colon() {
 }
 
 #[test]
-fn a_value_whose_marker_the_text_cuts_off_stays() {
+fn the_beginning_of_a_marker_in_a_value_hides_nothing() {
     let strict = CleanOptions { strict: true, ..SDK };
     let marker = "[REDACTED:password-1]";
     for length in "[REDACTED:".len()..marker.len() {
         let text = format!("password = x9{}", &marker[..length]);
         assert_eq!(cleaned(&text, strict), text);
     }
+    let key = "curl -H \"x-acme-team: be'rd,wCBx6K0bkT5gZlrk3e[REDACTED:QzMDMUrZNj\" x";
+    assert_eq!(
+        cleaned(key, strict),
+        "curl -H \"x-acme-team: [REDACTED:password-1]\" x"
+    );
 }
 
 #[test]
