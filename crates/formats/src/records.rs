@@ -166,7 +166,7 @@ pub fn read_value(bytes: &[u8]) -> Result<Value, String> {
 }
 
 /// How an object begins that Python has printed, alone or in a list.
-static OF_PYTHON: LazyLock<Regex> = LazyLock::new(|| regex(r"^\[?[A-Z]\w*\([a-z_]+="));
+static OF_PYTHON: LazyLock<Regex> = LazyLock::new(|| regex(r"^\[?[A-Z][A-Za-z0-9_]*\([a-z_]+="));
 
 /// Returns why a text is no value.
 fn problem_of(broken: &Broken, text: &[u8]) -> String {

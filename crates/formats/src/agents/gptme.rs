@@ -11,7 +11,7 @@ pub static FORMAT: Format = Format::of_messages("gptme", add_message_of);
 
 static CALL: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?ms)^@(\w+)(?:\(([^)\n]*)\))?: ?(\{)|^```(\w+) ?([^\n]*)\n(.*?)^```[ \t]*$|<tool-use>\s*<(\w+)[^>]*>(.*?)</\w+>\s*</tool-use>",
+        r"(?ms)^@([A-Za-z0-9_]+)(?:\(([^)\n]*)\))?: ?(\{)|^```([a-z_]+) ?([^\n]*)\n(.*?)^```[ \t]*$|<tool-use>[ \n]*<([a-z_]+)[^>]*>(.*?)</[a-z_]+>[ \n]*</tool-use>",
     )
 });
 
