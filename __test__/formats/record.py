@@ -496,26 +496,40 @@ def scripted_client():
     return httpx.Client(transport=httpx.MockTransport(reply))
 
 
+def result_of(arguments):
+    """Returns what a model is told of a call with these arguments in JSON."""
+    try:
+        return depth(**json.loads(arguments))
+    except ValueError as error:
+        return f"Error: {error}"
+
+
+def converse(ask):
+    """Has the task done by Chat Completions: `ask` gets the messages so far and returns the reply, until that has no calls."""
+    messages, wanted = [{"role": "user", "content": TASK}], True
+    while wanted:
+        message = ask(list(messages)).choices[0].message
+        messages.append(message.model_dump(exclude_none=True))
+        wanted = message.tool_calls or []
+        for call in wanted:
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": result_of(call.function.arguments)})
+
+
 def logged_requests():
     """Writes the requests and replies of a run, as programs log them."""
     from openai import OpenAI
 
     client = OpenAI(api_key="none", http_client=scripted_client())
-    messages, requests, sides, wanted = [{"role": "user", "content": TASK}], [], [], True
-    while wanted:
-        request = {"model": "script", "messages": list(messages)}
+    requests, sides = [], []
+
+    def ask(messages):
+        request = {"model": "script", "messages": messages}
         response = client.chat.completions.create(**request)
         requests.append(json.dumps({"request": request, "response": response.model_dump()}))
-        sides.append(json.dumps({"input": request["messages"], "output": response.model_dump()}))
-        message = response.choices[0].message
-        messages.append(message.model_dump(exclude_none=True))
-        wanted = message.tool_calls or []
-        for call in wanted:
-            try:
-                result = depth(**json.loads(call.function.arguments))
-            except ValueError as error:
-                result = f"Error: {error}"
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+        sides.append(json.dumps({"input": messages, "output": response.model_dump()}))
+        return response
+
+    converse(ask)
     write("openai-chat-log/requests.jsonl", "\n".join(requests))
     write("openai-chat-log/sides.jsonl", "\n".join(sides))
     texts = [{name: json.dumps(side) for name, side in json.loads(row).items()} for row in requests]
@@ -547,11 +561,8 @@ def logged_responses():
         given, more = [], {"previous_response_id": response.id}
         for call in response.output:
             if call.type == "function_call":
-                try:
-                    result = depth(**json.loads(call.arguments))
-                except ValueError as error:
-                    result = f"Error: {error}"
-                given.append({"type": "function_call_output", "call_id": call.call_id, "output": result})
+                output = result_of(call.arguments)
+                given.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
     write("openai-chat-log/responses.jsonl", "\n".join(rows))
 
 
@@ -568,18 +579,7 @@ def posthog():
 
     counter = Script("key", host="http://127.0.0.1:1", send=False)
     client = OpenAI(api_key="none", http_client=scripted_client(), posthog_client=counter)
-    messages, wanted = [{"role": "user", "content": TASK}], True
-    while wanted:
-        reply = client.chat.completions.create(model="script", messages=list(messages), posthog_trace_id="river-1")
-        message = reply.choices[0].message
-        messages.append(message.model_dump(exclude_none=True))
-        wanted = message.tool_calls or []
-        for call in wanted:
-            try:
-                result = depth(**json.loads(call.function.arguments))
-            except ValueError as error:
-                result = f"Error: {error}"
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+    converse(lambda messages: client.chat.completions.create(model="script", messages=messages, posthog_trace_id="river-1"))
     write("openai-chat-log/posthog.jsonl", "\n".join(events))
 
 
