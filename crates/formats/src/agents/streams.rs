@@ -197,11 +197,9 @@ const CALL_IDS: [&str; 5] = [
 fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
     let call = id_of(first_of(record, &CALL_IDS));
     let kind = str_of(event.get("type")).unwrap_or_default();
-    let what = |is_it: &dyn Fn(&str) -> bool| {
-        let mut types = tags("stream-event").iter();
-        types.find_map(|[name, what]| is_it(name).then_some(*what))
-    };
-    let what = what(&|name| name == kind).or_else(|| what(&|shape| is(record, shape)));
+    let is_one = |name: &str| name == kind || kind.is_empty() && is(record, name);
+    let mut types = tags("stream-event").iter();
+    let what = types.find_map(|[name, what]| is_one(name).then_some(*what));
     say.first_fact("model", record.get("model"));
     let delta = record.get("delta");
     let add_text = |say: &mut Events, kind| {
