@@ -19,10 +19,18 @@ fn session_of(event: &Value) -> Option<&Text> {
     string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
 }
 
+/// The shapes of objects that the Agent SDK in Python makes of its events. They end with the type of the event.
+const PRINTED: [&str; 4] = [
+    "claude-sdk-system",
+    "claude-sdk-assistant",
+    "claude-sdk-user",
+    "claude-sdk-result",
+];
+
 /// Returns the event that the Agent SDK in Python has made an object of, whose class was its type, and the session that it begins.
 fn printed(event: &Value) -> Option<(Value, Option<&Value>)> {
-    let mut kinds = ["system", "assistant", "user", "result"].into_iter();
-    let kind = kinds.find(|kind| is(event, &format!("claude-sdk-{kind}")))?;
+    let shape = PRINTED.into_iter().find(|shape| is(event, shape))?;
+    let kind = shape.trim_start_matches("claude-sdk-");
     let data = fields_of(event, "data");
     let own = if kind == "system" {
         data
