@@ -1297,14 +1297,15 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
 fn last_name_behind(letters: &[u8], given: &Range<usize>) -> usize {
     static LAST: LazyLock<Regex> =
         LazyLock::new(|| expression(r"^[_-]([A-Za-z\x80-\xff]{4,24})(?:[^A-Za-z0-9\x80-\xff_-]|$)"));
-    let name = letters[given.clone()].to_ascii_lowercase();
-    let is_whole = !letters[..given.start].ends_with(b"-") && !letters[..given.start].ends_with(b"_");
-    let last = || LAST.captures(&letters[given.end..])?.get(1);
-    if !is_whole || !GIVEN.has(&name) {
+    let before = &letters[..given.start];
+    let is_part = before.ends_with(b"-") || before.ends_with(b"_");
+    if is_part || !GIVEN.has(&letters[given.clone()].to_ascii_lowercase()) {
         return 0;
     }
-    last()
-        .filter(|last| !is_english(&String::from_utf8_lossy(last.as_bytes())))
+    let last = LAST
+        .captures(&letters[given.end..])
+        .and_then(|found| found.get(1));
+    last.filter(|last| !is_english(&String::from_utf8_lossy(last.as_bytes())))
         .map_or(0, |last| last.end())
 }
 
