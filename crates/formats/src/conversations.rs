@@ -225,10 +225,10 @@ fn fields_in(text: &str) -> Object {
 
 /// Returns the usual row of a call of a model by DSPy: what was asked with the steps so far, and the next step or the answer.
 fn by_fields(record: &Object) -> Option<Value> {
-    let said = list_at(record, "outputs").first()?;
-    let said = fields_in(str_of(said.get("text").or(Some(said)))?);
     let asked = list_at(record, "messages").last()?.get("content");
     let steps = fields_in(str_of(asked).filter(|asked| asked.starts_with(FIELD[0]))?);
+    let said = list_at(record, "outputs").first()?;
+    let said = fields_in(str_of(said.get("text").or(Some(said)))?);
     let is_step = |name: &str| name == "trajectory" || name.ends_with(|end: char| end.is_ascii_digit());
     let asked = steps.iter().filter(|(name, _)| !is_step(name));
     let asked = joined(asked.filter_map(|(name, _)| text_at(&steps, name)), "\n\n");
