@@ -595,13 +595,19 @@ fn response_of(row: &Value) -> Option<&Value> {
         .filter(|_| str_of(response.get("object")) == Some("response"))
 }
 
-/// Returns whether a row goes on with another one: its request names the response before it.
-pub fn goes_on_with(row: &Value, before: &Value) -> bool {
-    let last = response_of(list_at(before, JOINED).last().unwrap_or(before));
-    let mut sides = [Some(row), row.get("request"), row.get("response")]
+/// Returns the name of the response that a row goes on with, if its request names one.
+pub fn previous_of(row: &Value) -> Option<&Value> {
+    let sides = [Some(row), row.get("request"), row.get("response")];
+    let mut named = sides
         .into_iter()
-        .flatten();
-    last.is_some() && sides.any(|side| side.get("previous_response_id") == last)
+        .flatten()
+        .map(|side| side.get("previous_response_id"));
+    named.find(|name| is_given(*name)).flatten()
+}
+
+/// Returns whether a row, or the last of those that were joined in it, has the response of this name.
+pub fn has_response(row: &Value, name: &Value) -> bool {
+    response_of(list_at(row, JOINED).last().unwrap_or(row)) == Some(name)
 }
 
 /// Joins a row with the one that it goes on with.

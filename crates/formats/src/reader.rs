@@ -12,7 +12,7 @@ pub use crate::{
 use crate::{
     DEFAULT_LIMIT, FormatName, Place,
     agent::Kind,
-    conversations::{goes_on_with, is_begun_by, join, marks_of, updates_of, usual_row},
+    conversations::{has_response, is_begun_by, join, marks_of, previous_of, updates_of, usual_row},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
@@ -239,8 +239,10 @@ impl TraceReader {
             held.place.size += row.place.size;
             return;
         }
-        let mut before = self.held.iter_mut().map(|(_, held)| held);
-        if let Some(before) = before.find(|before| goes_on_with(&row.value, &before.value)) {
+        let mut held = self.held.iter_mut().map(|(_, held)| held);
+        let before =
+            previous_of(&row.value).and_then(|name| held.find(|before| has_response(&before.value, name)));
+        if let Some(before) = before {
             join(&mut before.value, row.value);
             before.place.size += row.place.size;
             return;
