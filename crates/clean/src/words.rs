@@ -1,6 +1,8 @@
 //! Lists of words.
 
-use std::sync::OnceLock;
+use std::{collections::HashSet, sync::OnceLock};
+
+use rustc_hash::FxBuildHasher;
 
 /// No list has longer words.
 const MOST_LETTERS: usize = 16;
@@ -12,8 +14,7 @@ pub(super) struct Words {
 }
 
 struct Table {
-    /// Each number at its place or the next free one; 0 is free. At least half are.
-    numbers: Vec<u128>,
+    numbers: HashSet<u128, FxBuildHasher>,
     /// The lengths of the words, and their first letters, by which most others are told: a bit each.
     lengths: u32,
     firsts: u32,
@@ -21,32 +22,11 @@ struct Table {
 
 impl Table {
     fn of(words: impl Iterator<Item = &'static [u8]> + Clone) -> Self {
-        let size = (2 * words.clone().count()).next_power_of_two();
-        let mut table = Self {
-            numbers: vec![0; size],
+        Self {
             lengths: words.clone().fold(0, |bits, word| bits | 1 << word.len()),
             firsts: words.clone().fold(0, |bits, word| bits | bit_of(word[0])),
-        };
-        for number in words.map(number) {
-            let at = table.place_of(number);
-            table.numbers[at] = number;
+            numbers: words.map(number).collect(),
         }
-        table
-    }
-
-    /// Returns the place of a number, or a free one.
-    fn place_of(&self, number: u128) -> usize {
-        // Multiplied by the golden ratio, its bits spread over the upper ones.
-        const RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mask = self.numbers.len() - 1;
-        #[allow(clippy::cast_possible_truncation)] // Both halves count.
-        let hash = (number as u64 ^ (number >> 64) as u64).wrapping_mul(RATIO);
-        #[allow(clippy::cast_possible_truncation)] // The mask keeps fewer bits.
-        let mut at = (hash >> 32) as usize & mask;
-        while self.numbers[at] != number && self.numbers[at] != 0 {
-            at = (at + 1) & mask;
-        }
-        at
     }
 }
 
@@ -102,10 +82,7 @@ impl Words {
             && table.lengths & 1 << word.len() != 0
             && table.firsts & bit_of(*first) != 0
             && !word.ends_with(&[0])
-            && {
-                let number = number(word);
-                table.numbers[table.place_of(number)] == number
-            }
+            && table.numbers.contains(&number(word))
     }
 }
 
