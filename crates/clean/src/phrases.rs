@@ -1,11 +1,11 @@
 //! Seed phrases of wallets: twelve words or more of the English list of BIP-39, in one line, in a numbered list, or in a list of strings.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{collections::HashSet, ops::Range, sync::LazyLock};
 
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, skip, skip_back},
+    ranges::{Ranges, expression, skip},
     words::Words,
 };
 
@@ -17,80 +17,40 @@ const LETTERS_OF_WORD: std::ops::RangeInclusive<usize> = 3..=8;
 /// Signs, numbers and blanks between two words.
 const MOST_BETWEEN: usize = 12;
 
-/// Finds seed phrases. A phrase has a word at one of any places that are its least length apart, so few words are looked up.
+/// Finds seed phrases: words of the list one behind another.
 pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
-    /// Twelve words of three letters, and what stands between them.
-    const LEAST_LETTERS: usize = 47;
     let mut ranges = Ranges::new();
+    let mut phrase: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
-    while at < letters.len() {
-        let Some(word) = word_around(letters, at) else {
-            at += LEAST_LETTERS;
-            continue;
-        };
-        let before = || std::iter::successors(word_before(letters, &word), |word| word_before(letters, word));
-        let behind = || {
-            std::iter::successors(word_behind(letters, word.end), |word| {
-                word_behind(letters, word.end)
-            })
-        };
-        let (count, last) = behind().fold((1, word.end), |(count, _), word| (count + 1, word.end));
-        if WORDS_OF_PHRASE.contains(&(count + before().count())) {
-            let words = || before().chain([word.clone()]).chain(behind());
-            let mut texts: Vec<_> = words().map(|word| &letters[word]).collect();
-            let count = texts.len();
-            texts.sort_unstable();
-            texts.dedup();
-            // Most words of a phrase differ.
-            if texts.len() * 4 >= count * 3 {
-                ranges.push(before().last().map_or(word.start, |first| first.start)..last);
-            }
+    loop {
+        let start = skip(letters, at, is_between);
+        // The letter of a line break in a JSON string.
+        let is_break = letters[..start].ends_with(b"\\") && letters.get(start) == Some(&b'n');
+        let start = start + usize::from(is_break);
+        let end = skip(letters, start, |letter| letter.is_ascii_alphabetic());
+        let word = start..end;
+        let is_apart = phrase.last().is_some_and(|last| start - last.end > MOST_BETWEEN);
+        let is_listed = LETTERS_OF_WORD.contains(&word.len()) && WORDS.has(&letters[word.clone()]);
+        if is_apart || !is_listed {
+            ranges.extend(whole_phrase(letters, &phrase));
+            phrase.clear();
         }
-        at = last.max(at) + LEAST_LETTERS;
-    }
-    ranges
-}
-
-/// Returns the word of the list that a place stands in, or the one behind it.
-fn word_around(letters: &[u8], at: usize) -> Option<Range<usize>> {
-    let least = at.saturating_sub(LETTERS_OF_WORD.end() + 1);
-    match letters[at].is_ascii_alphabetic() {
-        true => listed(
-            letters,
-            skip_back(letters, least..at, |letter| letter.is_ascii_alphabetic()),
-        ),
-        false => word_behind(letters, at),
+        if is_listed {
+            phrase.push(word);
+        }
+        if start == letters.len() {
+            return ranges;
+        }
+        at = end.max(start + usize::from(end == start));
     }
 }
 
-/// Returns the word of the list that follows a place, behind what may stand between two words.
-fn word_behind(letters: &[u8], at: usize) -> Option<Range<usize>> {
-    let limit = letters.len().min(at + MOST_BETWEEN);
-    listed(letters, skip(&letters[..limit], at, is_between))
-}
-
-/// Returns the word of the list before another word.
-fn word_before(letters: &[u8], word: &Range<usize>) -> Option<Range<usize>> {
-    let of_word = |letter: u8| letter.is_ascii_alphabetic();
-    // The letter of a line break belongs to what stands between.
-    let start = skip_back(letters, word.start.saturating_sub(1)..word.start, of_word);
-    let least = start.saturating_sub(MOST_BETWEEN);
-    let end = skip_back(letters, least..start, is_between);
-    let start = skip_back(
-        letters,
-        end.saturating_sub(LETTERS_OF_WORD.end() + 2)..end,
-        of_word,
-    );
-    (start < end).then(|| listed(letters, start)).flatten()
-}
-
-/// Returns the word of the list whose letters begin at a place.
-fn listed(letters: &[u8], mut start: usize) -> Option<Range<usize>> {
-    // The letter of a line break in a JSON string.
-    start += usize::from(letters.get(start) == Some(&b'n') && letters[..start].ends_with(b"\\"));
-    let limit = letters.len().min(start + LETTERS_OF_WORD.end() + 1);
-    let end = skip(&letters[..limit], start, |letter| letter.is_ascii_alphabetic());
-    (LETTERS_OF_WORD.contains(&(end - start)) && WORDS.has(&letters[start..end])).then_some(start..end)
+/// Returns where words stand that can be a phrase: so many, and most of them different.
+fn whole_phrase(letters: &[u8], words: &[Range<usize>]) -> Option<Range<usize>> {
+    let (first, last) = (words.first()?, words.last()?);
+    let different: HashSet<_> = words.iter().map(|word| &letters[word.clone()]).collect();
+    let is_phrase = WORDS_OF_PHRASE.contains(&words.len()) && different.len() * 4 >= words.len() * 3;
+    is_phrase.then_some(first.start..last.end)
 }
 
 /// Returns whether a letter can stand between the words of a list, and not of a program.
