@@ -1,5 +1,5 @@
 //! Parts of a text as a reader of it sees them: without escapes, the codes of URLs, HTML and mails, colours of a terminal, and letters that show
-//! nothing; and tables of HTML, LaTeX and MediaWiki as lines of cells with tabs between them.
+//! nothing; and tables of HTML as lines of cells with tabs between them.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -16,69 +16,10 @@ const MOST_AROUND: usize = 512;
 /// Codes within codes: `%2570` is `%70`, which is `p`.
 const MOST_LAYERS: usize = 3;
 
-/// A format whose codes are signs elsewhere.
-struct Format {
-    /// What a text of the format has.
-    sign: &'static [u8],
-    /// The letters that its codes begin with.
-    first: &'static [u8],
-    /// Its codes. A match stands for a line break, a tab, the sign of a group, or nothing.
-    codes: LazyLock<Regex>,
-}
-
-static FORMATS: [Format; 5] = [
-    Format {
-        sign: b"<td",
-        first: b"<",
-        codes: LazyLock::new(|| {
-            expression(concat!(
-                r"(?i)^(?:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?)",
-                r"|(?P<tab><t[dh]\b[^<>]{0,80}>\s{0,40})|</t[dh]>\s{0,40}|</?(?:b|i|em|code|strong)>)"
-            ))
-        }),
-    },
-    Format {
-        sign: b"<dt",
-        first: b"<",
-        codes: LazyLock::new(|| {
-            expression(
-                r"(?i)^(?:(?P<line><dt\b[^<>]{0,80}>\s{0,40})|(?P<tab><dd\b[^<>]{0,80}>\s{0,40})|</?d[dlt]\b[^<>]{0,80}>\s{0,40})",
-            )
-        }),
-    },
-    Format {
-        sign: b"{tabular",
-        first: b"\\ }",
-        codes: LazyLock::new(|| {
-            expression(
-                r"^(?:(?P<tab> & )|\\(?:\\|(?:hline|toprule|midrule|bottomrule)\s{0,4}|text(?:bf|it|tt)\{|(?P<sign>[_&$#%]))|\})",
-            )
-        }),
-    },
-    Format {
-        sign: b"\n|-",
-        first: b"{\n!|",
-        codes: LazyLock::new(|| {
-            expression(concat!(
-                r"^(?:(?P<line>(?:\{\|[^\n]{0,120}(?:\n\|\+[^\n]{0,80})?(?:\n\|-[^\n]{0,80})?|\n\|-[^\n]{0,80})\n[!|]|\n\|\})",
-                r"|(?P<tab>!!|\|\||\n[!|]))"
-            ))
-        }),
-    },
-    Format {
-        sign: b"rintable",
-        first: b"=",
-        codes: LazyLock::new(|| expression(r"^=(?:(?P<hexadecimal>[2-7][0-9A-F])|\r?\n)")),
-    },
-];
-
-impl Format {
-    /// Returns the format of a text, if it has one.
-    fn of(text: &Text) -> Option<&'static Self> {
-        let mut formats = FORMATS.iter();
-        formats
-            .find(|format| text.has_any(format.first) && memmem::find(text.letters(), format.sign).is_some())
-    }
+/// Returns whether a text has a table or a list of HTML, whose elements are codes.
+fn has_elements(text: &Text) -> bool {
+    let has = |element: &[u8]| memmem::find(text.letters(), element).is_some();
+    text.has_any(b"<") && (has(b"<td") || has(b"<dt"))
 }
 
 /// Decoded parts of a text, one a line, and where each unit comes from.
@@ -94,15 +35,15 @@ impl Decoded {
         let (units, letters) = (text.units(), text.letters());
         let mut parts: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
-        let format = Format::of(text);
-        let is_plain = format.is_none() && !text.has_any(&[0x1B, OTHER, WHITE_SPACE]);
+        let has_elements = has_elements(text);
+        let is_plain = !has_elements && !text.has_any(&[0x1B, OTHER, WHITE_SPACE]);
         let next_of = |letters: &[u8]| match is_plain {
             true => memchr3(b'%', b'\\', b'&', letters),
-            false => letters.iter().position(|letter| may_begin(*letter, format)),
+            false => letters.iter().position(|letter| may_begin(*letter, has_elements)),
         };
         while let Some(next) = next_of(&letters[at..]) {
             at += next;
-            let Some((_, length)) = code_at(&units[at..], format) else {
+            let Some((_, length)) = code_at(&units[at..], has_elements) else {
                 at += 1;
                 continue;
             };
@@ -128,7 +69,9 @@ impl Decoded {
         for part in parts {
             let mut own: Vec<(u16, Range<usize>)> = part.map(|at| (units[at], at..at + 1)).collect();
             for _ in 0..MOST_LAYERS {
-                let Some(next) = once(&own, format) else { break };
+                let Some(next) = once(&own, has_elements) else {
+                    break;
+                };
                 own = next;
             }
             for (unit, place) in own {
@@ -168,12 +111,12 @@ impl Decoded {
 }
 
 /// Decodes the codes of a text once; `None` if there is none.
-fn once(text: &[(u16, Range<usize>)], format: Option<&Format>) -> Option<Vec<(u16, Range<usize>)>> {
+fn once(text: &[(u16, Range<usize>)], has_elements: bool) -> Option<Vec<(u16, Range<usize>)>> {
     let units: Vec<u16> = text.iter().map(|(unit, _)| *unit).collect();
     let mut next = Vec::with_capacity(text.len());
     let mut at = 0;
     while at < units.len() {
-        match code_at(&units[at..], format) {
+        match code_at(&units[at..], has_elements) {
             Some((unit, length)) => {
                 let place = text[at].1.start..text[at + length - 1].1.end;
                 next.extend(unit.map(|unit| (unit, place)));
@@ -189,20 +132,22 @@ fn once(text: &[(u16, Range<usize>)], format: Option<&Format>) -> Option<Vec<(u1
 }
 
 /// Returns whether codes begin with the letter. Letters that show nothing are white space or other ones.
-fn may_begin(letter: u8, format: Option<&Format>) -> bool {
-    matches!(letter, b'%' | b'\\' | b'&' | 0x1B | OTHER | WHITE_SPACE)
-        || format.is_some_and(|format| format.first.contains(&letter))
+fn may_begin(letter: u8, has_elements: bool) -> bool {
+    matches!(letter, b'%' | b'\\' | b'&' | 0x1B | OTHER | WHITE_SPACE) || has_elements && letter == b'<'
 }
 
 /// Returns what the code at the beginning of a text stands for, which can be nothing, and its length.
-fn code_at(units: &[u16], format: Option<&Format>) -> Option<(Option<u16>, usize)> {
+fn code_at(units: &[u16], has_elements: bool) -> Option<(Option<u16>, usize)> {
     const MOST_LETTERS: usize = 24;
-    const MOST_LETTERS_OF_FORMAT: usize = 320;
-    // Hexadecimal and decimal numbers, signs behind a backslash, those of HTML, and the colours of a terminal.
+    const MOST_LETTERS_OF_ELEMENTS: usize = 320;
+    // Hexadecimal and decimal numbers, signs behind a backslash, those of HTML, the colours of a terminal, and elements: each row is a line,
+    // and a tab stands before each cell.
     static CODE: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
             r"^(?:(?:%|\\u00|\\x)(?P<hexadecimal>[2-7][0-9A-Fa-f])|&#[xX]0{0,4}(?P<html>[2-7][0-9A-Fa-f]);|&#0{0,4}(?P<decimal>\d{2,3});",
-            r"|\\(?P<sign>/)|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z])"
+            r"|\\(?P<sign>/)|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
+            r"|(?i:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?|<dt\b[^<>]{0,80}>\s{0,40})",
+            r"|(?P<tab><(?:t[dh]|dd)\b[^<>]{0,80}>\s{0,40})|</?(?:t[dh]|d[dlt])\b[^<>]{0,80}>\s{0,40}|</?(?:b|i|em|code|strong)>))"
         ))
     });
     const NAMES: [(&[u8], u8); 5] = [
@@ -219,21 +164,24 @@ fn code_at(units: &[u16], format: Option<&Format>) -> Option<(Option<u16>, usize
     }
     // Told at once, because most backslashes and signs begin none.
     let second = u8::try_from(*units.get(1)?).ok()?;
-    let format = format.filter(|format| format.first.contains(&letter(first)));
     let may_be_code = match first {
         0x1B => second == b'[',
         0x25 => second.is_ascii_hexdigit(),
         0x26 => b"#qalg".contains(&second),
+        0x3C => has_elements,
         0x5C => b"/ux0e\\".contains(&second),
         _ => false,
     };
-    if !may_be_code && format.is_none() {
+    if !may_be_code {
         return None;
     }
-    let most = format.map_or(MOST_LETTERS, |_| MOST_LETTERS_OF_FORMAT);
+    let most = if first == 0x3C {
+        MOST_LETTERS_OF_ELEMENTS
+    } else {
+        MOST_LETTERS
+    };
     let letters: Vec<u8> = units.iter().take(most).map(|unit| letter(*unit)).collect();
-    let of_format = format.and_then(|format| format.codes.captures(&letters));
-    let found = of_format.or_else(|| CODE.captures(&letters[..letters.len().min(MOST_LETTERS)]))?;
+    let found = CODE.captures(&letters)?;
     let group = |name| found.name(name).map(|part| part.as_bytes());
     let number = |digits: &[u8], base| u8::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok();
     let named = |name: &[u8]| {

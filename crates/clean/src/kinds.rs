@@ -99,7 +99,6 @@ const FINDERS: &[(&str, Finder)] = &[
     ("arguments", InText(commands::arguments)),
     ("assigned", InText(names::assigned)),
     ("bearer_tokens", Own(bearer_tokens)),
-    ("beside_keys", Own(random::beside_keys)),
     ("card_numbers", InText(numbers::card_numbers)),
     ("columns", InText(columns::values)),
     ("in_columns", InColumns),

@@ -2,13 +2,11 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
-    columns::line_at,
     ranges::{Ranges, expression, runs, skip},
-    text::{MARKER, is_word},
+    text::is_word,
     values::is_mixed,
     words::Words,
 };
@@ -211,37 +209,6 @@ fn is_name_part(part: &[u8]) -> bool {
     let is_one_case = letters().all(u8::is_ascii_lowercase) || letters().all(u8::is_ascii_uppercase);
     let digits = part.len() - letters().count();
     part.first().is_some_and(u8::is_ascii_alphabetic) && is_one_case && digits <= 2
-}
-
-/// Finds random words in lines that have a provider's key: the secret beside the id of a key.
-pub(super) fn beside_keys(letters: &[u8]) -> Ranges {
-    const MOST_LINE: usize = 4096;
-    const LEAST_SECRET_LETTERS: usize = 24;
-    let of_secret = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'=');
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(at) = memmem::find(&letters[from..], MARKER).map(|at| from + at) {
-        let line = line_at(letters, at);
-        let is_secret = [&b"api_key"[..], b"password"]
-            .iter()
-            .any(|kind| letters[at + MARKER.len()..].starts_with(kind));
-        from = if is_secret { line.end.max(at + 1) } else { at + 1 };
-        if line.len() > MOST_LINE || !is_secret {
-            continue;
-        }
-        let is_blank = |at: Option<&u8>| at.is_none_or(|sign| b" \t\n,;:|\"'".contains(sign));
-        let words = runs(&letters[line.clone()], LEAST_SECRET_LETTERS, of_secret);
-        let words = words.map(|word| line.start + word.start..line.start + word.end);
-        ranges.extend(words.filter(|word| {
-            let text = &letters[word.clone()];
-            is_blank(letters[..word.start].last())
-                && is_blank(letters.get(word.end))
-                && is_random(text)
-                && is_mixed(text)
-                && !is_hexadecimal(text)
-        }));
-    }
-    ranges
 }
 
 /// Returns the address of a hook or a bot, which has a segment that nobody can guess.
