@@ -1,6 +1,6 @@
 //! Secrets in the arguments of commands: `--password hunter2`, `curl -u user:hunter2`, `mysql -phunter2`.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{collections::HashMap, ops::Range, sync::LazyLock};
 
 use regex::bytes::Regex;
 
@@ -47,6 +47,17 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
         .filter(|line| !line.starts_with('#'))
         .filter_map(Row::of)
         .collect()
+});
+
+/// The rows of each program.
+static PROGRAMS: LazyLock<HashMap<&[u8], Vec<&Row>>> = LazyLock::new(|| {
+    let mut programs: HashMap<_, Vec<_>> = HashMap::new();
+    for row in ROWS.iter().filter(|row| !row.is_of_any) {
+        for name in &row.keywords {
+            programs.entry(*name).or_default().push(row);
+        }
+    }
+    programs
 });
 
 impl Row {
@@ -195,14 +206,12 @@ impl<'l> Command<'l> {
 
     /// Adds the secrets that the rows find.
     fn find(&self, letters: &[u8], ranges: &mut Ranges) {
-        for row in ROWS.iter() {
-            let mut programs = self.programs.iter();
-            let program = programs.find(|(name, _)| row.keywords.contains(name));
-            let first = match row.is_of_any {
-                true => Some(0),
-                false => program.map(|(_, end)| *end),
-            };
-            let Some(first) = first else { continue };
+        let of_any = ROWS.iter().filter(|row| row.is_of_any).map(|row| (row, 0));
+        let of_program = self.programs.iter().flat_map(|(name, end)| {
+            let rows = PROGRAMS.get(name).into_iter().flatten();
+            rows.map(|row| (*row, *end))
+        });
+        for (row, first) in of_any.chain(of_program) {
             let end_of = |word: &Lazy| Some(first + word.find(&self.lines[first..])?.end());
             let ends: Option<Vec<_>> = row.words.iter().map(end_of).collect();
             let Some(ends) = ends else { continue };
