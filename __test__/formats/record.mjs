@@ -1,5 +1,5 @@
 // node record.mjs FOLDER NAME…: writes what frameworks in TypeScript make of a run, by the names of the functions, as the folders in agents/
-// have it. A server in this process is the model. ai 6.0.326 with @ai-sdk/openai-compatible 2, @openai/agents 0.20.0, langchain 1.5.14 with
+// have it. A server in this process is the model. ai 6.0.326 (aiSdk7: 7.0.173) with @ai-sdk/openai-compatible 2, @openai/agents 0.20.0, langchain 1.5.14 with
 // @langchain/openai, genkit 1.42.0 with @genkit-ai/compat-oai, @voltagent/core 2.10.0, @mastra/core 1.71.0 with libsql, memory and
 // observability (Node 24), llamaindex 0.12.1 with @llamaindex/openai and workflow, @inngest/agent-kit 0.13.2.
 import fs from 'node:fs';
@@ -98,6 +98,17 @@ async function aiSdk() {
   const options = { model, tools, prompt: TASK, stopWhen: stepCountIs(5) };
   write('openai-chat-typescript/ai-sdk.json', await generateText(options));
   await writeAll('streams/ai-sdk.jsonl', streamText(options).fullStream);
+}
+
+async function aiSdk7() {
+  const { generateText, stepCountIs, tool } = await import('ai');
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const model = createOpenAICompatible({ name: 'script', baseURL })('script');
+  const tools = { depth: tool({ inputSchema: schema, execute: depth }) };
+  write(
+    'openai-chat-turns/ai-sdk-7.json',
+    await generateText({ model, tools, prompt: TASK, stopWhen: stepCountIs(5) }),
+  );
 }
 
 async function aiSdkSpans() {
@@ -242,6 +253,11 @@ async function llamaIndex() {
   const tools = [tool({ ...tell, parameters: schema, execute: depth })];
   await agent({ llm, tools, memory }).run(TASK);
   write('openai-chat-typescript/llamaindex.json', await memory.get());
+  const events = agent({ llm, tools }).runStream(TASK);
+  const data = (async function* () {
+    for await (const event of events) yield event.data;
+  })();
+  await writeAll('streams/llama-index-js.jsonl', data);
 }
 
 async function agentKit() {
@@ -261,6 +277,7 @@ const recordings = {
   llamaIndex,
   agentKit,
   aiSdk,
+  aiSdk7,
   aiSdkSpans,
   openaiAgents,
   langchain,

@@ -3,7 +3,7 @@
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
-claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1.
+claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
@@ -884,6 +884,54 @@ def mlflow_frame():
     os.unlink("mlflow.db")
 
 
+def deepeval():
+    from deepeval.test_case import ConversationalTestCase, LLMTestCase, ToolCall, Turn
+
+    results = ["Error: name a place", "2.1 m"]
+    called = [ToolCall(name="depth", input_parameters=args, output=output) for args, output in zip(CALLS, results)]
+    case = LLMTestCase(input=TASK, actual_output=ANSWER, tools_called=called)
+    write("openai-chat-evaluations/deepeval.json", case.model_dump_json(by_alias=True))
+    turns = [Turn(role="user", content=TASK), Turn(role="assistant", content=ANSWER, tools_called=called)]
+    write("openai-chat-evaluations/deepeval-turns.json", ConversationalTestCase(turns=turns).model_dump_json(by_alias=True))
+
+
+def ragas():
+    from ragas.dataset_schema import EvaluationDataset, MultiTurnSample
+    from ragas.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
+
+    call = lambda at, text: AIMessage(content=text, tool_calls=[ToolCall(name="depth", args=CALLS[at])])
+    sample = MultiTurnSample(user_input=[
+        HumanMessage(content=TASK),
+        call(0, "Ask the gauge."), ToolMessage(content="Error: name a place"),
+        call(1, "Once more."), ToolMessage(content="2.1 m"),
+        AIMessage(content=ANSWER),
+    ])
+    write("openai-chat-evaluations/ragas.json", sample.model_dump_json())
+    EvaluationDataset(samples=[sample]).to_jsonl(OUT / "openai-chat-evaluations/ragas.jsonl")
+
+
+def letta():
+    from letta_client.types.agents.message import Message
+    from pydantic import TypeAdapter
+
+    said = lambda at, kind, **fields: {"id": f"m{at}", "date": f"2026-03-14T08:00:0{at}Z", "message_type": f"{kind}_message", **fields}
+    call = lambda at: {"name": "depth", "arguments": json.dumps(CALLS[at]), "tool_call_id": f"c{at}"}
+    messages = [
+        said(1, "system", content="You know rivers."),
+        said(2, "user", content=TASK),
+        said(3, "reasoning", reasoning="Ask the gauge."),
+        said(3, "tool_call", tool_call=call(0)),
+        said(4, "tool_return", tool_return="name a place", status="error", tool_call_id="c0"),
+        said(5, "assistant", content="Once more."),
+        said(5, "tool_call", tool_call=call(1)),
+        said(6, "tool_return", tool_return="2.1 m", status="success", tool_call_id="c1"),
+        said(7, "assistant", content=ANSWER),
+    ]
+    kind = TypeAdapter(Message)
+    rows = [kind.validate_python(message).model_dump(mode="json") for message in messages]
+    write("openai-chat-turns/letta.json", json.dumps(rows))
+
+
 def data_sets():
     from datasets import Dataset
     from pyarrow import parquet
@@ -915,6 +963,9 @@ if __name__ == "__main__":
     asyncio.run(llama_index_react())
     browser_use()
     ag_ui()
+    deepeval()
+    ragas()
+    letta()
     google_adk_cases()
     haystack()
     dspy()

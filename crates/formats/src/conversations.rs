@@ -259,12 +259,24 @@ fn by_fields(record: &Object) -> Option<Value> {
 fn side_of<'a>(record: &'a Object, name: &str, role: &str) -> Option<Messages<'a>> {
     match record.get(name)? {
         text @ Value::String(words) if !begins_messages(words) => {
-            let alone = || vec![Cow::Owned(message_by(role, text.clone()))];
-            Some(dialogue_in(words).unwrap_or_else(alone))
+            let alone = || vec![Cow::Owned(said_by(role, text, record))];
+            Some(
+                dialogue_in(words)
+                    .or_else(|| marked_in(words, role))
+                    .unwrap_or_else(alone),
+            )
         }
         Value::Array(list) if list.is_empty() => None,
-        _ => list_in(record, name),
+        _ => list_in(record, name).or_else(|| list_in(fields_of(record, name), "messages")),
     }
+}
+
+/// Returns the message of a text that is a side of a row, which may have the calls of the answer beside it.
+fn said_by(role: &str, text: &Value, record: &Object) -> Value {
+    let calls = words("calls-field").filter_map(|name| Some((name, record.get(name)?.clone())));
+    let calls = calls.filter(|_| role == "assistant");
+    let fields = [("role", role.into()), ("content", text.clone())];
+    object(fields.into_iter().chain(calls))
 }
 
 /// How the turns of a dialogue in one text begin, as the first data sets of preferences and of calls have them.
@@ -287,15 +299,17 @@ fn dialogue_in(text: &str) -> Option<Messages<'static>> {
     (messages.len() > 1).then_some(messages)
 }
 
-/// Returns the turns of a text in ChatML; `None` for another text.
-fn marked_in(text: &str) -> Option<Messages<'static>> {
-    let turn = |turn: &str| {
-        let (role, words) = turn.split_once('\n')?;
-        let words = words.trim_end().trim_end_matches("<|im_end|>");
-        Some(Cow::Owned(message_by(role.trim(), words.trim().into())))
-    };
-    let messages: Messages = text.split("<|im_start|>").skip(1).filter_map(turn).collect();
-    (messages.len() > 1).then_some(messages)
+/// Returns the turns of a text in ChatML, which may begin within a turn of this role; `None` for another text.
+fn marked_in(text: &str, role: &str) -> Option<Messages<'static>> {
+    let (first, turns) = text.split_once("<|im_start|>")?;
+    let turns = turns
+        .split("<|im_start|>")
+        .filter_map(|turn| turn.split_once('\n'));
+    let turns = [(role, first)].into_iter().chain(turns);
+    let turns = turns.map(|(role, words)| (role, words.trim_end().trim_end_matches("<|im_end|>").trim()));
+    let turns = turns.filter(|(_, words)| !words.is_empty());
+    let message = |(role, words): (&str, &str)| Cow::Owned(message_by(role.trim(), words.into()));
+    Some(turns.map(message).collect()).filter(|messages: &Messages| !messages.is_empty())
 }
 
 /// Returns the messages of a row that has a query and the calls that answer it, as xLAM's data set has them.
@@ -332,30 +346,36 @@ pub fn is_asked(message: &Value) -> bool {
     role_of(message) == "user" && !parts_of(content).iter().any(is_answer)
 }
 
-/// Returns the messages of a result or a step of the AI SDK: what its request asked, and the reply, which has those of the steps before too.
+/// Returns the messages of a result or a step of the AI SDK: what its request asked, and the replies of its steps, each of which has those
+/// of the steps before too until version 7.
 fn replied_in(record: &Object) -> Option<Messages<'_>> {
-    let last = list_at(record, "steps")
-        .last()
-        .map_or(record, |step| object_of(Some(step)));
-    let said = list_at(fields_of(last, "response"), "messages");
-    said.first().filter(|first| is_message(first))?;
-    let body = parsed(fields_of(last, "request").get("body"));
+    let steps = list_at(record, "steps").iter().map(|step| object_of(Some(step)));
+    let steps: Vec<_> = steps.collect();
+    let steps = if steps.is_empty() { vec![record] } else { steps };
+    let mut said: &[Value] = &[];
+    let mut all = borrowed(list_at(record, "initialResponseMessages"));
+    for step in &steps {
+        let own = list_at(fields_of(*step, "response"), "messages");
+        all.extend(borrowed(own.strip_prefix(said).unwrap_or(own)));
+        said = own;
+    }
+    all.first().filter(|first| is_message(first))?;
+    let body = parsed(fields_of(*steps.first()?, "request").get("body"));
     let asked = messages_of(object_of(body.as_deref())).unwrap_or_default();
     // The request of a later step has the reply until then.
     let end = asked.iter().rposition(|message| is_asked(message));
-    let end = end.map_or(0, |at| at + 1);
-    let asked = asked
-        .into_iter()
-        .take(end)
-        .map(|message| Cow::Owned(message.into_owned()));
-    Some(asked.chain(borrowed(said)).collect())
+    let asked = asked.into_iter().take(end.map_or(0, |at| at + 1));
+    let asked = asked.map(|message| Cow::Owned(message.into_owned()));
+    Some(asked.chain(all).collect())
 }
 
 /// Returns the messages of a row for fine-tuning: a prompt and its completion, or the chosen one of two answers.
 fn pair_of(record: &Object) -> Option<Messages<'_>> {
     let chat = text_at(record, "chat").map(|chat| format!("\n\n{chat}"));
     let chat = chat.and_then(|chat| dialogue_in(&chat));
-    if let Some(dialogue) = chat.or_else(|| marked_in(&text_at(record, "text")?)) {
+    if let Some(dialogue) =
+        chat.or_else(|| marked_in(&text_at(record, "text")?, "").filter(|turns| turns.len() > 1))
+    {
         return Some(dialogue);
     }
     if let (Some(instruction), Some(output)) = (text_at(record, "instruction"), record.get("output")) {
@@ -364,9 +384,15 @@ fn pair_of(record: &Object) -> Option<Messages<'_>> {
         let messages = [message_by("user", asked), message_by("assistant", output.clone())];
         return Some(messages.map(Cow::Owned).to_vec());
     }
-    let mut answers = ["completion", "chosen", "response", "output"].into_iter();
-    let (name, mut answer) = answers.find_map(|name| Some((name, side_of(record, name, "assistant")?)))?;
-    let Some(prompt) = side_of(record, "prompt", "user") else {
+    let (name, mut answer) =
+        words("answer").find_map(|name| Some((name, side_of(record, name, "assistant")?)))?;
+    // Records of anything have an input and an output in words.
+    let is_plain = |side: &Messages| side.len() == 1 && matches!(side[0], Cow::Owned(_));
+    let mut prompts = words("asked-side").filter_map(|name| Some((name, side_of(record, name, "user")?)));
+    let is_prompt = |(prompt, side): &(&str, Messages)| {
+        *prompt == "prompt" || !is_plain(side) || !matches!(name, "response" | "output")
+    };
+    let Some((_, prompt)) = prompts.find(is_prompt) else {
         // Without a prompt, only a list has the question too.
         let is_whole = name == "chosen" && answer.len() > 1;
         return is_whole.then_some(answer);
@@ -464,7 +490,9 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         return Some(runs);
     }
     // The longest list of messages, whatever its name, but of no answer that was turned down.
-    let names = record.keys().filter(|name| *name != "rejected");
+    let names = record
+        .keys()
+        .filter(|name| !matches!(name.as_str(), "rejected" | "non_preferred_output"));
     let lists = names.filter_map(|name| list_in(record, name));
     lists.filter(|list| !list.is_empty()).max_by_key(Vec::len)
 }

@@ -11,7 +11,7 @@ use crate::{
     shapes::is,
     tagged,
     trace::UNKNOWN_CALL,
-    values::{fields_of, first_of, id_of, is_given, list_of, object_of, str_of},
+    values::{fields_of, first_of, id_of, is_given, is_truthy, list_of, object_of, str_of},
     words::tags,
     written::is_like_call,
 };
@@ -19,9 +19,17 @@ use crate::{
 /// Counts messages of roles that are not known.
 pub const UNKNOWN_ROLE: &str = "role that is not known";
 
-/// Where messages have their content: of most APIs, of Microsoft's Agent Framework and Semantic Kernel, of LlamaIndex, and
-/// of data sets.
-const CONTENTS: &[&str] = &["content", "contents", "items", "blocks", "value"];
+/// Where messages have their content: of most APIs, of Microsoft's Agent Framework and Semantic Kernel, of LlamaIndex, of data sets, and
+/// of Letta and LibreChat.
+const CONTENTS: &[&str] = &[
+    "content",
+    "contents",
+    "items",
+    "blocks",
+    "value",
+    "tool_return",
+    "text",
+];
 
 /// Where turns of ShareGPT have theirs.
 const SAID: &[&str] = &["value", "content"];
@@ -46,12 +54,31 @@ pub fn role_by(name: &str) -> Option<&'static str> {
     speakers.find_map(|[other, role]| other.eq_ignore_ascii_case(name).then_some(*role))
 }
 
-/// Returns the item that one of the OpenAI Agents SDK has, or the message of a choice.
+/// Returns the role that a message without one names, by its speaker or its type.
+fn role_in(message: &Object) -> Option<&str> {
+    let by_user = message.get("isCreatedByUser").map(|by_user| {
+        if is_truthy(Some(by_user)) {
+            "user"
+        } else {
+            "assistant"
+        }
+    });
+    let named = ["sender", "message_type", "type"].map(|name| str_of(message.get(name)));
+    by_user.or_else(|| named.into_iter().flatten().find(|name| role_by(name).is_some()))
+}
+
+/// Returns the item that one of the OpenAI Agents SDK has, or the message of a choice or of a node.
 fn item_in(fields: &Object) -> Option<&Value> {
     let is_item = str_of(fields.get("type")).is_some_and(|kind| kind.ends_with("_item"));
-    let is_choice = fields.contains("finish_reason") && !fields.contains("role");
+    let is_around = ["finish_reason", "parentId"]
+        .iter()
+        .any(|name| fields.contains(name));
     let item = first_of(fields, &["raw_item", "rawItem"]).filter(|_| is_item);
-    item.or_else(|| fields.get("message").filter(|_| is_choice))
+    item.or_else(|| {
+        fields
+            .get("message")
+            .filter(|_| is_around && !fields.contains("role"))
+    })
 }
 
 /// Returns a message of a role.
@@ -82,6 +109,7 @@ pub fn add_message(say: &mut Events, value: &Value) {
             Some(kind) if kind != "message" && is_item(kind) => {
                 say.say_parts(TextKind::Message, parts_in(value))
             }
+            _ if let Some(role) = role_in(message) => add_of_role(say, message, role),
             _ if message.contains("content") => add_parts(say, message, "", parts_of(message.get("content"))),
             _ => add_parts(say, message, "", parts_in(value)),
         }
@@ -176,7 +204,7 @@ fn whole(message: &Object, mut parts: Vec<Part>) -> Vec<Part> {
     };
     parts.retain(|part| !matches!(part, Part::Call(call) if is_told(call)));
     if parts.iter().any(|part| matches!(part, Part::Thought(Some(_)))) {
-        before.clear();
+        before.retain(|part| !matches!(part, Part::Thought(_)));
     }
     before.into_iter().chain(parts).chain(after).collect()
 }

@@ -7,9 +7,9 @@ use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
 use crate::{
     values::{
-        Fields, NAME_LENGTH, fields_of, fields_where, first_named, first_of, has_list, has_text, id_of,
-        input_of, is_blank, is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at, list_of,
-        object_of, parsed, str_of, string_of, text_in, text_of_part, truth_of,
+        Fields, NAME_LENGTH, elements_of, fields_of, fields_where, first_named, first_of, has_list, has_text,
+        id_of, input_of, is_blank, is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at,
+        list_of, object_of, parsed, str_of, string_of, text_in, text_of_part, truth_of,
     },
     words::{is_one, words},
 };
@@ -348,7 +348,7 @@ fn of_type(part: &Object, value: &Value, kind: &Text, parts: &mut Vec<Part>) {
     }
     match kind.as_str() {
         "tool-invocation" => of_tool(fields_of(part, "toolInvocation"), "", parts),
-        "tool-call" => parts.push(Part::Call(Call::of(part))),
+        "tool-call" => add_answered(value, parts),
         "tool-result" => parts.push(of_tool_result(part)),
         "non_standard" => part
             .get("value")
@@ -408,6 +408,9 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
         return parts.push(Part::Result { id, content, failed });
     }
     let is_hosted = !is_call(kind);
+    if let Some(inner) = inner.filter(|inner| own.name.is_none() && has_text(*inner, "name")) {
+        return add_answered(inner, parts);
+    }
     parts.push(Part::Call(if is_hosted && kind != "mcp_call" {
         Call {
             name: kind.strip_suffix("_call").map(Text::from),
@@ -481,14 +484,30 @@ pub fn beside(message: &Object) -> [Vec<Part>; 2] {
         tools.for_each(|tool| of_tool(object_of(Some(tool)), "", &mut after));
     }
     let mut calls = holders.map(calls_beside);
-    after.extend(calls.find(|calls| !calls.is_empty()).unwrap_or_default());
-    [reasoning.map(Part::thought).into_iter().collect(), after]
+    let calls = calls.find(|calls| !calls.is_empty()).unwrap_or_default();
+    let mut before: Vec<_> = reasoning.map(Part::thought).into_iter().collect();
+    // The words of an agent that has the results already follow them.
+    let is_answered = calls.iter().any(|part| matches!(part, Part::Result { .. }));
+    if is_answered { &mut before } else { &mut after }.extend(calls);
+    [before, after]
 }
 
 /// Returns the reasoning beside a content. A field of it may be a blank that providers want.
 fn reasoning_of(message: &Object) -> Option<&Value> {
     let mut fields = words("reasoning-field").filter_map(|name| message.get(name));
     fields.find(|value| !value.is_null() && value.as_text().is_none_or(|text| !is_blank(text)))
+}
+
+/// Appends a call, and its result where the call has it.
+fn add_answered(call: &Value, parts: &mut Vec<Part>) {
+    let (own, content) = (Call::of(call), first_of(call, &["output", "result"]));
+    let id = own.id.clone();
+    parts.push(Part::Call(own));
+    parts.extend(content.map(|content| Part::Result {
+        id,
+        content: parts_of(Some(content)),
+        failed: failure_of(call),
+    }));
 }
 
 fn calls_beside(message: &Object) -> Vec<Part> {
@@ -502,8 +521,9 @@ fn calls_beside(message: &Object) -> Vec<Part> {
     let mut calls = Vec::new();
     // Data sets and databases have them as JSON in texts.
     for list in lists.filter_map(parsed) {
-        let list = list_of(Some(&list)).iter().filter_map(|call| parsed(Some(call)));
-        calls.extend(list.map(|call| Part::Call(Call::of(&*call))));
+        let list = elements_of(Some(&list)).iter().filter(|call| !call.is_null());
+        let list = list.filter_map(|call| parsed(Some(call)));
+        list.for_each(|call| add_answered(&call, &mut calls));
     }
     calls.extend(call.map(|call| Part::Call(Call::of(call))));
     calls

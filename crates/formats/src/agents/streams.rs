@@ -184,10 +184,11 @@ fn add_arguments(say: &mut Events, text: Option<&Value>) {
 }
 
 /// Where events have the id of the call that they are of.
-const CALL_IDS: [&str; 5] = [
+const CALL_IDS: [&str; 6] = [
     "toolCallId",
     "tool_call_id",
     "tool_id",
+    "toolId",
     "started_event_id",
     "event_id",
 ];
@@ -236,8 +237,8 @@ fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
             let inner = first_of(record, &["item", "content_block", "response"]).unwrap_or(record);
             let output = first_of(record, &["output", "content", "result"]);
             let output = output.map(|output| Value::from(json_of(output).into_owned()));
-            let told = fields_of(record, "tool_output");
-            let output = first_of(told, &["blocks", "content"]).or(output.as_ref());
+            let told = object_of(first_of(record, &["tool_output", "toolOutput"]));
+            let output = first_of(told, &["blocks", "content", "result"]).or(output.as_ref());
             match what {
                 "call" => {
                     let own = Call::of(record);
