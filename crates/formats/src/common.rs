@@ -43,7 +43,7 @@ impl Known {
 /// Where a value or a trace is in the input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The line on which it begins, from 1, or the number of a file in an archive; `None` where the input is neither.
+    /// The line on which it begins, from 1; `None` where the input is no text.
     pub line: Option<u64>,
     /// The position in the array that it is an element of, from 0.
     pub index: Option<u64>,
@@ -64,7 +64,7 @@ pub struct Record {
 }
 
 /// Returns the problem of a value that is longer than so many bytes.
-pub(crate) fn too_long(limit: usize) -> String {
+pub(crate) fn too_long(limit: u64) -> String {
     #[allow(clippy::cast_precision_loss)] // For a message.
     let megabytes = limit as f64 / 1024.0 / 1024.0;
     format!("longer than {} MB", knowledgepulse_json::number(megabytes))

@@ -1,10 +1,10 @@
 //! The text of an input in UTF-8. Other inputs are recognised by how they begin.
 
-use std::mem;
+use std::{iter, mem};
 
 use crate::{
-    DEFAULT_LIMIT, archive,
-    input::{self, LinesOf},
+    DEFAULT_LIMIT,
+    input::{self, Lines, LinesOf, archive},
 };
 
 pub use crate::input::Foreign;
@@ -42,9 +42,6 @@ const HTML: Foreign = Foreign::new(
     "html2text",
 );
 
-/// An archive that is no log of Inspect, or too long.
-pub const ZIP: Foreign = Foreign::new("a ZIP archive", "unzip -p");
-
 /// A tar archive, by what stands in its first header.
 const TAR: Foreign = Foreign::new("a tar archive", "tar -xO");
 const IN_TAR: (usize, &[u8]) = (257, b"ustar");
@@ -67,8 +64,8 @@ pub enum Decoder {
     Beginning(Vec<u8>),
     /// Text in UTF-8.
     Utf8,
-    /// The bytes of an input that becomes text once they are all there; of an archive, if there is no way.
-    Whole(Vec<u8>, Option<LinesOf>),
+    /// The bytes of an input that becomes lines once they are all there.
+    Whole(Vec<u8>, LinesOf),
 }
 
 impl Default for Decoder {
@@ -93,8 +90,8 @@ impl Decoder {
             Self::Utf8 => return Ok(bytes.to_vec()),
             Self::Whole(whole, _) => {
                 if (whole.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
-                    let is_zip = whole.starts_with(archive::BEGINNING);
-                    return Err(if is_zip { ZIP } else { TOO_LONG });
+                    let is_zip = whole.starts_with(archive::MAGIC);
+                    return Err(if is_zip { archive::ZIP } else { TOO_LONG });
                 }
                 whole.extend_from_slice(bytes);
             }
@@ -102,17 +99,18 @@ impl Decoder {
         Ok(Vec::new())
     }
 
-    /// Returns the text of the bytes that were kept back.
+    /// Returns the text of the bytes that were kept back, and the lines of an input that is whole.
     ///
     /// # Errors
     /// If the input is no text that can be read.
-    pub fn finish(&mut self) -> Result<Vec<u8>, Foreign> {
+    pub fn finish(&mut self) -> Result<(Vec<u8>, Lines), Foreign> {
         // All of it may be shorter than a beginning.
         let text = self.begin()?;
-        match self {
-            Self::Whole(bytes, Some(text_of)) => text_of(mem::take(bytes)).map(String::into_bytes),
-            _ => Ok(text),
-        }
+        let lines = match self {
+            Self::Whole(bytes, lines_of) => lines_of(mem::take(bytes))?,
+            _ => Box::new(iter::empty()),
+        };
+        Ok((text, lines))
     }
 
     /// Returns the text of the first bytes, by which the encoding is known.
@@ -127,15 +125,14 @@ impl Decoder {
             return Err(TAR);
         }
         let begins = |start: &&[u8]| beginning.starts_with(start);
-        let text_of = input::reader_of(&beginning);
+        let lines_of = input::reader_of(&beginning);
         let foreign = FOREIGN.into_iter().find(|(start, _)| begins(start));
-        if let Some((_, foreign)) = foreign.filter(|_| text_of.is_none()) {
+        if let Some((_, foreign)) = foreign.filter(|_| lines_of.is_none()) {
             return Err(foreign);
         }
         let utf_16 = || UTF_16.iter().find(|(starts, _)| starts.iter().any(begins));
-        let text_of = text_of.or_else(|| Some(utf_16()?.1));
-        if text_of.is_some() || begins(&archive::BEGINNING) {
-            *self = Self::Whole(beginning, text_of);
+        if let Some(lines_of) = lines_of.or_else(|| Some(utf_16()?.1)) {
+            *self = Self::Whole(beginning, lines_of);
             return Ok(Vec::new());
         }
         match beginning.strip_prefix(BYTE_ORDER_MARK) {
@@ -143,21 +140,14 @@ impl Decoder {
             None => Ok(beginning),
         }
     }
-
-    /// Takes out the bytes of the input, if it is an archive.
-    pub fn take_archive(&mut self) -> Option<Vec<u8>> {
-        match self {
-            Self::Whole(archive, None) => Some(mem::take(archive)),
-            _ => None,
-        }
-    }
 }
 
 /// Returns the text of bytes in UTF-16, without the byte order mark.
-fn of_utf_16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
+fn of_utf_16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Lines {
     let (pairs, _) = bytes.as_chunks::<2>();
     let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
-    String::from_utf16_lossy(units.strip_prefix(&[0xfeff]).unwrap_or(&units))
+    let text = String::from_utf16_lossy(units.strip_prefix(&[0xfeff]).unwrap_or(&units));
+    Box::new(iter::once(text))
 }
 
 #[cfg(test)]
@@ -171,7 +161,9 @@ mod tests {
         for piece in input.chunks(size) {
             text.extend(decoder.push(piece)?);
         }
-        text.extend(decoder.finish()?);
+        let (rest, lines) = decoder.finish()?;
+        text.extend(rest);
+        text.extend(lines.flat_map(String::into_bytes));
         Ok(String::from_utf8(text).unwrap())
     }
 
@@ -214,16 +206,5 @@ mod tests {
         header[257..262].copy_from_slice(b"ustar");
         let refused = Decoder::default().push(&header).map_err(|foreign| foreign.what);
         assert_eq!(refused, Err("a tar archive"));
-    }
-
-    #[test]
-    fn an_archive_is_kept_whole() {
-        let pieces = [&b"PK\x03\x04\0\0"[..], &[1; 100_000], &[2; 100_000]];
-        let mut decoder = Decoder::default();
-        for piece in pieces {
-            assert_eq!(decoder.push(piece), Ok(Vec::new()));
-        }
-        assert_eq!(decoder.finish(), Ok(Vec::new()));
-        assert_eq!(decoder.take_archive(), Some(pieces.concat()));
     }
 }

@@ -6,7 +6,6 @@
 
 mod agent;
 mod agents;
-mod archive;
 mod common;
 mod contexts;
 mod conversations;

@@ -113,7 +113,7 @@ impl TraceReader {
             Err(error) => return self.done(place, Content::Wrong(error.into())),
         };
         if let Some(Value::String(error)) = value.get(UNREADABLE) {
-            let reason = format!("this part of the database cannot be read: {error}");
+            let reason = format!("this part of the input cannot be read: {error}");
             return self.done(place, Content::Wrong(reason.into()));
         }
         if let Some(Value::String(tables)) = value.get(NOT_READ) {

@@ -9,16 +9,16 @@ pub use crate::common::Record;
 
 use crate::{
     DEFAULT_LIMIT, Place,
-    archive::{Archive, File},
     common::too_long,
-    encoding::{Decoder, Foreign, ZIP},
+    encoding::{Decoder, Foreign},
+    input::Lines,
     split::{Broken, Kind, Piece, Splitter, parse},
     table::Table,
     values::regex,
 };
 
 /// The values of an input whose bytes are pushed as they come. It holds the bytes that were pushed and not read yet, of a value at
-/// most `limit`. Of an archive it holds all bytes, and the values come once it is whole.
+/// most `limit`. Of an archive or a database it holds all bytes, and the values come once it is whole.
 ///
 /// A value that begins with `[` is an array, whose elements are the values. An object ends where its brackets are closed. Anything else is a
 /// value to the end of its line. Blank lines are skipped. After a value that is broken, reading goes on with the next line.
@@ -28,8 +28,8 @@ use crate::{
 pub struct Records {
     limit: usize,
     decoder: Decoder,
-    /// The files that are the values, where the input is an archive and was pushed.
-    archive: Option<Archive>,
+    /// The lines that are still to be split, once all was pushed.
+    lines: Option<Lines>,
     splitter: Splitter,
     table: Option<Table>,
     /// The rows of the table that were read together.
@@ -50,7 +50,7 @@ impl Records {
         Self {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             decoder: Decoder::default(),
-            archive: None,
+            lines: None,
             splitter: Splitter::new(limit, false),
             table: None,
             rows: VecDeque::new(),
@@ -73,13 +73,9 @@ impl Records {
     /// # Errors
     /// If the input is no text that can be read.
     pub fn finish(&mut self) -> Result<(), Foreign> {
-        let rest = self.decoder.finish()?;
-        if let Some(bytes) = self.decoder.take_archive() {
-            self.archive = Some(Archive::open(bytes).ok_or(ZIP)?);
-        }
+        let (rest, lines) = self.decoder.finish()?;
         self.add_text(&rest);
-        self.splitter.finish();
-        self.rows.extend(self.table.iter_mut().flat_map(Table::finish));
+        self.lines = Some(lines);
         Ok(())
     }
 
@@ -105,7 +101,7 @@ impl Records {
                 self.table = Some(table);
                 return None;
             }
-            Kind::TooLong => Err(too_long(self.limit)),
+            Kind::TooLong => Err(too_long(self.limit as u64)),
             Kind::Value(value) => Ok(value),
             Kind::Broken(broken) => Err(problem_of(&broken, text)),
             Kind::Text => read_value(data_of_event(text).unwrap_or(Some(text))?),
@@ -117,23 +113,6 @@ impl Records {
         };
         Some(Record { place, content })
     }
-
-    /// Returns the value that a file of an archive holds.
-    fn read_file(&self, file: File) -> Record {
-        let (size, content) = match file.contents {
-            Ok(Some(bytes)) => (bytes.len() as u64, read_value(&bytes)),
-            Ok(None) => (self.limit as u64, Err(too_long(self.limit))),
-            Err(error) => (0, Err(error)),
-        };
-        Record {
-            place: Place {
-                line: file.number,
-                index: None,
-                size,
-            },
-            content: content.map_err(|error| format!("{}: {error}", file.name)),
-        }
-    }
 }
 
 /// Yields the values that are there so far; more may come after more was pushed.
@@ -141,18 +120,23 @@ impl Iterator for Records {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
-        if let Some(archive) = &mut self.archive {
-            let file = archive.next(self.limit)?;
-            return Some(self.read_file(file));
-        }
         loop {
             if let Some(row) = self.rows.pop_front() {
                 return Some(row);
             }
-            let piece = self.splitter.next()?;
-            if let Some(record) = self.read(piece) {
-                return Some(record);
+            if let Some(piece) = self.splitter.next() {
+                match self.read(piece) {
+                    Some(record) => return Some(record),
+                    None => continue,
+                }
             }
+            if let Some(line) = self.lines.as_mut()?.next() {
+                self.add_text(line.as_bytes());
+                continue;
+            }
+            self.lines = None;
+            self.splitter.finish();
+            self.rows.extend(self.table.iter_mut().flat_map(Table::finish));
         }
     }
 }

@@ -85,7 +85,7 @@ impl Table {
             content,
         };
         if mem::take(&mut self.is_too_long) {
-            return vec![record(line, 0, Err(too_long(self.limit)))];
+            return vec![record(line, 0, Err(too_long(self.limit as u64)))];
         }
         let mut rows = read_rows(&rest).peekable();
         let next = || {

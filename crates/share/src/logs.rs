@@ -84,7 +84,8 @@ fn text_of(path: &Path) -> io::Result<String> {
         }
     })?;
     let end = decoder.finish().map_err(|foreign| foreign.what.to_string());
-    text.extend(problem.map_or(end, Err).map_err(io::Error::other)?);
+    let (end, lines) = problem.map_or(end, Err).map_err(io::Error::other)?;
+    text.extend(end.into_iter().chain(lines.flat_map(String::into_bytes)));
     let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
     Ok(String::from_utf8(text).unwrap_or_else(lossy))
 }

@@ -1,6 +1,6 @@
-//! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
+//! Logs of Inspect, in JSON or as archives (`.eval`), whose samples `input::archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
 
-use crate::{archive::LOG, prelude::*, tagged};
+use crate::{input::archive::LOG, prelude::*, tagged};
 
 pub static FORMAT: Format =
     Format::new("inspect", Kind::Rows, decode).inner("samples", false, Some((LOG, "eval")));

@@ -2,7 +2,7 @@
 
 use knowledgepulse_json::object;
 
-use super::Foreign;
+use super::{Foreign, Lines};
 
 /// How a launch begins, before its time.
 const LAUNCH: &str = "# aider chat started at ";
@@ -15,17 +15,16 @@ pub const BEGINNINGS: [&[u8]; 2] = [b"# aide", b"\n# aid"];
 /// # Errors
 /// None: it is a reader of inputs that are whole.
 #[expect(clippy::unnecessary_wraps, clippy::needless_pass_by_value)] // Other readers of whole inputs may fail.
-pub fn lines_of_aider(bytes: Vec<u8>) -> Result<String, Foreign> {
-    let text = String::from_utf8_lossy(&bytes);
-    let mut lines = String::new();
-    let mut add = |launch: &str| {
-        let (time, text) = launch.split_once('\n').unwrap_or((launch, ""));
-        if !text.trim().is_empty() {
-            lines += &object([("aider", time.trim().into()), ("text", text.into())]).to_json();
-            lines.push('\n');
-        }
-    };
-    let text = format!("\n{text}");
-    text.split(&format!("\n{LAUNCH}")).skip(1).for_each(&mut add);
-    Ok(if lines.is_empty() { text } else { lines })
+pub fn lines_of(bytes: Vec<u8>) -> Result<Lines, Foreign> {
+    let text = format!("\n{}", String::from_utf8_lossy(&bytes));
+    let begin = format!("\n{LAUNCH}");
+    let launches = text.split(&begin).skip(1).filter_map(|launch| {
+        let (time, text) = launch.split_once('\n')?;
+        let line = object([("aider", time.trim().into()), ("text", text.into())]).to_json();
+        (!text.trim().is_empty()).then(|| line + "\n")
+    });
+    let lines: Vec<String> = launches.collect();
+    Ok(Box::new(
+        if lines.is_empty() { vec![text] } else { lines }.into_iter(),
+    ))
 }

@@ -1,6 +1,8 @@
-//! Inputs that are no JSON and become lines of it: the databases of agents, tables in Parquet, and the Markdown of Aider.
+//! Inputs that are no JSON and become lines of it: the databases of agents, tables in Parquet, archives of Inspect, and the Markdown of
+//! Aider.
 
 mod aider;
+pub(crate) mod archive;
 pub mod compression;
 #[cfg(not(target_family = "wasm"))]
 mod databases;
@@ -11,15 +13,16 @@ mod parquet;
 #[cfg(not(target_family = "wasm"))]
 mod sqlite;
 
+#[cfg(not(target_family = "wasm"))]
+use std::io::Write;
 use std::{
+    fmt::Display,
     fs::{self, File},
     io::{self, Read},
     path::Path,
 };
 
-#[cfg(not(target_family = "wasm"))]
-use knowledgepulse_json::object;
-use knowledgepulse_json::{Object, Text, Value, parse_str};
+use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 
 /// An input that is no text that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -37,12 +40,11 @@ impl Foreign {
     }
 }
 
-/// The field of a record that stands for a session of a database, or a row of a table, that cannot be read.
-pub(crate) const UNREADABLE: &str = "unreadable_part_of_a_database";
+/// The field of a record that stands for a part of an input that cannot be read, such as a session of a database.
+pub(crate) const UNREADABLE: &str = "unreadable_part_of_an_input";
 
-/// Returns the line of a part of a database that cannot be read.
-#[cfg(not(target_family = "wasm"))]
-fn unreadable(error: &dyn std::error::Error) -> String {
+/// Returns the line of a part of an input that cannot be read.
+fn unreadable(error: &dyn Display) -> String {
     object([(UNREADABLE, error.to_string().into())]).to_json() + "\n"
 }
 
@@ -54,19 +56,20 @@ fn tables_not_read(names: &[String]) -> String {
     object([(NOT_READ, names.join(", ").into())]).to_json() + "\n"
 }
 
-/// The lines of a database or a table.
-pub type Lines = Box<dyn Iterator<Item = String>>;
+/// The lines of an input, each made when it is read.
+pub type Lines = Box<dyn Iterator<Item = String> + Send>;
 
 /// Makes lines of all bytes of an input.
-pub type LinesOf = fn(Vec<u8>) -> Result<String, Foreign>;
+pub type LinesOf = fn(Vec<u8>) -> Result<Lines, Foreign>;
 
-/// A database or a table: how it begins, and how its bytes and its file become lines.
+/// A database or a table: how it begins, and how its file becomes lines.
 struct Format {
     magic: &'static [u8],
-    of_bytes: LinesOf,
     of_file: fn(&Path) -> io::Result<Lines>,
     /// The agent, and the names of the sessions, of a database.
     names_in: fn(&Path) -> io::Result<Option<Named>>,
+    /// What is said of bytes that are none.
+    broken: Foreign,
 }
 
 /// What becomes lines on this platform.
@@ -74,16 +77,16 @@ const FORMATS: &[Format] = &[
     #[cfg(not(target_family = "wasm"))]
     Format {
         magic: sqlite::MAGIC,
-        of_bytes: sqlite::lines_of_bytes,
         of_file: sqlite::lines_of_file,
         names_in: sqlite::names_in_file,
+        broken: Foreign::new("a database of SQLite of no agent that is known", "sqlite3 -json"),
     },
     #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
     Format {
         magic: parquet::MAGIC,
-        of_bytes: parquet::lines_of_bytes,
         of_file: parquet::lines_of_file,
         names_in: |_| Ok(None),
+        broken: Foreign::new("a table in Parquet that cannot be read", "pqrs cat --json"),
     },
 ];
 
@@ -93,12 +96,34 @@ const FIRST_BYTES: usize = 6;
 /// Returns how an input becomes lines once it is whole, by its first six bytes or more; `None` for others.
 #[must_use]
 pub fn reader_of(beginning: &[u8]) -> Option<LinesOf> {
-    if aider::BEGINNINGS.iter().any(|start| beginning.starts_with(start)) {
-        return Some(aider::lines_of_aider);
+    let begins = |magic: &[u8]| beginning.starts_with(&magic[..magic.len().min(FIRST_BYTES)]);
+    if begins(archive::MAGIC) {
+        return Some(archive::lines_of);
     }
-    let is_begun = |magic: &[u8]| beginning.starts_with(&magic[..magic.len().min(FIRST_BYTES)]);
-    let format = FORMATS.iter().find(|format| is_begun(format.magic))?;
-    Some(format.of_bytes)
+    if aider::BEGINNINGS.into_iter().any(begins) {
+        return Some(aider::lines_of);
+    }
+    #[cfg(not(target_family = "wasm"))]
+    if FORMATS.iter().any(|format| begins(format.magic)) {
+        return Some(lines_of_bytes);
+    }
+    None
+}
+
+/// Returns the lines of the bytes of a database or a table, which are read as a file.
+#[cfg(not(target_family = "wasm"))]
+fn lines_of_bytes(bytes: Vec<u8>) -> Result<Lines, Foreign> {
+    let read = || {
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(&bytes)?;
+        let lines = lines_of_file(file.path())?.into_iter().flatten();
+        io::Result::Ok(lines.collect::<Vec<_>>())
+    };
+    let format = FORMATS.iter().find(|format| bytes.starts_with(format.magic));
+    match (read(), format) {
+        (Err(_), Some(format)) => Err(format.broken),
+        (lines, _) => Ok(Box::new(lines.into_iter().flatten())),
+    }
 }
 
 /// How long the beginning of a file is that says whether it is a database.

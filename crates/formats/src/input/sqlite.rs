@@ -6,7 +6,6 @@ use std::{
     ffi::OsString,
     fs,
     io::{self, Read},
-    ops::Range,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -25,7 +24,7 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::{
-    Foreign, Lines, Named,
+    Lines, Named,
     databases::{DATABASES, Database},
     msgpack, tables_not_read, unreadable,
 };
@@ -34,16 +33,11 @@ use crate::DEFAULT_LIMIT;
 /// The first bytes of a database.
 pub const MAGIC: &[u8] = b"SQLite format 3\0";
 
-const OF_NO_AGENT: Foreign = Foreign::new("a database of SQLite of no agent that is known", "sqlite3 -json");
-
 /// So many steps of SQLite's machine are done between two looks at how many there were.
 const STEPS_AT_ONCE: i32 = 1_000_000;
 
 /// So many times that for a query: some minutes. The largest sessions take a thousandth.
 const MOST_WORK: u64 = 5_000;
-
-/// Where a database says that it has a log beside it, which its bytes alone have not.
-const LOG_VERSIONS: Range<usize> = 18..20;
 
 /// The files that belong to a database: its own, and those of transactions that are not in it yet.
 const FILES: [&str; 3] = ["", "-wal", "-journal"];
@@ -130,15 +124,6 @@ pub fn names_in_file(path: &Path) -> io::Result<Option<Named>> {
     Ok(Some((sessions.agent, names)))
 }
 
-/// Returns the sessions in the bytes of a database, a line each.
-///
-/// # Errors
-/// If it is of no agent that is known, or broken.
-pub fn lines_of_bytes(bytes: Vec<u8>) -> Result<String, Foreign> {
-    let sessions = Sessions::of_bytes(bytes, DEFAULT_LIMIT);
-    sessions.map_or(Err(OF_NO_AGENT), |sessions| Ok(sessions.into_lines().collect()))
-}
-
 impl Sessions {
     /// Opens a database for reading only. A file that another program has locked is copied.
     ///
@@ -160,19 +145,6 @@ impl Sessions {
         fs::metadata(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         Self::of(connect(&immutable(path), flags)?, None, known, limit)
-    }
-
-    /// Reads the bytes of a database.
-    ///
-    /// # Errors
-    /// If it is of no agent that is known, or cannot be read.
-    pub fn of_bytes(mut bytes: Vec<u8>, limit: u64) -> Result<Self, SqliteError> {
-        if let Some(versions) = bytes.get_mut(LOG_VERSIONS) {
-            versions.fill(1);
-        }
-        let mut connection = Connection::open_in_memory()?;
-        connection.deserialize_read_exact("main", bytes.as_slice(), bytes.len(), true)?;
-        Self::of(connection, None, &DATABASES, limit)
     }
 
     fn of(
@@ -384,7 +356,7 @@ mod tests {
     use std::sync::LazyLock;
 
     use super::*;
-    use crate::input::databases::databases_in;
+    use crate::input::{databases::databases_in, lines_of_bytes};
 
     static KNOWN: LazyLock<Vec<Database>> = LazyLock::new(|| {
         databases_in(
@@ -525,21 +497,16 @@ mod tests {
     }
 
     #[test]
-    fn of_bytes_reads_a_database_with_a_log_without_it() {
+    fn lines_of_bytes_reads_a_database_with_a_log_without_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = database(
             &directory,
             "PRAGMA journal_mode = WAL; CREATE TABLE threads (id, data_type, data, updated_at);
             INSERT INTO threads VALUES ('a', 'json', '{\"version\":1}', 1), ('b', 'zstd', x'28b52ffd00', 2)",
         );
-        let sessions = Sessions::of_bytes(fs::read(path).unwrap(), 1000).unwrap();
-        let lines: Vec<_> = sessions.into_lines().collect();
+        let lines: Vec<_> = lines_of_bytes(fs::read(path).unwrap()).unwrap().collect();
         assert_eq!(lines[0], "{\"version\":1,\"id\":\"a\",\"parent_id\":null}\n");
-        assert!(lines[1].starts_with("{\"unreadable_part_of_a_database\":\"SQLite cannot read it: "));
-        let broken = [MAGIC, &[0; 100]].concat();
-        assert!(matches!(
-            Sessions::of_bytes(broken, 1000),
-            Err(SqliteError::Sqlite(_))
-        ));
+        assert!(lines[1].starts_with("{\"unreadable_part_of_an_input\":\"SQLite cannot read it: "));
+        assert!(lines_of_bytes([MAGIC, &[0; 100]].concat()).is_err());
     }
 }

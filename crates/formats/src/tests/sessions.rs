@@ -42,7 +42,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     let lines: String = lines_of_file(&database).unwrap().unwrap().collect();
     let bytes = fs::read(&database).unwrap();
     let of_bytes = reader_of(&bytes).unwrap();
-    assert_eq!(lines, of_bytes(bytes).unwrap());
+    assert_eq!(lines, of_bytes(bytes).unwrap().collect::<String>());
     lines.into_bytes()
 }
 
@@ -55,7 +55,7 @@ fn read(path: &Path) -> Vec<(Option<&'static str>, Value)> {
     let items = reader.read_all(&bytes_of(path)).unwrap();
     let traces = items.into_iter().filter_map(|item| match item.content {
         Content::Converted(trace) => Some((item.format.map(|format| format.name()), trace)),
-        Content::Wrong(reason) if reason.starts_with("this part of the database cannot be read: ") => None,
+        Content::Wrong(reason) if reason.starts_with("this part of the input cannot be read: ") => None,
         content => panic!("{}: {content:?}", path.display()),
     });
     traces.collect()
