@@ -136,26 +136,24 @@ const MOST_WAITING: usize = 64;
 /// A run, and the file that it is in.
 type Sourced = (Run, String);
 
-/// Leaves out the runs of a group of inputs that are contained in others.
-pub struct Copies {
-    shared: HashSet<u64>,
+/// Inputs that may have copies of each other's sessions, in the order in which they are read. Leaves out the runs that are contained in others.
+#[derive(Default)]
+pub struct Group {
+    /// The files of each input, as [`runs`](crate::run::runs) groups them.
+    pub inputs: Vec<Vec<String>>,
+    /// What several of the inputs have in common, or several sessions of one.
+    pub(crate) shared: HashSet<u64>,
     waiting: VecDeque<(Print, Sourced, u64)>,
 }
 
-impl Copies {
-    /// Begins a group, whose inputs have these keys in common.
-    pub(crate) fn of(shared: HashSet<u64>) -> Self {
-        Self {
-            shared,
-            waiting: VecDeque::new(),
-        }
-    }
-
+impl Group {
     /// Takes a run of a file. Returns it if no later run can contain it, or another one that was waiting.
     pub fn take(&mut self, run: Run, source: String) -> Option<Sourced> {
         let print = match &run {
-            Run::Session(session, format, _) => Print::of(*format, session, &self.shared),
-            Run::Done(_) | Run::Row(..) => None,
+            Run::Session(session, format, _) if !self.shared.is_empty() => {
+                Print::of(*format, session, &self.shared)
+            }
+            _ => None,
         };
         let Some(mut print) = print else {
             return Some((run, source));
@@ -238,7 +236,7 @@ mod tests {
     fn the_longest_stands_for_all_in_whatever_order_they_come() {
         let runs = [&[1_u64, 2][..], &[1, 2, 3, 4], &[1, 2, 3], &[1, 9]];
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
-            let mut copies = Copies::of(HashSet::new());
+            let mut copies = Group::default();
             for at in order {
                 let run = Run::done(Place::default(), None, Content::Wrong(Text::default()));
                 let taken = copies.keep(print("a", "jsonl", &[], runs[at]), (run, at.to_string()));

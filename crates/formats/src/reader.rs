@@ -62,7 +62,7 @@ pub const MOST_FIRST_RECORDS: usize = 10;
 pub struct TraceReader {
     settings: Arc<Settings>,
     file: FileKind,
-    readers: Vec<Runs>,
+    reader: Option<Runs>,
     /// The last rows, which later ones may go on with.
     held: VecDeque<(Marks, Row)>,
 }
@@ -100,7 +100,7 @@ impl TraceReader {
         Self {
             settings: Arc::new(settings),
             file,
-            readers: Vec::new(),
+            reader: None,
             held: VecDeque::new(),
         }
     }
@@ -166,7 +166,7 @@ impl TraceReader {
             FileKind::Of(format) => *format,
             // Messages that follow each other are one conversation.
             FileKind::Rows if is(&row.value, "langgraph-stream") => {
-                return self.readers.iter_mut().for_each(Runs::join);
+                return self.reader.iter_mut().for_each(Runs::join);
             }
             FileKind::Rows if is_message(&row.value) || !updates_of(&row.value).is_empty() => {
                 self.release(runs);
@@ -176,12 +176,11 @@ impl TraceReader {
             FileKind::Rows => return self.hold(row, runs),
             FileKind::Refused | FileKind::Undecided(_) => return,
         };
-        let known = self.readers.iter().position(|reader| reader.format == format);
-        let at = known.or_else(|| {
-            self.readers.push(Runs::of(format, &self.settings)?);
-            Some(self.readers.len() - 1)
-        });
-        match at.and_then(|at| self.readers.get_mut(at)) {
+        if self.reader.as_ref().is_none_or(|reader| reader.format != format) {
+            self.end_messages(runs);
+            self.reader = Runs::of(format, &self.settings);
+        }
+        match &mut self.reader {
             Some(reader) => reader.read(&row.value, row.place, runs),
             None => runs.push(row.plain(Some(format))),
         }
@@ -271,7 +270,7 @@ impl TraceReader {
 
     /// Ends the conversations whose messages are records.
     fn end_messages(&mut self, runs: &mut Vec<Run>) {
-        for mut reader in mem::take(&mut self.readers) {
+        if let Some(mut reader) = self.reader.take() {
             reader.end(runs);
         }
     }

@@ -3,7 +3,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, File},
     io, iter,
     ops::ControlFlow,
@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::{
     FormatName,
-    copies::{Copies, begins_as, names_of},
+    copies::{Group, begins_as, names_of},
     event::Events,
     input::{compression::read_text, lines_of_file, names_in_database},
     reader::{Content, Item, MOST_FIRST_RECORDS},
@@ -148,23 +148,6 @@ fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Re
     Ok(())
 }
 
-/// Inputs that may have copies of each other's sessions, in the order in which they are read.
-#[derive(Debug, Default)]
-pub struct Group {
-    /// The files of each input, as [`runs`] groups them.
-    pub inputs: Vec<Vec<String>>,
-    /// What several of the inputs have in common, or several sessions of one.
-    shared: HashSet<u64>,
-}
-
-impl Group {
-    /// Returns what leaves out the copies among the runs of several inputs.
-    #[must_use]
-    pub fn copies(&self) -> Option<Copies> {
-        (!self.shared.is_empty()).then(|| Copies::of(self.shared.clone()))
-    }
-}
-
 /// Groups files by their runs, and runs by what copies have in common.
 #[must_use]
 pub fn groups(files: &[String]) -> Vec<Group> {
@@ -181,8 +164,9 @@ pub fn groups(files: &[String]) -> Vec<Group> {
     for key in keys.iter().flatten() {
         *count.entry(*key).or_default() += 1;
     }
+    let shared = |at: usize| keys[at].iter().copied().filter(|key| count[key] > 1);
     // The inputs with a key are joined with the first that has it; those come one after the other.
-    let mut group_of: HashMap<u64, usize> = HashMap::new();
+    let mut first_of: HashMap<u64, usize> = HashMap::new();
     let mut above: Vec<usize> = (0..inputs.len()).collect();
     let root = |above: &[usize], mut at: usize| {
         while above[at] != at {
@@ -190,33 +174,27 @@ pub fn groups(files: &[String]) -> Vec<Group> {
         }
         at
     };
-    for (at, keys) in keys.iter().enumerate() {
-        for key in keys.iter().filter(|key| count[key] > 1) {
-            let first = root(&above, *group_of.entry(*key).or_insert(at));
+    for at in 0..inputs.len() {
+        for key in shared(at) {
+            let first = root(&above, *first_of.entry(key).or_insert(at));
             let own = root(&above, at);
             above[first.max(own)] = first.min(own);
         }
     }
-    let mut groups: Vec<Group> = Vec::new();
-    let mut places: HashMap<usize, usize> = HashMap::new();
-    for (at, (input, keys)) in inputs.into_iter().zip(keys).enumerate() {
-        let place = *places.entry(root(&above, at)).or_insert(groups.len());
-        if place == groups.len() {
-            groups.push(Group::default());
-        }
-        groups[place].inputs.push(input);
-        groups[place]
-            .shared
-            .extend(keys.into_iter().filter(|key| count[key] > 1));
+    let mut groups: BTreeMap<usize, Group> = BTreeMap::new();
+    for (at, input) in inputs.into_iter().enumerate() {
+        let group = groups.entry(root(&above, at)).or_default();
+        group.inputs.push(input);
+        group.shared.extend(shared(at));
     }
-    for group in &mut groups {
-        // The longest first: what it contains need not be kept.
-        let size = |file: &String| fs::metadata(file).map_or(0, |stat| stat.len());
+    // The longest first: what it contains need not be kept.
+    let size = |file: &String| fs::metadata(file).map_or(0, |stat| stat.len());
+    let sorted = groups.into_values().map(|mut group| {
+        let length = |input: &Vec<String>| Reverse(input.iter().map(size).sum::<u64>());
+        group.inputs.sort_by_cached_key(length);
         group
-            .inputs
-            .sort_by_cached_key(|input| Reverse(input.iter().map(size).sum::<u64>()));
-    }
-    groups
+    });
+    sorted.collect()
 }
 
 /// The ids of the sessions that were read.

@@ -173,7 +173,6 @@ pub struct Runs {
     has_whole: bool,
     /// What is said of records before the first run.
     unknown: Vec<Event>,
-    has_begun: bool,
     /// What the folders of the input say of its run.
     named: Named,
     /// The name of the run that was begun last.
@@ -204,9 +203,17 @@ pub struct Runs {
 impl Runs {
     /// Reads one input of a format; `None` for [`FormatName::Trace`], which needs no reader.
     pub fn of(format: FormatName, settings: &Arc<Settings>) -> Option<Self> {
-        (format.format().kind != Kind::Traces).then(|| Self {
+        let agent = format.format();
+        let (mut say, mut named) = (Events::default(), Named::default());
+        if let Some(file) = &settings.file {
+            agent.tell_beside(file, &mut say);
+            named = (agent.named)(file);
+        }
+        (agent.kind != Kind::Traces).then(|| Self {
             format,
             settings: Arc::clone(settings),
+            beside: say.into_list(),
+            named,
             ..Self::default()
         })
     }
@@ -217,41 +224,33 @@ impl Runs {
 
     /// Returns whether the header of a run is that of a run of its own.
     fn begins(&mut self, header: &mut [Event]) -> bool {
-        let whats = || header.iter().flat_map(|event| &event.what);
         let id = name_in(header);
-        let has_said = mem::replace(&mut self.has_said, false);
-        if id
-            .as_ref()
-            .is_some_and(|id| !has_said && self.copied.contains(id))
-        {
+        let is_copied = |id: &Text| self.copied.contains(id);
+        if !mem::take(&mut self.has_said) && id.as_ref().is_some_and(is_copied) {
             for event in header {
                 event.what = vec![What::LeftOut("session that was copied".into())];
             }
             return false;
         }
-        let base = whats().find_map(|what| match what {
+        let base = first_in(header, |what| match what {
             What::Continues { of, until } => Some((of.clone(), *until)),
             _ => None,
         });
-        self.copied = whats()
-            .find_map(|what| match what {
-                What::Copies { of, .. } => Some(of.clone()),
-                _ => None,
-            })
-            .unwrap_or_default();
+        let copied = first_in(header, |what| match what {
+            What::Copies { of, .. } => Some(of.clone()),
+            _ => None,
+        });
+        self.copied = copied.unwrap_or_default();
         // A segment is named by its rollout, which only the first has for its own name too.
         let is_known = |name: &Text| self.names.contains(name);
         let goes_on =
             base.filter(|(of, _)| is_known(of) || id.as_ref().is_some_and(is_known) || self.names.len() > 1);
-        let begins = goes_on.is_none();
-        if let (Some((_, until)), Some(first)) = (goes_on, header.first_mut()) {
-            first.what.insert(0, What::Undo(Undo::Ordinal(until)));
-        }
-        if begins {
-            self.names.clear();
+        match (&goes_on, header.first_mut()) {
+            (Some((_, until)), Some(first)) => first.what.insert(0, What::Undo(Undo::Ordinal(*until))),
+            _ => self.names.clear(),
         }
         self.names.extend(id);
-        begins
+        goes_on.is_none()
     }
 
     /// Returns whether events are of the open run, which has the first that is named.
@@ -344,20 +343,15 @@ impl Runs {
     }
 }
 
-/// Returns the name of the run that events begin.
-fn name_in(events: &[Event]) -> Option<Text> {
-    let mut whats = events.iter().flat_map(|event| &event.what);
-    whats.find_map(|what| match what {
-        What::Fact(Fact::Id(id)) => Some(id.clone()),
-        _ => None,
-    })
+/// Returns the first that events say of a kind.
+fn first_in<T>(events: &[Event], of: impl Fn(&What) -> Option<T>) -> Option<T> {
+    events.iter().flat_map(|event| &event.what).find_map(of)
 }
 
-/// Returns the folder that the run worked in which events begin.
-fn folder_in(events: &[Event]) -> Option<Value> {
-    let mut whats = events.iter().flat_map(|event| &event.what);
-    whats.find_map(|what| match what {
-        What::Fact(Fact::Last("cwd", folder)) => Some(folder.clone()),
+/// Returns the name of the run that events begin.
+fn name_in(events: &[Event]) -> Option<Text> {
+    first_in(events, |what| match what {
+        What::Fact(Fact::Id(id)) => Some(id.clone()),
         _ => None,
     })
 }
@@ -404,19 +398,6 @@ fn begin(
 }
 
 impl Runs {
-    /// Notes what files beside the input say, before the first record.
-    fn look_around(&mut self) {
-        if mem::replace(&mut self.has_begun, true) {
-            return;
-        }
-        if let Some(file) = &self.settings.file {
-            let mut say = Events::default();
-            self.agent().tell_beside(file, &mut say);
-            self.beside = say.into_list();
-            self.named = (self.agent().named)(file);
-        }
-    }
-
     /// Reads a record, without the runs within it.
     fn read_record(
         &mut self,
@@ -469,7 +450,10 @@ impl Runs {
             self.end_all(runs);
             if !is_sub_agent {
                 self.session = name_in(&events);
-                self.folder = folder_in(&events);
+                self.folder = first_in(&events, |what| match what {
+                    What::Fact(Fact::Last("cwd", folder)) => Some(folder.clone()),
+                    _ => None,
+                });
             }
         }
         let begins = begins || decoded == Decoded::Whole || self.open.get(&self.last).is_none();
@@ -556,7 +540,6 @@ impl Runs {
             whole.size += place.size;
             return check(whole.size);
         }
-        self.look_around();
         if self.read_record(value, place, false, runs)? == Decoded::Whole {
             self.read_inner(value, place, runs);
         }

@@ -14,7 +14,7 @@ use std::{
 use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
     FormatName, Given,
-    copies::Copies,
+    copies::Group,
     encoding::Foreign,
     reader::{Content, Run, Settings, TraceReader, of_no_format},
     records::Records,
@@ -291,12 +291,11 @@ impl<P: Send + 'static> Reader<P> {
             waiting: Vec::new(),
             size: 0,
         };
-        for group in run::groups(&self.inputs.sources) {
-            let mut copies = group.copies();
-            for run in &group.inputs {
-                self.read(run, copies.as_mut(), &mut batch)?;
+        for mut group in run::groups(&self.inputs.sources) {
+            for run in mem::take(&mut group.inputs) {
+                self.read(&run, &mut group, &mut batch)?;
             }
-            batch.waiting.extend(copies.into_iter().flat_map(Copies::end));
+            batch.waiting.extend(group.end());
         }
         batch.hand_on()
     }
@@ -346,7 +345,7 @@ impl<P: Send + 'static> Reader<P> {
     }
 
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(&self, run: &[String], mut copies: Option<&mut Copies>, batch: &mut Batch<P>) -> ControlFlow<()> {
+    fn read(&self, run: &[String], group: &mut Group, batch: &mut Batch<P>) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
         let settings = Settings {
             format: self.inputs.format,
@@ -358,11 +357,9 @@ impl<P: Send + 'static> Reader<P> {
         let (mut records, mut reader) = (Records::default(), TraceReader::new(settings));
         let source_name = name_of(source);
         let mut add = |batch: &mut Batch<P>, runs: Vec<Run>, size: u64| {
-            let runs = runs.into_iter().filter_map(|run| match &mut copies {
-                Some(copies) => copies.take(run, source_name.to_owned()),
-                None => Some((run, source_name.to_owned())),
-            });
-            batch.waiting.extend(runs);
+            let runs = runs.into_iter();
+            let left = runs.filter_map(|run| group.take(run, source_name.to_owned()));
+            batch.waiting.extend(left);
             batch.size += size;
             match batch.is_full() {
                 true => batch.hand_on(),

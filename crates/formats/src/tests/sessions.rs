@@ -192,8 +192,7 @@ fn forks_within_a_database_are_earlier_copies() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         let database = made(&folder().join(recording), &directory, fork);
-        let [group] = groups(&[database.to_str().unwrap().to_owned()]).try_into().unwrap();
-        let mut kept = group.copies().unwrap();
+        let mut kept = groups(&[database.to_str().unwrap().to_owned()]).remove(0);
         let mut records = Records::default();
         let lines = lines_of_file(&database).unwrap().unwrap();
         records.push(lines.collect::<String>().as_bytes()).unwrap();
