@@ -153,7 +153,7 @@ mod tests {
 
     const LOG: [(&str, &str); 4] = [
         ("_journal/start.json", "{}"),
-        ("samples/1_epoch_1.json", "{\n\"a\": 1}"),
+        ("samples/1_epoch_1.json", "{\n\"a\": 12345}"),
         ("summaries.json", "[]"),
         ("samples/2_epoch_1.json", r#"{"b":2}"#),
     ];
@@ -196,9 +196,12 @@ mod tests {
     #[test]
     fn lines_of_a_log_are_its_samples_with_its_header() {
         for method in METHODS {
-            assert_eq!(read(&LOG, method), ["{ \"a\": 1}\n", "{\"b\":2}\n"]);
+            assert_eq!(read(&LOG, method), ["{ \"a\": 12345}\n", "{\"b\":2}\n"]);
             let files = [LOG[0], LOG[1], ("header.json", r#"{"eval":{"task":"t"}}"#)];
-            assert_eq!(read(&files, method), ["{\"log\":{\"task\":\"t\"}, \"a\": 1}\n"]);
+            assert_eq!(
+                read(&files, method),
+                ["{\"log\":{\"task\":\"t\"}, \"a\": 12345}\n"]
+            );
         }
     }
 
@@ -218,10 +221,10 @@ mod tests {
             let mut bytes = archive(&LOG, method);
             let name = LOG[1].0.as_bytes();
             let at = bytes.windows(name.len()).position(|part| part == name).unwrap();
-            bytes[at + name.len() + 5] ^= 1;
+            bytes[at + name.len() + 10] ^= 1;
             let found: Vec<_> = lines_of(bytes).unwrap().collect();
             let damaged = "samples/1_epoch_1.json: its compressed contents are damaged: ";
-            assert!(found[0].contains(damaged), "{found:?}");
+            assert!(found[0].contains(damaged), "{method:?}: {found:?}");
             assert_eq!(found[1], "{\"b\":2}\n");
         }
     }
@@ -269,7 +272,7 @@ mod tests {
         let error = "not JSON: no value at byte 1".to_owned();
         assert_eq!(
             found.collect::<Vec<_>>(),
-            [(Some(1), Ok(r#"{"a":1}"#.into())), (Some(2), Err(error))]
+            [(Some(1), Ok(r#"{"a":12345}"#.into())), (Some(2), Err(error))]
         );
     }
 }
