@@ -1,0 +1,90 @@
+//! Commands that ask for a name, and what they have printed.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+
+use super::Identities;
+
+/// More commands do not wait for their answers.
+const MOST_ASKED: usize = 8;
+/// Commands that print a name on a line, which a rule finds.
+const ASKING: &str = "whoami|id -un|id -F|logname|hostname|uname -n|pwd|git config|git branch --show-current|--get LocalHostName|\
+    --get ComputerName|echo $|echo %|printenv |env:|get-value account|user.name|get-url|origin.url|--show-toplevel|.login|\
+    %an|%cn|/etc/hostname";
+/// Longer texts are no commands that ask for a name.
+const MOST_COMMAND: usize = 4096;
+
+impl Identities {
+    /// Remembers the commands of a text that ask for a name, until their output is seen.
+    pub(super) fn note_commands(&mut self, text: &str) {
+        if text.len() > MOST_COMMAND {
+            return;
+        }
+        let commands = commands_of(text);
+        // A call is often told twice, as its text and as its input.
+        if commands.iter().any(|command| asks(command)) && !self.asked.contains(&commands) {
+            self.asked
+                .drain(..(self.asked.len() + 1).saturating_sub(MOST_ASKED));
+            self.asked.push(commands);
+        }
+    }
+
+    /// Takes a text for what one of the last commands has printed, if it looks so.
+    pub(super) fn take_answer(&mut self, text: &str) {
+        let text = text.rsplit_once("Output:\n").map_or(text, |(_, output)| output);
+        let is_printed = |line: &&str| !line.is_empty() && !line.starts_with(['[', '{', '<', '$']);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(is_printed).take(200).collect();
+        let mut learned = None;
+        for (at, commands) in self.asked.clone().iter().enumerate() {
+            // As in a terminal.
+            let typed = |(command, line)| format!("$ {command}\n{line}\n");
+            for typed in answers_of(commands, &lines).into_iter().map(typed) {
+                learned = self.learn_bytes(typed.as_bytes()).then_some(at).or(learned);
+            }
+            if learned.is_some() {
+                break;
+            }
+        }
+        learned.map(|at| self.asked.remove(at));
+    }
+}
+
+/// Returns whether a command, or one of several, prints a name on a line.
+fn asks(commands: &str) -> bool {
+    // Leftmost, because several bytes at once are searched so.
+    static ASKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let builder = &mut AhoCorasickBuilder::new();
+        let leftmost = builder.match_kind(MatchKind::LeftmostFirst);
+        leftmost.build(ASKING.split('|')).ok()
+    });
+    ASKS.as_ref().is_some_and(|asks| asks.is_match(commands))
+}
+
+/// Returns the commands of a text one by one, if one of them prints a name. Those of a text of JSON are fields of their own.
+fn commands_of(text: &str) -> Vec<String> {
+    if text.trim_start().starts_with('{') || !asks(text) {
+        return Vec::new();
+    }
+    let commands = text.split(['\n', ';']).flat_map(|line| line.split("&&"));
+    let commands = commands.map(|command| command.trim_matches(['$', '%', '>', '!', ' ', '`']).to_owned());
+    commands
+        .filter(|command| !command.is_empty() && !command.starts_with("cd "))
+        .collect()
+}
+
+/// Lays commands that ask for a name beside the lines that were printed: the first ones beside the first lines, or the last one beside the
+/// last line. A command between them may print any number of lines.
+fn answers_of<'l>(commands: &'l [String], lines: &[&'l str]) -> Vec<(&'l str, &'l str)> {
+    let first = commands.iter().take_while(|command| asks(command)).count();
+    let last = commands[first..].last().filter(|command| asks(command));
+    if lines.len() < first + usize::from(last.is_some()) {
+        return Vec::new();
+    }
+    let pairs = commands
+        .iter()
+        .zip(lines)
+        .take(first)
+        .chain(last.zip(lines.last()));
+    pairs.map(|(command, line)| (command.as_str(), *line)).collect()
+}

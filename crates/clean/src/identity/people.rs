@@ -1,0 +1,105 @@
+//! Whether a text is the name of a person, an account, or nobody.
+
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use crate::{
+    phrases,
+    ranges::expression,
+    words::{NOBODY, Words},
+};
+
+/// Owners of repositories that many people work with: they say nothing about who does.
+static ORGANISATIONS: Words = Words::new(include_str!("../../rules/organisations.txt"));
+/// Given names of many countries, in small letters without accents; none that sources often have as a word.
+pub(super) static GIVEN: Words = Words::new(include_str!("../../rules/given-names.txt"));
+/// Words in small letters within the names of people.
+pub(super) static PARTICLES: Words =
+    Words::new("af al bin da de del den der di do dos el la le ten ter van von y");
+pub(super) static COMMON: Words = Words::new(include_str!("../../rules/common-words.txt"));
+
+/// Returns whether a name is one of everybody, or a marker: `user-1`.
+pub(super) fn is_nobody(name: &str) -> bool {
+    let number = ["user-", "host-"]
+        .iter()
+        .find_map(|marker| name.strip_prefix(marker));
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        || NOBODY.has(name.as_bytes())
+        || ORGANISATIONS.has(name.as_bytes())
+        || name
+            .split(['-', '_', '.'])
+            .all(|part| NOBODY.has(part.as_bytes()))
+}
+
+/// Returns whether a text looks like the name of a person: one to four words with capitals, or of letters that have none.
+pub(super) fn is_person(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphabetic() || matches!(c, '\'' | '’' | '-' | '.');
+    let is_word = |word: &str| {
+        word.chars().all(is_of_name)
+            && !word.starts_with(char::is_lowercase)
+            && word.chars().any(char::is_alphabetic)
+            // `McLeod`, and not `WriteFile`.
+            && !word.as_bytes().windows(2).skip(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+    };
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_common = |word: &&str| is_nobody(word) || COMMON.has(word.as_bytes());
+    text.chars().count() >= 2
+        && words.len() <= 4
+        && words.iter().all(|word| is_word(word))
+        && !words.iter().all(is_common)
+}
+
+/// Returns whether a word is a common one, also in the plural, or ends as words of English do.
+pub(super) fn is_english(word: &str) -> bool {
+    static SUFFIX: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^.{3,}(?:[ts]ions?|ments?|ness|it(?:y|ies)|ings?|[ai]bles?|ful|less|[ae]nces?|isms?|ships?|ware|ally|ics?|[eo]rs|ives?|i[sz]ed?|ate[ds]?|ages?",
+            r"|ures?|als?|ous|ed)$"
+        ))
+    });
+    let word = word.to_lowercase();
+    let is_listed = |word: &str| COMMON.has(word.as_bytes()) || phrases::WORDS.has(word.as_bytes());
+    is_listed(&word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
+}
+
+/// Returns whether a word looks like a login: it has a digit or a sign, is or begins with a given name, or begins with two consonants that begin
+/// no word, as an initial and a last name do.
+pub(super) fn is_login(word: &str) -> bool {
+    static ONSETS: Words = Words::new(
+        "bl br ch cl cr dr dw fl fr gh gl gn gr kl kn kr ph pl pr ps rh sc sh sk sl sm sn sp sq st sv sw sy th tr ts tw ty vl wh wr xy",
+    );
+    /// Shorter given names begin words too.
+    const LEAST_GIVEN: usize = 4;
+    let is_consonant = |letter: &u8| letter.is_ascii_lowercase() && !b"aeiouy".contains(letter);
+    let onset = word.as_bytes().get(..2).unwrap_or_default();
+    !is_english(word)
+        && (word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'.')
+            || (LEAST_GIVEN.min(word.len())..=word.len()).any(|length| GIVEN.has(&word.as_bytes()[..length]))
+            || onset.iter().all(is_consonant) && !ONSETS.has(onset))
+}
+
+/// Returns whether a text is the name of a person whatever stands beside it: two or three words, none of which is common.
+pub(super) fn is_full_name(text: &str) -> bool {
+    let is_initial = |word: &str| matches!(word.as_bytes(), [b'A'..=b'Z', b'.']);
+    let words = text
+        .split(' ')
+        .filter(|word| !PARTICLES.has(word.as_bytes()) && !is_initial(word));
+    let words: Vec<&str> = words.collect();
+    let is_own = |word: &&str| {
+        word.chars().any(char::is_lowercase)
+            && is_person(word)
+            && !is_nobody(word)
+            && !COMMON.has(word.as_bytes())
+    };
+    matches!(words.len(), 2 | 3) && words.iter().all(is_own)
+}
+
+/// Returns whether a word may be the name of an account.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '~');
+    name.chars().count() >= 2
+        && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name.chars().all(is_of_name)
+        && !is_nobody(name)
+}

@@ -1,0 +1,182 @@
+//! Full names of people wherever they stand.
+
+use std::{ops::Range, sync::LazyLock};
+
+use memchr::memmem;
+use regex::bytes::Regex;
+
+use super::{
+    Identities, Who,
+    people::{GIVEN, PARTICLES, is_english, is_full_name},
+    spellings::{forms_of, spellings},
+};
+use crate::{
+    phrases,
+    ranges::{expression, find, skip, skip_back},
+    text::is_word,
+    words::Words,
+};
+
+/// Labels of names that are no people's.
+static THINGS: Words = Words::of("identity.things");
+/// How much of a text before a name tells what it is, in bytes.
+const BEFORE_NAME: usize = 24;
+
+impl Identities {
+    /// Learns full names: a given name and a word that is not common, wherever they stand. Two words of which none is a known name or looks like
+    /// English are a name if they stand alone, behind a label, in quotes, in brackets or in a cell; each by itself is then left as it is.
+    pub(super) fn learn_names(&mut self, text: &str) {
+        static NAME: LazyLock<Regex> = LazyLock::new(|| {
+            const WORD: &str =
+                r"(?:Ma?c|[DO](?:'|’))?[A-Z\xc3-\xd4][a-z\x80-\xff]+(?:-[A-Z][a-z\x80-\xff]+)?";
+            let particles = PARTICLES.iter().collect::<Vec<_>>().join("|");
+            expression(&format!(
+                r#"(?:^|[^A-Za-z0-9_/.@#$\\\x80-\xff-])({WORD}(?: (?:(?:{particles}|[A-Z]\.) )*{WORD}){{1,2}}|{WORD}, {WORD})"#
+            ))
+        });
+        let bytes = text.as_bytes();
+        let mut from = 0;
+        let mut words_end = 0;
+        while let Some(part) = next_words(bytes, from, words_end) {
+            words_end = part.end;
+            let found = NAME.captures_at(&bytes[..part.end], part.start);
+            let Some(range) = found.and_then(|found| Some(found.get(1)?.range())) else {
+                from = part.end;
+                continue;
+            };
+            from = range.end;
+            let (before, behind) = (
+                &bytes[range.start.saturating_sub(BEFORE_NAME)..range.start],
+                &bytes[range.end..],
+            );
+            let Some(found) = text.get(range).filter(|_| {
+                !behind
+                    .first()
+                    .is_some_and(|next| is_word(*next) || b"/@".contains(next))
+            }) else {
+                continue;
+            };
+            let is_alone = is_alone(before, behind);
+            let is_given = |name: &str| GIVEN.has(spellings(name.to_owned())[0].as_bytes());
+            let is_own = |name: &str, is_free: bool| {
+                is_full_name(name)
+                    && name.split(' ').skip(1).all(|word| {
+                        PARTICLES.has(word.as_bytes())
+                            || !phrases::WORDS.has(word.as_bytes()) && (is_free || !is_english(word))
+                    })
+            };
+            let begins = |name: &str| is_given(name.split([' ', '-']).next().unwrap_or_default());
+            if let Some((last, first)) = found.split_once(", ") {
+                if (is_alone && before.ends_with(b"\"") || before.ends_with(b"] "))
+                    && is_given(first)
+                    && is_own(&format!("{first} {last}"), true)
+                {
+                    self.add_author(&format!("{first} {last}"), "");
+                }
+                continue;
+            }
+            // Also without a word of the sentence before it or behind it.
+            let parts = [
+                Some(found),
+                found.split_once(' ').map(|part| part.1),
+                found.rsplit_once(' ').map(|part| part.0),
+            ];
+            if let Some(name) = parts
+                .into_iter()
+                .flatten()
+                .find(|name| begins(name) && is_own(name, is_alone))
+            {
+                self.add_author(name, &format!("{}@", login_beside(behind)));
+            } else if is_alone
+                && is_own(found, false)
+                && !found
+                    .split(' ')
+                    .any(|word| is_english(word) || has_small(bytes, word))
+            {
+                let forms = forms_of(found);
+                let whole = &forms[..forms.len().saturating_sub(2)];
+                self.add(
+                    Who::User,
+                    &whole.iter().map(String::as_str).collect::<Vec<_>>(),
+                    "",
+                    "",
+                    false,
+                );
+            }
+        }
+    }
+}
+
+/// Returns the next part of a text that may have words with capitals behind one another: from the letter before the first one to where letters and
+/// the signs within names end. The part before it ends at `end`, perhaps behind `from`: then it is the rest of that.
+fn next_words(text: &[u8], from: usize, end: usize) -> Option<Range<usize>> {
+    let of_word = |byte: u8| byte.is_ascii_alphabetic() || byte >= 0x80 || matches!(byte, b'\'' | b'-');
+    let of_words = |byte: u8| of_word(byte) || matches!(byte, b' ' | b',' | b'.');
+    let is_capital = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, 0xC3..=0xD4);
+    let mut at = from;
+    loop {
+        let blank = find(text, at, |byte| byte == b' ')?;
+        at = blank + 1;
+        let word = blank - usize::from(text[..blank].ends_with(b","));
+        let is_end = |byte: &u8| byte.is_ascii_lowercase() || *byte >= 0x80;
+        if !text[from..word.max(from)].last().is_some_and(is_end) {
+            continue;
+        }
+        // A word with a capital goes on, or a particle: `Anna von Berg`.
+        let next = text.get(at..).unwrap_or_default();
+        let length = next.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        if !next.first().is_some_and(is_capital) && !PARTICLES.has(&next[..length]) {
+            continue;
+        }
+        let start = skip_back(text, from..word, of_word);
+        if text[start..word].iter().any(is_capital) {
+            return Some(start.saturating_sub(1).max(from)..skip(text, blank.max(end), of_words));
+        }
+    }
+}
+
+/// Returns the login in brackets behind a name: `Jane Doe (@jdoe)`.
+fn login_beside(behind: &[u8]) -> &str {
+    let inner = behind
+        .strip_prefix(b" (")
+        .and_then(|rest| rest.split(|byte| *byte == b')').next());
+    let login = inner
+        .and_then(|inner| std::str::from_utf8(inner).ok())
+        .unwrap_or_default();
+    match login.strip_prefix('@') {
+        Some(login) => login,
+        None if login.contains('.') => "",
+        None => login,
+    }
+}
+
+/// Returns whether a name between two texts stands alone, and its label is none of things.
+fn is_alone(before: &[u8], behind: &[u8]) -> bool {
+    static BEHIND: LazyLock<Regex> = LazyLock::new(|| expression(r#"^(?:["'`)|\t,;<\r\n\\]|  | [<(|]|$)"#));
+    let last = before.trim_ascii_end().last();
+    // Who speaks, behind the time.
+    let speaks = behind.starts_with(b": ") && last.is_some_and(u8::is_ascii_digit);
+    if speaks && !before.ends_with(b"\n") {
+        return true;
+    }
+    let opens = last.is_some_and(|sign| b"\"'`(|,;>=:]".contains(sign))
+        || before.ends_with(b"  ")
+        || before.ends_with(b"\t");
+    let mut label = before.split(|byte| !byte.is_ascii_alphanumeric());
+    opens
+        && BEHIND.is_match(behind)
+        && !label
+            .rfind(|word| !word.is_empty())
+            .is_some_and(|word| THINGS.has(word))
+}
+
+/// Returns whether a text has a word in small letters, between blanks or before a sign that ends a part of a sentence.
+fn has_small(text: &[u8], word: &str) -> bool {
+    let small = word.to_lowercase();
+    let mut places = memmem::find_iter(text, small.as_bytes());
+    places.any(|at| {
+        let behind = text.get(at + small.len());
+        text[..at].last().is_none_or(u8::is_ascii_whitespace)
+            && behind.is_none_or(|next| b" \n.,;:!?)".contains(next))
+    })
+}

@@ -1,0 +1,167 @@
+//! Where the names of a session stand in a text.
+
+use std::{ops::Range, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+use regex::bytes::Regex;
+
+use super::{
+    Identities, Pattern, Who,
+    people::{GIVEN, is_english},
+};
+use crate::{
+    ranges::expression,
+    text::{LATIN, Text, letter},
+};
+
+/// The fewest letters of a name that is replaced within `camelCase`.
+const LEAST_IN_CAMEL_CASE: usize = 4;
+
+/// A part of a text to be replaced.
+pub(crate) struct Named<'n> {
+    pub range: Range<usize>,
+    /// The type: of a name `user`, `host`, or `filepath` within a path.
+    pub kind: &'n str,
+    /// What replaces a name: `user-1`. All other markers follow from the type.
+    pub marker: Option<String>,
+}
+
+impl<'n> Named<'n> {
+    pub(crate) fn of(range: Range<usize>, kind: &'n str) -> Self {
+        let marker = None;
+        Self { range, kind, marker }
+    }
+}
+
+impl Identities {
+    fn finder(&self) -> Option<&AhoCorasick> {
+        let built = self.finder.get_or_init(|| {
+            let letters = |pattern: &Pattern| pattern.units.iter().copied().map(letter).collect::<Vec<u8>>();
+            (!self.patterns.is_empty())
+                .then(|| {
+                    AhoCorasickBuilder::new()
+                        .ascii_case_insensitive(true)
+                        .build(self.patterns.iter().map(letters))
+                })
+                .and_then(Result::ok)
+        });
+        built.as_ref()
+    }
+
+    /// Returns whether a text may have a name in it, by its letters.
+    pub(crate) fn may_be_in(&self, letters: &[u8]) -> bool {
+        self.finder().is_some_and(|finder| finder.is_match(letters))
+    }
+
+    /// Returns the names in a text, in order.
+    pub(crate) fn find(&self, text: &Text) -> Vec<Named<'static>> {
+        let Some(finder) = self.finder() else {
+            return Vec::new();
+        };
+        let mut found: Vec<(Range<usize>, usize)> = Vec::new();
+        for each in finder.find_overlapping_iter(text.letters()) {
+            let pattern = &self.patterns[each.pattern().as_usize()];
+            let whole = each.start()..each.end();
+            let mut range = whole.start + pattern.name.start..whole.start + pattern.name.end;
+            if same_letters(&text.units()[whole.clone()], &pattern.units)
+                && stands_alone(text, &range)
+                && !is_in_marker(text.letters(), range.start)
+            {
+                if self.owners[pattern.owner].0 == Who::User {
+                    range.end += last_name_behind(text.letters(), &range);
+                }
+                found.push((range, pattern.owner));
+            }
+        }
+        found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
+        let mut end = 0;
+        found.retain(|(range, _)| {
+            let is_free = range.start >= end;
+            end = if is_free { range.end } else { end };
+            is_free
+        });
+        let named = |(range, owner): (Range<usize>, usize)| {
+            let (who, number) = self.owners[owner];
+            let name = who.name();
+            let before = range.start.checked_sub(1).map(|at| text.letters()[at]);
+            let is_in_path = who == Who::User && matches!(before, Some(b'/' | b'\\'));
+            Named {
+                range,
+                kind: if is_in_path { "filepath" } else { name },
+                marker: Some(format!("{name}-{number}")),
+            }
+        };
+        found.into_iter().map(named).collect()
+    }
+
+    /// Returns a name of a file without the names that were learned.
+    #[must_use]
+    pub fn clean_name(&self, name: &str) -> String {
+        let mut text = Text::of(name);
+        let named = self.find(&text);
+        let markers: Vec<_> = named.iter().filter_map(|named| named.marker.clone()).collect();
+        text.replace(named.into_iter().map(|named| named.range).collect(), &markers);
+        text.to_utf8()
+    }
+}
+
+/// Returns whether units are those of a pattern, in any case. Letters beyond ASCII have not been compared yet.
+fn same_letters(units: &[u16], pattern: &[u16]) -> bool {
+    let is_same = |(unit, small): (&u16, &u16)| {
+        let c = char::from_u32(u32::from(*unit)).map(|c| c.to_lowercase().next().unwrap_or(c));
+        *unit < 0x80 || unit == small || c.map(u32::from) == Some(u32::from(*small))
+    };
+    units.iter().zip(pattern).all(is_same)
+}
+
+/// Returns whether a name stands between what is no part of it: anything but letters and digits, escape sequences, a change of case in
+/// `camelCase`.
+fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
+    const MOST_ESCAPE: usize = 16;
+    // The escape of a line break, a colour, and an encoded sign.
+    static ESCAPE: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:\\[nrt]|\[[\d;]*m|%.[0-9A-Fa-f])$"));
+    let letters = text.letters();
+    let name = &letters[range.clone()];
+    let (Some(first), Some(last)) = (name.first(), name.last()) else {
+        return false;
+    };
+    let is_part = |at: usize, of: u8| {
+        let c = char::from_u32(u32::from(text.units()[at])).unwrap_or(' ');
+        // Han, kana and Hangul have no spaces between words.
+        let is_spaceless = matches!(u32::from(c), 0x3040..=0x30ff | 0x3400..=0x9fff | 0xac00..=0xd7af);
+        let is_letter = letters[at].is_ascii_alphanumeric() || letters[at] == LATIN;
+        is_letter || !of.is_ascii() && of != LATIN && c.is_alphanumeric() && !is_spaceless
+    };
+    let is_long = name.len() >= LEAST_IN_CAMEL_CASE;
+    let before = range.start.checked_sub(1).is_none_or(|at| {
+        let changes = is_long && letters[at].is_ascii_lowercase() && first.is_ascii_uppercase();
+        let escape = &letters[range.start.saturating_sub(MOST_ESCAPE)..range.start];
+        !is_part(at, *first) || changes || ESCAPE.is_match(escape)
+    });
+    let after = letters.get(range.end).is_none_or(|next| {
+        !is_part(range.end, *last) || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
+    });
+    before && after
+}
+
+/// Returns how many letters the last name has that follows a given name in a login, with the sign between them: 11 of `jane-armadale`.
+fn last_name_behind(letters: &[u8], given: &Range<usize>) -> usize {
+    static LAST: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"^[_-]([A-Za-z\x80-\xff]{4,24})(?:[^A-Za-z0-9\x80-\xff_-]|$)"));
+    let before = &letters[..given.start];
+    let is_part = before.ends_with(b"-") || before.ends_with(b"_");
+    if is_part || !GIVEN.has(&letters[given.clone()].to_ascii_lowercase()) {
+        return 0;
+    }
+    let last = LAST
+        .captures(&letters[given.end..])
+        .and_then(|found| found.get(1));
+    last.filter(|last| !is_english(&String::from_utf8_lossy(last.as_bytes())))
+        .map_or(0, |last| last.end())
+}
+
+/// Returns whether a place is within a marker such as `[REDACTED:email]`.
+fn is_in_marker(letters: &[u8], at: usize) -> bool {
+    static MARKER: LazyLock<Regex> = LazyLock::new(|| expression(r"\[REDACTED:[^\[\]]*$"));
+    MARKER.is_match(&letters[at.saturating_sub(40)..at])
+}

@@ -1,0 +1,312 @@
+//! Places that name somebody: a home directory, a prompt, an author, the answer to `whoami`. `rules/identities.tsv` lists them.
+
+use std::{ops::Range, sync::LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use memchr::{memrchr_iter, memrchr2};
+use regex::bytes::Captures;
+
+use super::{
+    Identities, Who,
+    people::{COMMON, GIVEN, is_full_name, is_login, is_name, is_nobody, is_person},
+    spellings::trimmed,
+};
+use crate::{
+    keywords::ByKeyword,
+    ranges::{Lazy, lazy},
+    words::Words,
+};
+
+/// Folders that stand for a disk, not for somebody.
+static DISKS: Words = Words::of("identity.disks");
+/// The first folders of paths whose next folder is often somebody's own.
+static ROOTS: Words = Words::of("identity.roots");
+/// Domains in which everybody can have an address.
+static PROVIDERS: Words = Words::of("identity.providers");
+/// How much of a text around a keyword its rule sees, in bytes.
+const BEFORE: usize = 160;
+pub(super) const AFTER: usize = 300;
+/// How much of the text around a common word it is found by, in bytes.
+const CONTEXT_BEFORE: usize = 6;
+const CONTEXT_AFTER: usize = 3;
+pub(crate) const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
+
+/// Returns how many bytes before the end of a text a match may begin.
+type Anchor = fn(&[u8]) -> [Option<usize>; 2];
+
+/// A place that names somebody.
+pub(super) struct Rule {
+    /// Where before the keyword a match begins; `None` if anywhere.
+    anchor: Option<Anchor>,
+    pub(super) expression: Lazy,
+}
+
+impl Rule {
+    /// Finds a match with a keyword in it, and returns it with the part of the text that it is in. What the rule has read ends at `done`.
+    fn find<'t>(
+        &self,
+        text: &'t [u8],
+        keyword: Range<usize>,
+        done: &mut usize,
+    ) -> Option<(&'t [u8], Captures<'t>)> {
+        if keyword.end <= *done {
+            return None;
+        }
+        let window = &text[..text.len().min(keyword.end + AFTER)];
+        let mut from = keyword.start.saturating_sub(BEFORE).max(*done);
+        if let Some(anchor) = self.anchor {
+            let mut starts = anchor(&text[from.min(keyword.start)..keyword.start])
+                .into_iter()
+                .flatten();
+            // Tried there alone: otherwise, a text of many keywords would be read once for each.
+            let found = starts.find_map(|length| {
+                let line = &window[keyword.start - length..];
+                Some((line, self.expression.captures(line)?))
+            })?;
+            *done = keyword.end;
+            return Some(found);
+        }
+        *done = keyword.end;
+        loop {
+            let captures = self.expression.captures_at(window, from)?;
+            let all = captures
+                .get(0)
+                .filter(|all| all.start() <= keyword.start)?
+                .range();
+            if all.end >= keyword.end {
+                // What stands behind a value can be the next label.
+                let values = captures.iter().skip(1).flatten().map(|group| group.end());
+                *done = values.max().unwrap_or(all.end).max(keyword.end);
+                return Some((window, captures));
+            }
+            from = all.end.max(from + 1);
+        }
+    }
+}
+
+/// The rules, each tried where one of its keywords stands.
+pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
+    let lines = include_str!("../../rules/identities.tsv").lines();
+    let rules = lines.filter_map(|line| line.rsplit_once('\t'));
+    let parts = include_str!("../../rules/parts.tsv").lines();
+    let parts: Vec<_> = parts.filter_map(|line| line.split_once('\t')).collect();
+    let rule = |(keywords, pattern): (&'static str, &str)| {
+        let anchored = pattern.strip_prefix("<LINE>").map(|rest| format!("^{rest}"));
+        let whole = anchored.unwrap_or_else(|| pattern.to_owned());
+        let expanded = parts
+            .iter()
+            .fold(whole, |pattern, (part, letters)| pattern.replace(part, letters));
+        let rule = Rule {
+            anchor: match pattern {
+                _ if pattern.starts_with("<LINE>") => Some(lines_before),
+                _ if pattern.starts_with("<HERE>") => Some(word_before),
+                _ if pattern.starts_with("<AT>") => Some(|_| [Some(0), None]),
+                _ if pattern.starts_with('^') => Some(login_before),
+                _ => None,
+            },
+            expression: lazy(expanded),
+        };
+        (rule, keywords)
+    };
+    let rules = rules.filter(|(keywords, _)| !keywords.starts_with('#'));
+    ByKeyword::of(rules.map(rule), '|')
+});
+/// Finds the keywords of all rules.
+static KEYWORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let builder = &mut AhoCorasickBuilder::new();
+    let automaton = builder.kind(Some(AhoCorasickKind::DFA));
+    automaton.build(RULES.keywords()).ok()
+});
+
+impl Identities {
+    /// Applies the rules. Returns whether one has matched.
+    pub(super) fn learn_bytes(&mut self, text: &[u8]) -> bool {
+        let mut has_match = false;
+        let mut done = Vec::new();
+        let keywords = KEYWORDS.iter();
+        for keyword in keywords.flat_map(|keywords| keywords.find_overlapping_iter(text)) {
+            done.resize(RULES.rows.len(), 0);
+            for (at, rule) in RULES.of_keyword(keyword.pattern().as_usize()) {
+                if let Some((part, captures)) = rule.find(text, keyword.range(), &mut done[at]) {
+                    self.learn_match(rule, part, &captures);
+                    has_match = true;
+                }
+            }
+        }
+        has_match
+    }
+
+    /// Learns from the groups of a match of a rule in a text.
+    fn learn_match(&mut self, rule: &Rule, text: &[u8], found: &Captures) {
+        let whole = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\u{fffd}', "");
+        let group = |name| {
+            let part = found.name(name).map(|part| part.as_bytes());
+            String::from_utf8_lossy(part.unwrap_or_default()).into_owned()
+        };
+        for (name, part) in rule.expression.capture_names().zip(found.iter()) {
+            let (Some(name), Some(part)) = (name, part) else {
+                continue;
+            };
+            let value = String::from_utf8_lossy(part.as_bytes());
+            let value = value.trim();
+            // A common word is found again by the text around it.
+            let before = whole(&text[part.start().saturating_sub(CONTEXT_BEFORE)..part.start()]);
+            let after = whole(&text[part.end()..text.len().min(part.end() + CONTEXT_AFTER)]);
+            match name {
+                "user" | "group" => self.add_user(value, &before, &after),
+                // A command that sets a name prints nothing.
+                "who" if !group("rest").contains("user.") => self.add_who(value, &before, &after),
+                "gecos" if value.contains(' ') => self.add_author(value, &format!("{}@", group("user"))),
+                "org" if !is_nobody(value) => {
+                    self.add(Who::User, &[value], &before, "", true);
+                    self.add_author(value, "");
+                }
+                // Where any word may stand.
+                "login" if is_login(value) => self.add_user(value, "", ""),
+                "given" if GIVEN.has(value.as_bytes()) => self.add_author(value, ""),
+                "bare" if !COMMON.has(value.as_bytes()) && is_name(trimmed(value)) => {
+                    self.add(Who::User, &[trimmed(value)], &before, "", true);
+                }
+                "host" => self.add_host(value, &before, &after),
+                "home" | "dir" => self.add_directory(value, name == "home"),
+                "name" => self.add_author(value, &group("mail")),
+                "mail" => {
+                    self.add_author(group("name").trim(), value);
+                    self.add_domain(value.split_once('@').unwrap_or_default().1);
+                }
+                "person" => {
+                    // HL7 and DICOM separate the parts of a name by `^`; GEDCOM has slashes around the last one.
+                    let parts = value.split(['^', '/', ' ']).filter(|part| !part.is_empty());
+                    let person = parts.collect::<Vec<_>>().join(" ");
+                    if is_person(&person) {
+                        self.add_author(&person, "");
+                    }
+                }
+                "full" if is_full_name(value) => self.add_author(value, &format!("{}@", group("own"))),
+                "domain" => self.add_domain(value),
+                "remote" => self.add_remote(value),
+                "branch" => self.add_branch(value),
+                _ => {}
+            }
+        }
+    }
+
+    /// Learns who a directory belongs to. That of a home is its last folder.
+    pub(super) fn add_directory(&mut self, path: &str, is_home: bool) {
+        let path = path.trim();
+        let folders: Vec<&str> = path
+            .split(['/', '\\'])
+            .filter(|folder| !folder.is_empty())
+            .collect();
+        let is_root = path.starts_with(['/', '\\']) || path.as_bytes().get(1) == Some(&b':');
+        let has =
+            |words: &Words, at: usize| folders.get(at).is_some_and(|folder| words.has(folder.as_bytes()));
+        let of_homes = (0..folders.len().min(4))
+            .find(|at| ["home", "users", "homes"].contains(&&*folders[*at].to_lowercase()));
+        let own = match of_homes {
+            Some(at) => at + 1,
+            None if is_home => folders.len().saturating_sub(1),
+            None if has(&ROOTS, 0) => (1..folders.len()).find(|at| !has(&DISKS, *at)).unwrap_or(0),
+            None => 0,
+        };
+        if !is_root || own == 0 {
+            return;
+        }
+        let Some(name) = folders.get(own) else { return };
+        if name.contains(' ') {
+            return self.add_author(name, "");
+        }
+        let Some(before) = path.find(name).map(|at| &path[..at]) else {
+            return;
+        };
+        self.add_user(name, before, "");
+        self.add_user(name, &before.replace(['/', '\\', ':'], "-"), "");
+    }
+
+    /// Learns the owner of a repository. One that is called like its repository is a project.
+    fn add_remote(&mut self, url: &str) {
+        let url = url.trim_end_matches('/').trim_end_matches(".git");
+        let mut parts = url.rsplit(['/', ':']);
+        let (Some(repository), Some(owner)) = (parts.next(), parts.next()) else {
+            return;
+        };
+        let has_host = parts.any(|part| part.contains(['.', '@']));
+        let is_project = repository.to_lowercase().starts_with(&owner.to_lowercase());
+        if has_host && !is_project {
+            self.add_user(owner, "", &format!("/{repository}"));
+        }
+    }
+
+    /// Learns the first part of a branch's name: `alice/fix-parser`.
+    pub(super) fn add_branch(&mut self, branch: &str) {
+        if let ["users" | "user", name, _, ..] | [name, _, ..] = branch.split('/').collect::<Vec<_>>()[..] {
+            self.add_user(name, "", "");
+        }
+    }
+
+    /// Learns the name of the company whose domain it is.
+    pub(super) fn add_domain(&mut self, domain: &str) {
+        const SECOND: [&str; 8] = ["ac", "co", "com", "edu", "gov", "net", "onmicrosoft", "org"];
+        let mut labels = domain.trim_matches(['.', ' ']).rsplit('.').skip(1);
+        let second = labels.next().unwrap_or_default();
+        let label = if SECOND.contains(&second) {
+            labels.next().unwrap_or_default()
+        } else {
+            second
+        };
+        if is_name(label) && !PROVIDERS.has(label.as_bytes()) {
+            self.add(Who::Host, &[label], "", "", false);
+        }
+    }
+
+    pub(super) fn add_host(&mut self, host: &str, before: &str, after: &str) {
+        let host = host.trim_end_matches(['.', '-']);
+        let first = host.split('.').next().unwrap_or_default();
+        let is_host = host.contains(|c: char| c.is_ascii_alphabetic()) && host.bytes().all(is_of_host);
+        let is_public = PUBLIC_HOSTS.iter().any(|public| host.ends_with(public));
+        if is_host && !is_public && !is_nobody(first) {
+            self.add(Who::Host, &[host, first], before, after, false);
+        }
+    }
+}
+
+fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}
+
+/// Returns how long the last line of a text is, and how long it is behind an escaped line break.
+fn lines_before(text: &[u8]) -> [Option<usize>; 2] {
+    let line = memrchr2(b'\n', b'\r', text).map(|at| text.len() - at - 1);
+    let mut slashes = memrchr_iter(b'\\', text);
+    let escaped = slashes.find(|at| matches!(text.get(at + 1), Some(b'n' | b'r')));
+    let escaped = escaped.map(|at| text.len() - at - 2);
+    [line.or((text.len() < BEFORE).then_some(text.len())), escaped]
+}
+
+/// Returns 0 if no word ends a text.
+fn word_before(text: &[u8]) -> [Option<usize>; 2] {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./$".contains(byte);
+    [(!text.last().is_some_and(is_part)).then_some(0), None]
+}
+
+/// Returns how long the word is that ends a text and may be a login: behind an escape, a colour, or what is no part of a word.
+fn login_before(text: &[u8]) -> [Option<usize>; 2] {
+    const MOST: usize = 40;
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"._-".contains(byte);
+    let length = text
+        .iter()
+        .rev()
+        .take(MOST)
+        .take_while(|byte| is_part(byte))
+        .count();
+    let (before, word) = text.split_at(text.len() - length);
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let inner = match before.last() {
+        // The rest of a colour's code.
+        Some(b'[' | b';') if word.get(digits) == Some(&b'm') => digits + 1,
+        Some(b'\\') => 1,
+        Some(b'@' | b'/' | b':' | b'+') => length,
+        _ => 0,
+    };
+    [length.checked_sub(inner).filter(|length| *length > 0), None]
+}

@@ -1,0 +1,187 @@
+//! The spellings of a name that are replaced.
+
+use std::sync::OnceLock;
+
+use super::{
+    Identities, Pattern, Who,
+    people::{COMMON, is_name, is_nobody},
+};
+
+/// The fewest letters of a name that is replaced wherever it stands.
+const LEAST_LETTERS: usize = 3;
+const MOST_LETTERS: usize = 64;
+/// More people and machines are not learned.
+const MOST_OWNERS: usize = 100_000;
+
+impl Identities {
+    /// Learns the name of an account. `before` and `after` are the text around it by which a common word is found.
+    pub(super) fn add_user(&mut self, name: &str, before: &str, after: &str) {
+        let name = trimmed(name);
+        if is_name(name) {
+            let forms = forms_of(name);
+            let forms: Vec<&str> = forms.iter().map(String::as_str).chain([name]).collect();
+            self.add(Who::User, &forms, before, after, false);
+        }
+    }
+
+    /// Learns a login, an address or the name of a person, whichever it is.
+    pub(super) fn add_who(&mut self, who: &str, before: &str, after: &str) {
+        if who.contains('@') {
+            self.add_author("", who);
+        } else if who.contains(' ') {
+            self.add_author(who, "");
+        } else {
+            self.add_user(who, before, after);
+        }
+    }
+
+    /// Learns the name of a person, and the local part of an address.
+    pub(super) fn add_author(&mut self, name: &str, mail: &str) {
+        let (local, domain) = mail.split_once('@').unwrap_or_default();
+        let local = match local.split_once('+') {
+            Some((_, name)) if domain == "users.noreply.github.com" => name,
+            Some((name, _)) => name,
+            None => local,
+        };
+        let is_bot = [name, mail].iter().any(|text| text.contains("[bot]"))
+            || is_nobody(name)
+            || !local.is_empty() && is_nobody(local);
+        if is_bot {
+            return;
+        }
+        let name = name.trim_matches(['\'', '’', '"', ' ']);
+        let mut forms = forms_of(name);
+        forms.extend(
+            [name, local]
+                .into_iter()
+                .filter(|name| is_name(name))
+                .map(str::to_owned),
+        );
+        let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
+        self.add(Who::User, &forms, "", " <", false);
+    }
+
+    /// Adds names of somebody: each to be found by itself, or with the text around it, if it is a common word or `is_bare`.
+    pub(super) fn add(&mut self, who: Who, names: &[&str], before: &str, after: &str, is_bare: bool) {
+        let is_alone = |name: &str| !is_bare && is_telling(name);
+        let is_wanted = |name: &&&str| {
+            let length = name.chars().count();
+            length <= MOST_LETTERS && (is_alone(name) || !before.is_empty() || !after.is_empty())
+        };
+        let names: Vec<&str> = names.iter().filter(is_wanted).copied().collect();
+        if names.is_empty() || self.owners.len() >= MOST_OWNERS {
+            return;
+        }
+        let key = |name: &str| (who, name.to_lowercase().replace(['.', '_', '-'], " "));
+        let known = names.iter().find_map(|name| self.names.get(&key(name)).copied());
+        let owner = known.unwrap_or_else(|| {
+            let number = &mut self.numbers[who as usize];
+            *number += 1;
+            self.owners.push((who, *number));
+            self.owners.len() - 1
+        });
+        for name in names
+            .into_iter()
+            .map(str::to_owned)
+            .flat_map(spellings)
+            .collect::<Vec<_>>()
+        {
+            let name = name.as_str();
+            self.names.insert(key(name), owner);
+            let (before, after) = if is_alone(name) { ("", "") } else { (before, after) };
+            let units = |text: &str| text.to_lowercase().encode_utf16().collect::<Vec<u16>>();
+            let start = units(before).len();
+            let pattern = Pattern {
+                name: start..start + units(name).len(),
+                units: units(&format!("{before}{name}{after}")),
+                owner,
+            };
+            if self.known.insert((pattern.units.clone(), start)) {
+                self.patterns.push(pattern);
+                self.finder = OnceLock::new();
+            }
+        }
+    }
+}
+
+/// Returns a name without the signs around it.
+pub(super) fn trimmed(name: &str) -> &str {
+    name.trim_matches(['.', '-', '_', ' '])
+}
+
+/// Returns the forms of a person's name: of `Jane Doe` also `janedoe`, `jdoe`, `jane` and `doe`; empty for a single word.
+pub(super) fn forms_of(name: &str) -> Vec<String> {
+    let parts = name.split([' ', ',', '.']).filter(|part| !part.is_empty());
+    let parts: Vec<&str> = parts.collect();
+    let is_part = |part: &&str| {
+        part.chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '\''))
+    };
+    match parts[..] {
+        [first, .., last]
+            if parts.len() <= 5 && parts.iter().all(is_part) && !parts.iter().any(|part| is_nobody(part)) =>
+        {
+            let initial: String = first.chars().take(1).collect();
+            let joined = [" ", ".", "_", "-"].map(|sign| parts.join(sign));
+            let short = [first, last].map(str::to_owned);
+            let forms = [format!("{first}{last}"), format!("{initial}{last}")];
+            joined.into_iter().chain(forms).chain(short).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns a name as it is written, without its accents, and with them as letters of their own.
+pub(super) fn spellings(name: String) -> Vec<String> {
+    /// An accent, and letters without it and with it.
+    const ACCENTS: [(&str, &str, &str); 10] = [
+        ("\u{300}", "aeiou", "àèìòù"),
+        ("\u{301}", "aeiouycnsz", "áéíóúýćńśź"),
+        ("\u{302}", "aeiou", "âêîôû"),
+        ("\u{303}", "ano", "ãñõ"),
+        ("\u{308}", "aeiou", "äëïöü"),
+        ("\u{30a}", "au", "åů"),
+        ("\u{30c}", "cdenrstz", "čďěňřšťž"),
+        ("\u{327}", "cs", "çş"),
+        ("\u{328}", "ae", "ąę"),
+        ("", "oldig", "øłđığ"),
+    ];
+    let spelt = |with_accents: bool| {
+        let letters = name.to_lowercase();
+        let letters = letters.chars().map(|letter| {
+            let found = ACCENTS.iter().find_map(|(accent, plain, accented)| {
+                let plain = plain
+                    .chars()
+                    .zip(accented.chars())
+                    .find(|(_, accented)| *accented == letter);
+                plain.map(|(plain, _)| (plain, *accent))
+            });
+            let (plain, accent) = found.unwrap_or((letter, ""));
+            format!("{plain}{}", if with_accents { accent } else { "" })
+        });
+        letters.collect::<String>()
+    };
+    if name.is_ascii() {
+        return vec![name];
+    }
+    let escaped = name.encode_utf16().map(|unit| match char::from_u32(unit.into()) {
+        Some(letter) if letter.is_ascii() => letter.to_string(),
+        _ => format!("\\u{unit:04x}"),
+    });
+    vec![spelt(false), spelt(true), escaped.collect(), name]
+}
+
+/// Returns whether a name is replaced wherever it stands: it has a space, or it is long enough and no common words.
+fn is_telling(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    let is_common = |part: &str| {
+        let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        let is_short = part.is_ascii() && word.len() < LEAST_LETTERS;
+        is_short || COMMON.has(word.as_bytes()) || COMMON.has(part.as_bytes()) || is_nobody(part)
+    };
+    let parts: Vec<&str> = name.split(['.', '_', '-', ' ']).collect();
+    let is_long = !name.is_ascii() || name.len() >= LEAST_LETTERS;
+    name.contains(' ')
+        || is_long && (!parts.iter().all(|part| is_common(part)) || parts.len() > 1 && digits >= 4)
+}

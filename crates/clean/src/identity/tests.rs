@@ -1,0 +1,554 @@
+use super::{Identities, rules::RULES};
+use crate::{CleanOptions, Cleaner};
+use knowledgepulse_json::parse;
+
+const STRICT: CleanOptions = CleanOptions {
+    identifiers: true,
+    strict: true,
+};
+
+/// Cleans a JSON value as a session by itself.
+fn cleaned(session: &str) -> String {
+    let value = parse(session.as_bytes()).unwrap();
+    Cleaner::new(STRICT).clean_trace(&value).unwrap().to_json()
+}
+
+/// Cleans texts as one session.
+fn cleaned_text(learned: &str, text: &str) -> String {
+    let mut identities = Identities::default();
+    identities.learn_text(learned);
+    let mut cleaner = Cleaner::new(STRICT);
+    cleaner.set_identities(identities);
+    let units: Vec<u16> = text.encode_utf16().collect();
+    let clean = cleaner.clean_text(&units).unwrap_or(units);
+    String::from_utf16(&clean).unwrap()
+}
+
+#[test]
+fn the_expressions_of_all_rules_are_well_formed() {
+    assert!(RULES.rows.iter().all(|rule| rule.expression.captures_len() > 1));
+}
+
+#[test]
+fn learn_text_finds_people_in_columns_behind_labels_and_below_greetings() {
+    for text in [
+        "| Kunde | Ort |\n|---|---|\n| Svenja Brockhaus | Kiel |",
+        "id,contact,city\n7,Svenja Brockhaus,Kiel\n",
+        " id |    full_name     | active\n----+------------------+------\n  1 | Svenja Brockhaus | t",
+        "emp_no,first_name,last_name\n10,Svenja,Brockhaus\n",
+        "INSERT INTO patients (id, `surname`, forename) VALUES\n(91, 'Brockhaus', 'Svenja');",
+        "| Name | Role |\n|---|---|\n| Svenja Brockhaus | CTO |",
+        "Customer: Svenja Brockhaus\nOrder: 12",
+        "Bill to:\nSvenja Brockhaus\n12 High Street",
+        "Mit freundlichen Grüßen,\nSvenja Brockhaus",
+        r#"{"contact":{"name":"Svenja Brockhaus","phone":"1"}}"#,
+        "Uppdragsledare: Svenja Brockhaus\n",
+        "approved-by = 'Svenja K. Brockhaus'",
+        "I spoke with Svenja Brockhaus from finance.",
+        "Svenja Brockhaus: Good morning",
+        "[10:01] Brockhaus, Svenja (Extern)",
+        "<td>Svenja van der Brockhaus</td>",
+        "7,\"Brockhaus, Svenja\",x",
+        "alt=\"Dr. Svenja Brockhaus\"",
+        "to svenja.brockhaus@corp.example",
+    ] {
+        let clean = cleaned_text(text, &format!("{text}\nask Brockhaus"));
+        assert!(
+            clean.contains("user-1") && !clean.contains("Brockhaus"),
+            "{clean}"
+        );
+    }
+    for text in [
+        "| Name | Use |\n|---|---|\n| Visual Studio | CTO |\n| read_file | reads |",
+        "| Name | Version |\n|---|---|\n| Visual Studio | 2022 |",
+        "Client: Redis\nname,value\nalpha,1",
+        "use loom::{Poison, RwLock}; f(Brockhaus, Svenja)",
+        "title: \"Brockhaus Svenjason\"",
+    ] {
+        assert_eq!(cleaned_text(text, text), text);
+    }
+}
+
+#[test]
+fn a_name_is_found_without_its_accents_and_with_them_as_letters_of_their_own() {
+    let learned = "author: Jose\u{301} Iba\u{301}n\u{303}ez <x@y.zz>\nAuthor: José Ibáñez <x@y.zz>";
+    for text in ["José Ibáñez", "Jose Ibanez", "Iba\u{301}n\u{303}ez", "IBÁÑEZ"] {
+        assert_eq!(cleaned_text(learned, text), "user-1", "{text}");
+    }
+}
+
+#[test]
+fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
+    for place in [
+        "/home/jdoe/project",
+        "see /Users/jdoe/x",
+        r"C:\Users\jdoe\project",
+        r"c:\\Users\\jdoe\\project",
+        r"\/home\/jdoe\/project",
+        "/mnt/c/Users/jdoe/x",
+        "/export/home/jdoe/x",
+        "file:///home/jdoe/x",
+        "%2FUsers%2Fjdoe%2Fx",
+        "ls ~/.claude/projects/-Users-jdoe-project/1.jsonl",
+        "projects/C--Users-jdoe-project",
+        "/mnt/efs/jdoe/.ssh/config",
+        "cat /nfs/team/jdoe/.bashrc",
+        "jdoe@laptop7:~$ ls",
+        "(base) jdoe@laptop7:/srv$ ls",
+        "[jdoe@laptop7 project]$ ls",
+        "jdoe@Johns-MacBook-Pro project % ls",
+        "jdoe@laptop7 ~/project> ls",
+        "\u{1b}[01;32mjdoe@laptop7\u{1b}[00m:\u{1b}[01;34m~/x\u{1b}[00m$ ls",
+        "ssh -i key jdoe@build7.corp.example",
+        "scp x jdoe@build7:/srv",
+        "ask @jdoe:matrix.example",
+        "user = \"jdoe\"",
+        "<User>jdoe</User>",
+        "level=info user=jdoe status=200",
+        "Svenja Brockhaus (@jdoe)",
+        "Session 5 of user jdoe.",
+        "Triggered by jdoe via push",
+        "//nas/h on /m type cifs (rw,username=jdoe,uid=1000)",
+        "100.64.0.7    pixel7          jdoe@ android -",
+        "Telegram: @jdoe",
+        "10.0.0.9 - jdoe [28/Nov/2026:08:01:12 +0100] \"GET /\"",
+        "$ groups\njdoe adm sudo",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPabcdefgh jdoe@laptop7",
+        "uid=1000(jdoe) gid=1000(jdoe) groups=1000(jdoe),27(sudo)",
+        "-rw-r--r--  1 jdoe staff  120 Jan  1 10:00 a.txt",
+        "-rw-r--r-- jdoe/users 12 2026-09-30 a",
+        r#"{"login":"jdoe","id":1}"#,
+        r#"{\"username\": \"jdoe\"}"#,
+        "  Logged in to github.com account jdoe (keyring)",
+        "Hi jdoe! You've successfully authenticated, but",
+        "$ npm whoami\njdoe\n",
+        "$ gh api user --jq .login\njdoe",
+        "Username: jdoe\nRegistry: x",
+        r#""Arn": "arn:aws:iam::210987654321:user/jdoe""#,
+        "author:\tjdoe\nlabels:\t",
+        "/src/ @jdoe\n",
+        "https://git.example/jdoe/parser/pull/3",
+        "To github.com\nTo https://git.example/jdoe/parser.git\n",
+        "jdoe    4242  0.0  0.1  12345  6789 pts/0    Ss   10:01   0:00 -bash",
+        "jdoe     4242       1  0 09:12 pts/0    00:00:00 -bash",
+        "jdoe  pts/0   2026-11-28 09:12 (x)",
+        "jdoe:x:1001:1001:J D,,,:/srv/x:/bin/zsh",
+        "Nov 28 10:01:22 build7 sshd[812]: Accepted publickey for jdoe from 1",
+        "$ lsof\nCOMMAND   PID    USER   FD   TYPE\nnode    81234 jdoe   21u  IPv4\n",
+        "JOBID PARTITION     NAME     USER ST\n  812       gpu    train  jdoe  R\n",
+        "jdoe opened this issue 3 days ago",
+        "Merge pull request #3 from jdoe/fix",
+        "docker push ghcr.io/jdoe/app:1",
+        "You have mail in /var/mail/jdoe",
+        "sudo useradd -m -s /bin/bash jdoe",
+        "jdoe ALL=(ALL) NOPASSWD: ALL",
+        "28.11.26, 09:12 - Jane Jdoe: hi",
+        "Jane Jdoe  9:12 AM\nhello",
+        "__author__ = \"Jane Jdoe\"",
+        "Dear Ms. Jdoe,\n",
+        "contact:\n  name: Jane Jdoe\n",
+        "Hi, my name is Jane Jdoe and",
+        "CN=Jane Jdoe,OU=Staff,DC=corp",
+        "Nov 28 09:12:01 ws7 CRON[812]: (jdoe) CMD (x)",
+        "$ git log --format=\"%h %an\"\n1a2b3c4 Jane Jdoe\n",
+        "[sudo] password for jdoe: ",
+        "User Name        SID\n================ ====\nws-1\\jdoe S-1-5-21-123456789-123456789-1001\n",
+        "Author:        WS7-PC\\jdoe\n",
+        "/home/CORP/jdoe/x",
+        "file://localhost/Users/jdoe/x",
+        "Macs-MBP:proj jdoe$ ls",
+        "*.ts @jdoe @corp/core\n",
+        "https://x-my.sharepoint.com/personal/jdoe/Documents",
+        "https://www.linkedin.com/in/jdoe/",
+        "https://people.example.edu/~jdoe/",
+        "https://social.example/@jdoe",
+        "<id>jdoe</id><name>x</name>",
+        "debug1: Authenticating to build9:22 as 'jdoe'",
+        "debug1: Offering public key: jdoe@build9 ED25519",
+        "curl -v -u jdoe https://x.example",
+        "{\"user\":\"jdoe\"}",
+        "{\"name\": \"@jdoe/shop\"}",
+        "https://pypi.org/user/jdoe/",
+        "# owner: jdoe\n# group: staff",
+        "Disk quotas for user jdoe (uid 1001):",
+        "Change 42 on 2026/11/28 by jdoe@ws7 *pending*",
+        "vscode-remote://ssh-remote%2Bjdoe%40nas2/x",
+        "C:\\Documents and Settings\\jdoe\\x",
+        "\\Device\\HarddiskVolume3\\Users\\jdoe\\x",
+        "//nas1/home/jdoe/x",
+        " Schema | Name |  Owner\n--------+------+-------\n public | t    | jdoe",
+        "$ vercel whoami\nVercel CLI 39.0\njdoe\n",
+        "sudo chown -R jdoe:staff /srv",
+        "docker login -u jdoe --password-stdin",
+        "GITHUB_ACTOR=jdoe\n",
+        "Co-authored-by: x <88123+jdoe@users.noreply.github.com>",
+        r"\\fs01\profiles$\jdoe\x",
+        "jdoe <jdoe@corp.example>",
+        "Uid: ( 1000/    jdoe)   Gid: ( 1000/ docker)",
+        ".rw-r--r-- 1.2k jdoe 30 Sep 10:00 a",
+        "-rw-r--r-- 1 root jdoe 1 Sep 30 10:00 a",
+        "drwxr-xr-x@ 5 jdoe  staff   160 Jan  1 10:00 src",
+        "SHELL=/bin/bash\nUSER=jdoe\nLANG=C",
+        "export LOGNAME=jdoe",
+        "HOME=/data/team/jdoe\n",
+        "USERNAME=jdoe\r\n",
+        "commit 1a2b\nAuthor: Jane Doe <jdoe@corp.example>\nDate: x",
+        "Author: jdoe <12345+jdoe@users.noreply.github.com>",
+        r"x\nAuthor: J D <jdoe@corp.example>\n",
+        "Signed-off-by: Jane Doe <jdoe@corp.example>",
+        "author Jane Doe <jdoe@corp.example> 1690000000 +0200",
+        "user.name=Jane Doe\nuser.email=jdoe@corp.example",
+        "git config user.email \"jdoe@corp.example\"",
+        "[user]\n\tname = Jane Doe\n\temail = jdoe@corp.example\n",
+        "origin\tgit@github.com:jdoe/parser.git (fetch)",
+        "origin  https://gitlab.example/jdoe/parser (push)",
+        "[remote \"origin\"]\n\turl = https://github.com/jdoe/parser.git",
+        "git remote add origin git@github.com:jdoe/parser.git",
+        "On branch jdoe/fix-parser",
+        "git checkout -b jdoe/fix-parser",
+        "Working directory: /data/jdoe/parser",
+        "Primary working directory: /mnt/efs/jdoe/parser",
+        "<cwd>/scratch/jdoe/parser</cwd>",
+        "cd /mnt/efs/jdoe/parser && ls",
+        r#"{"cmd":"ls","workdir":"/data/jdoe/parser"}"#,
+        "$ whoami\njdoe\n",
+        "bash-5.2# id -un\njdoe",
+        "❯ whoami\njdoe\n",
+        "wheel:x:10:jdoe\n",
+        "10:14 <jdoe> hi",
+        "Username for 'https://git.corp.example': jdoe\n",
+        "| jdoe@localhost | jdoe@% |",
+        "C:\\>whoami\nCORP\\jdoe\n",
+        "- Jane Doe ([@jdoe](https://github.com/jdoe))",
+        "db1 ansible_host=10.0.0.7 ansible_user=jdoe\n",
+        "os.environ[\"KAGGLE_USERNAME\"] = \"jdoe\"",
+        "unable to access 'https://jdoe:***@github.com/acme/parser.git/'",
+        "home-manager.users.jdoe = {",
+        "ERROR: Permission to acme/parser.git denied to jdoe.",
+        "LABEL maintainer=\"jdoe\"",
+        "jdoe@sw-1> show version",
+        " * @author jdoe\n",
+        "user:        jdoe\ndate: x",
+    ] {
+        let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
+        assert!(
+            found == "ask user-1, user-1 or user-1_2 (user-1's) [user-1]",
+            "{place}: {found}"
+        );
+    }
+}
+
+#[test]
+fn learn_text_finds_the_name_of_a_person_beside_an_address_or_a_word_for_names() {
+    for place in [
+        "Malin Bergqvist,malin@corp.example",
+        "authors = [\"Malin Bergqvist <mb@corp.example>\"]",
+        "author Malin Bergqvist\nauthor-mail <x@corp.example>",
+        "1,Malin,Bergqvist,mb@corp.example",
+        "| Malin Bergqvist | mb@corp.example |",
+        "write to Malin Bergqvist (malin.b@corp.example)",
+        "Thanks,\nMalin Bergqvist\nHead of Data\nbergqvist@corp.example",
+        r#"{"displayName":"Malin Bergqvist"}"#,
+        r#"{"name":"Malin Bergqvist","id":7,"email":"x@corp.example"}"#,
+        "[{\"mail\":\"mb7@corp.example\",\"url\":\"x\",\"name\":\"Malin Bergqvist\"}]",
+        "Full Name                    Malin Bergqvist\n",
+        "   214\tMalin Bergqvist\n",
+        "3fa9c1e - Malin Bergqvist, 3 days ago : x",
+        "author = 'Malin Bergqvist',",
+        "Copyright (c) 2025 Malin Bergqvist.",
+        "/Volumes/Malin Bergqvist/a.zip",
+        "Reported by Malin Bergqvist on Monday",
+        "<dc:creator>Malin Bergqvist</dc:creator>",
+        "Artist                          : Malin Bergqvist",
+        "Authority=Developer ID Application: Malin Bergqvist (AB12CD34EF)",
+        "\"created_by\":{\"name\":\"Malin Bergqvist\"}",
+        "\"assignee\":{\"gid\":\"1\",\"name\":\"Malin Bergqvist\"}",
+        "[28/11/2026, 10:01:22] Malin Bergqvist: hej",
+        "[10:01] Malin Bergqvist\nhej",
+        "authors = [\n  {name = \"Malin Bergqvist\"},\n]",
+        "Thanks to Malin Bergqvist for x",
+        "$ git log --pretty=format:\"%h %an %ar\"\n1a2b3c4 Malin Bergqvist 2 days ago",
+        "mb:x:1001:1001:Malin Bergqvist,,,:/srv/x:/bin/zsh",
+    ] {
+        let found = cleaned_text(place, "ask Malin or Bergqvist");
+        assert_eq!(found, "ask user-1 or user-1", "{place}");
+    }
+}
+
+#[test]
+fn learn_text_finds_names_beside_their_labels_in_any_notation() {
+    for place in [
+        "a:2:{s:9:\"firstname\";s:5:\"Malin\";s:8:\"lastname\";s:9:\"Bergqvist\";}",
+        "[\"first_name\"]=>\n  string(5) \"Malin\"\n  [\"last_name\"]=>\n  string(9) \"Bergqvist\"",
+        "    [first_name] => Malin\n    [last_name] => Bergqvist\n",
+        r#"{"firstname": {"value": "Malin"}, "lastname": {"value": "Bergqvist"}}"#,
+        r#"[{"name": "firstName", "value": "Malin"}, {"name": "lastName", "value": "Bergqvist"}]"#,
+        "name=\"first_name\"\r\n\r\nMalin\r\n--x\r\nname=\"last_name\"\r\n\r\nBergqvist\r\n",
+        "<family value=\"Bergqvist\"/><given value=\"Malin\"/>",
+        "{ID:7 FirstName:Malin LastName:Bergqvist Active:true}",
+        "fill('input[name=\"firstName\"]', 'Malin'); fill('input[name=\"lastName\"]', 'Bergqvist')",
+        "<tr><th>Given name</th><th>Family name</th></tr><tr><td>Malin</td><td>Bergqvist</td></tr>",
+        "|givenName|familyName|city|\n|Malin|Bergqvist|Lund|",
+        "PID|1||7^^^H1||Bergqvist^Malin^^^Frau||",
+        "1 NAME Malin /Bergqvist/",
+        "[Malin Bergqvist](https://github.com/mb7)",
+        "- **Malin Bergqvist** – Product Owner",
+        "00:04:12 Malin Bergqvist: hej",
+    ] {
+        let found = cleaned_text(place, "ask Malin or Bergqvist");
+        assert!(
+            !found.contains("Malin") && !found.contains("Bergqvist"),
+            "{place}: {found}"
+        );
+    }
+}
+
+#[test]
+fn learn_text_finds_a_company_by_its_domain_and_its_name() {
+    for (learned, text, expected) in [
+        (
+            "to malin@bergbygg.se",
+            "intra.bergbygg.se/wiki",
+            "intra.host-1.se/wiki",
+        ),
+        (
+            "   Primary Dns Suffix  . . . : corp.bergbygg.se",
+            "bergbygg",
+            "host-1",
+        ),
+        (
+            "\"tenantDefaultDomain\": \"bergbygg.onmicrosoft.com\"",
+            "bergbygg",
+            "host-1",
+        ),
+        (
+            "\"tenantDisplayName\": \"Bergq Bygg AB\"",
+            "Bergq Bygg AB",
+            "user-1",
+        ),
+        (r"C:\Users\x\Dropbox (Bergq Bygg)\a", "Bergq Bygg", "user-1"),
+        ("x@gmail.com bob@lists.python.org", "gmail python", "gmail python"),
+    ] {
+        assert_eq!(cleaned_text(learned, text), expected, "{learned}");
+    }
+}
+
+#[test]
+fn learn_text_finds_the_machine() {
+    for place in [
+        "jdoe@krypton7:~$ ls",
+        "[jdoe@krypton7 x]$ ls",
+        "Linux krypton7 5.15.0-91-generic #101 SMP",
+        "Darwin krypton7.local 23.1.0 Darwin Kernel",
+        "   Static hostname: krypton7",
+        "HOSTNAME=krypton7\n",
+        "$ hostname\nkrypton7\n",
+        "root@krypton7:/app# ls",
+        "Host Name:                 krypton7\n",
+        "   Host Name . . . . . . . . : krypton7",
+        "127.0.1.1 krypton7\n",
+        "Nov 28 10:01:22 krypton7 kernel[1]: x",
+        "$ cat /etc/hostname\nkrypton7\n",
+        "Last login: Sat Nov 28 10:01:22 from krypton7",
+        "client-hostname \"krypton7\";",
+    ] {
+        assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
+    }
+}
+
+#[test]
+fn learn_json_takes_what_fields_and_answers_say() {
+    for session in [
+        r#"[{"cwd":"/mnt/efs/jdoe/parser"},"jdoe"]"#,
+        r#"[{"cwd":"/data/jdoe"},"jdoe"]"#,
+        r#"[{"cwd":"C:\\Users\\Ann Jdoe\\x"},"jdoe"]"#,
+        r#"[{"cwd":"D:\\Users\\jdoe\\parser"},"jdoe"]"#,
+        r#"[{"gitBranch":"jdoe/parser"},"jdoe"]"#,
+        r#"[{"input":{"command":"whoami"}},{"content":"jdoe"},"jdoe"]"#,
+        r#"[{"input":{"command":"cd x && whoami && hostname"}},{"id":"x1","content":[{"text":"jdoe\nbuild7"}]},"jdoe"]"#,
+        r#"[{"arguments":"{\"command\":[\"bash\",\"-lc\",\"whoami; ls\"]}"},{"output":"{\"output\":\"jdoe\\na.txt\\n\",\"metadata\":{}}"},"jdoe"]"#,
+        r#"[{"cmd":"ls && whoami"},{"stdout":"a\nb\njdoe\n"},"jdoe"]"#,
+        r#"[{"cmd":"whoami"},{"content":"Chunk ID: 1\nOutput:\njdoe\n"},"jdoe"]"#,
+        r#"[{"cmd":"whoami"},{"cmd":"hostname"},{"content":"jdoe"},{"content":"build7"},"jdoe"]"#,
+        r#"[{"cmd":"git config user.email"},{"content":"jdoe@corp.example"},"jdoe"]"#,
+        r#"[{"/home/jdoe/a.txt":1},"jdoe"]"#,
+    ] {
+        let found = cleaned(session);
+        assert!(
+            found.ends_with(r#""user-1"]"#) && !found.contains("jdoe"),
+            "{session}: {found}"
+        );
+    }
+}
+
+#[test]
+fn names_are_replaced_in_all_texts_and_names_of_a_session() {
+    let session = r#"{"cwd":"/Users/jane.doe/parser","title":"Jane.Doe's parser","files":{"/srv/jane.doe/x.rs":1},
+        "log":"Author: Jane Doe <jane@corp.example>\n","who":"Jane DOE, jane_doe, janedoe, jdoe, DOE, JaneHelper, myJane\\njane",
+        "slug":"-srv-jane-doe-parser","ansi":"\u001b[32mjane\u001b[0m","zh":"用jane的","path":"a%2Fjane%2Fb"}"#;
+    assert_eq!(
+        cleaned(session),
+        concat!(
+            r#"{"cwd":"/Users/user-1/parser","title":"user-1's parser","files":{"/srv/user-1/x.rs":1},"#,
+            r#""log":"Author: user-1 <[REDACTED:email-1]>\n","#,
+            r#""who":"user-1, user-1, user-1, user-1, user-1, user-1Helper, myuser-1\\nuser-1","#,
+            r#""slug":"-srv-user-1-parser","ansi":"\u001b[32muser-1\u001b[0m","zh":"用user-1的","#,
+            r#""path":"a%2Fuser-1%2Fb"}"#
+        )
+    );
+}
+
+#[test]
+fn paths_keep_their_shape() {
+    for (text, expected) in [
+        (
+            "/Users/maja/code/shop/src/a.py:77:5",
+            "/Users/user-1/code/shop/src/a.py:77:5",
+        ),
+        (r"C:\Users\Maja L\x", r"C:\Users\user-1\x"),
+        (r"C:\\Users\\Maja L\\x", r"C:\\Users\\user-1\\x"),
+        (
+            r"d:\users\maja\a.ts(3,1) D:/Users/maja/b.ts",
+            r"d:\users\user-1\a.ts(3,1) D:/Users/user-1/b.ts",
+        ),
+        (r"\\wsl$\Ubuntu\home\maja\x", r"\\wsl$\Ubuntu\home\user-1\x"),
+        (r"C:\Users\MAJALI~1\AppData", r"C:\Users\user-1\AppData"),
+        (
+            "file:///C:/Users/maja/a.html %2FUsers%2Fmaja%2Fx",
+            "file:///C:/Users/user-1/a.html %2FUsers%2Fuser-1%2Fx",
+        ),
+        ("\"/home/parsley\" parsley", "\"/home/user-1\" parsley"),
+        ("/home/max/a.rs max(1)", "/home/user-1/a.rs max(1)"),
+        ("/home/李明/x.txt", "/home/user-1/x.txt"),
+        (
+            "/opt/maja2/x /home/node/x '/home/settings'",
+            "/opt/maja2/x /home/node/x '/home/settings'",
+        ),
+    ] {
+        let clean = cleaned_text(text, text);
+        assert_eq!(clean, expected);
+        assert_eq!(cleaned_text(&clean, &clean), expected);
+    }
+}
+
+#[test]
+fn words_that_contain_a_name_stay() {
+    assert_eq!(
+        cleaned_text("whoami: /home/dana/x", "Danar, bandana, dana1x, [REDACTED:dana]"),
+        "Danar, bandana, dana1x, [REDACTED:dana]"
+    );
+}
+
+#[test]
+fn common_words_are_replaced_only_where_their_surroundings_tell_the_name() {
+    for (learned, text, expected) in [
+        (
+            "cwd: /data/max/x",
+            "max(1, 2) in /data/max/x.py",
+            "max(1, 2) in /data/user-1/x.py",
+        ),
+        (
+            "cwd: /data/max/x",
+            "projects/-data-max-x",
+            "projects/-data-user-1-x",
+        ),
+        (
+            "main@krypton7:~$ ",
+            "fn main() on main@krypton7",
+            "fn main() on user-1@host-1",
+        ),
+        (
+            "Author: Max Young <max@corp.example>",
+            "max(young) by Max Young",
+            "max(young) by user-1",
+        ),
+        ("jd@krypton7:~$ ", "jd.json jd@krypton7", "jd.json user-1@host-1"),
+        (
+            "origin\tgit@github.com:payments/api2.git (fetch)",
+            "payments github.com/payments/api2",
+            "payments github.com/user-1/api2",
+        ),
+    ] {
+        assert_eq!(cleaned_text(learned, text), expected, "{learned}");
+    }
+}
+
+#[test]
+fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
+    for text in [
+        "/home/ubuntu/app /home/node /Users/runner /home/user/x /root/x",
+        "root@localhost:~# ubuntu@ubuntu:~$",
+        "cwd: /app/src\ncwd: /workspace/parser\ncwd: /testbed\ncwd: /work/parser",
+        "cwd: /data/datasets/x\ncwd: /mnt/data",
+        "uid=0(root) gid=0(root)",
+        "-rw-r--r-- 1 root root 12 Jan 1 a",
+        "Author: dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>",
+        "Author: Claude <noreply@anthropic.com>",
+        "Author: Devin AI <158243242+devin-ai-integration[bot]@users.noreply.github.com>",
+        "Linux Mint 21.3 is based on\nhostname: gateway7\nLinux kernel 5.10.1 has",
+        "Author: github-actions <github-actions@github.com>",
+        "origin\thttps://github.com/django/django.git (fetch)",
+        "On branch feature/parser\nOn branch main",
+        "git config user.name \"Test User\" && git config user.email test@example.com",
+        "$ whoami\nroot\n$ hostname\nlocalhost\n",
+        "USER=app\nHOME=/root\n",
+        "git@github.com:/x git@github.com:acme/x",
+        "https://example.com/home/settings2 navigate('/api/users/list2')",
+        "origin\thttps://github.com/pallets/flask.git (fetch)",
+        "uid=65532(nonroot) /home/daytona/x user-1@host-1:~$ /home/user-1/x",
+        "git user.name not configured; all user role entries; Claude continues",
+        " * @param name the User continues",
+        "os.WriteFile, \"test@test.com\"",
+    ] {
+        let mut identities = Identities::default();
+        identities.learn_text(text);
+        assert!(identities.patterns.is_empty(), "{text}: {:?}", identities.names);
+    }
+}
+
+#[test]
+fn names_beyond_ascii_are_replaced_in_any_case() {
+    assert_eq!(
+        cleaned_text(
+            "Author: José Núñez <jn@corp.example>\n",
+            "JOSÉ, josé, Joséphine, NÚÑEZ"
+        ),
+        "user-1, user-1, Joséphine, user-1"
+    );
+    assert_eq!(cleaned_text("/home/иван/x", "Иван и Иванов"), "user-1 и Иванов");
+    assert_eq!(cleaned_text("/home/田中/x", "用田中的"), "用user-1的");
+}
+
+#[test]
+fn the_last_name_behind_a_given_name_goes_with_it() {
+    assert_eq!(
+        cleaned_text(
+            "whoami: /home/jane/x",
+            "jane-armadale/shop, jane_armadale's, jane-server/x, jane-2 x-jane-armadale jane.jsonl"
+        ),
+        "user-1/shop, user-1's, user-1-server/x, user-1-2 x-user-1-armadale user-1.jsonl"
+    );
+}
+
+#[test]
+fn a_clean_session_has_no_identities_left() {
+    let session = r#"["jdoe@krypton7:~$ whoami","Author: Jane Doe <jdoe@corp.example>","/home/jdoe/x"]"#;
+    let once = cleaned(session);
+    assert_eq!(cleaned(&once), once);
+}
+
+#[test]
+fn the_levels_that_keep_identifiers_keep_names() {
+    let private = CleanOptions {
+        identifiers: false,
+        ..STRICT
+    };
+    let value = parse(br#"["jdoe@krypton7:~$ ls"]"#).unwrap();
+    let clean = Cleaner::new(private).clean_trace(&value).unwrap();
+    assert_eq!(clean, value);
+    let plain = CleanOptions {
+        strict: false,
+        ..STRICT
+    };
+    assert_eq!(Cleaner::new(plain).clean_trace(&value).unwrap(), value);
+}
