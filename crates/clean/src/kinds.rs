@@ -13,7 +13,7 @@ use crate::{
     languages, names, numbers, pem, phrases, providers, random,
     ranges::{Lazy, Ranges, expression, lazy, merged, runs, skip, skip_back},
     siblings, structures,
-    text::{Text, is_white_space, is_word},
+    text::{Text, is_white_space, is_word, with_around},
     words::Words,
     wrapped,
 };
@@ -88,10 +88,17 @@ pub(super) fn keywords() -> Vec<Vec<u8>> {
     BY_WORD.keywords().into_iter().map(folded).collect()
 }
 
-/// The least letters of the keys that are searched in runs of such letters.
-const LEAST_KEY_LETTERS: usize = 36;
-/// The least letters of a line in the zone of a passport that machines read.
-const LEAST_ZONE_LETTERS: usize = 19;
+/// A mark in `rules/kinds.tsv`, and the least length and the letters of the runs in which alone its kinds are searched.
+type Run = (u8, usize, fn(u8) -> bool);
+const RUNS: [Run; 5] = [
+    (b'G', 7, |letter| matches!(letter, b'0'..=b'9' | b'-')),
+    (b'N', 7, |letter| matches!(letter, b'0'..=b'9' | b'.')),
+    (b'L', 36, |each| is_word(each) || b"~.:+/=-".contains(&each)),
+    (b'M', 14, |each| {
+        each.is_ascii_hexdigit() || b":-.".contains(&each)
+    }),
+    (b'<', 19, |each| matches!(each, b'A'..=b'Z' | b'0'..=b'9' | b'<')),
+];
 
 /// The functions of kinds.
 const FINDERS: &[(&str, Finder)] = &[
@@ -99,7 +106,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("arguments", InText(commands::arguments)),
     ("assigned", InText(names::assigned)),
     ("bearer_tokens", Own(bearer_tokens)),
-    ("card_numbers", InText(numbers::card_numbers)),
+    ("card_number", Match(numbers::card_number)),
     ("columns", InText(columns::values)),
     ("in_columns", InColumns),
     (
@@ -111,7 +118,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("ipv6_addresses", Own(numbers::ipv6_addresses)),
     ("json_web_tokens", Own(keys::json_web_tokens)),
     ("kubernetes_secrets", Own(siblings::kubernetes_secrets)),
-    ("mac_addresses", Own(numbers::mac_addresses)),
+    ("mac_address", Match(numbers::mac_address)),
     ("named_options", Own(commands::named_options)),
     ("national_id", Match(numbers::national_id)),
     ("national_phone", Match(numbers::national_phone)),
@@ -182,30 +189,33 @@ impl Kind {
         };
         let expression = &self.expression;
         let mut ranges = Ranges::new();
+        let has_number = self.needs.contains(&b'6');
         let mut from = 0;
         let mut find_in = |part: Range<usize>| {
             from = part.start.max(from);
             while let Some(found) = expression.find_at(&letters[..part.end], from.min(part.end)) {
                 let range = check(letters, found.range());
-                from = range
-                    .as_ref()
-                    .map_or(found.end(), |range| range.end.max(found.end()));
+                // A number can begin with the next group of one that is none.
+                from = match &range {
+                    Some(range) => range.end.max(found.end()),
+                    None if has_number => skip(&letters[..found.end()], found.start() + 1, is_word),
+                    None => found.end(),
+                };
                 ranges.extend(range);
             }
         };
-        match self.needs.iter().find(|need| b"6GL@<".contains(need)) {
+        match self.needs.iter().find(|need| b"6GNL@<M".contains(need)) {
             Some(b'6') => text.numbers().iter().cloned().for_each(find_in),
-            Some(b'G') => text.groups().iter().cloned().for_each(find_in),
-            Some(b'L') => {
-                let of_key = |letter: u8| is_word(letter) || b"~.:+/=-".contains(&letter);
-                runs(letters, LEAST_KEY_LETTERS, of_key).for_each(find_in);
+            Some(b'@') => emails::parts(letters).for_each(find_in),
+            Some(mark) => {
+                // Beside groups of digits, the names of a machine and of its domain.
+                let around = if *mark == b'G' { (32, 256) } else { (0, 1) };
+                for (_, least, is_wanted) in RUNS.iter().filter(|(of, ..)| of == mark) {
+                    with_around(letters, runs(letters, *least, is_wanted), around)
+                        .into_iter()
+                        .for_each(&mut find_in);
+                }
             }
-            Some(b'<') => {
-                let of_zone =
-                    |letter: u8| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == b'<';
-                runs(letters, LEAST_ZONE_LETTERS, of_zone).for_each(find_in);
-            }
-            Some(_) => emails::parts(letters).for_each(find_in),
             None => find_in(0..letters.len()),
         }
         ranges

@@ -5,8 +5,9 @@ use std::{net::Ipv6Addr, ops::Range, str, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, find_letter, runs, skip, skip_back, stands_alone},
-    text::{OTHER, Text, is_word},
+    random::is_uuid,
+    ranges::{Ranges, expression, find_letter, skip, skip_at_most, skip_back, stands_alone},
+    text::{OTHER, is_word},
 };
 
 /// Returns the digits of a number, each as its value.
@@ -15,31 +16,9 @@ fn digits_of(number: &[u8]) -> Vec<u8> {
     digits.map(|digit| digit - b'0').collect()
 }
 
-/// Finds numbers of payment cards: as long as their network makes them, in one piece of at most 16 digits or in groups with a space or a hyphen between them,
-/// with a valid check digit.
-pub(super) fn card_numbers(text: &Text) -> Ranges {
-    static EXPRESSION: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"[2-6]\d{3}(?:\d{9,12}|(?:[ -]\d{3,7}){0,4}[ -]\d{1,12})"));
-    let letters = text.letters();
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    for part in text.numbers() {
-        from = part.start.max(from);
-        while let Some(found) = EXPRESSION.find_at(&letters[..part.end], from.min(part.end)) {
-            let card = card_number(letters, found.range());
-            from = match &card {
-                Some(range) => range.end,
-                None => skip(letters, found.start(), |letter| letter.is_ascii_digit()),
-            };
-            ranges.extend(card);
-        }
-    }
-    ranges
-}
-
-/// Returns the longest card number that begins with a group of digits. `found` is all that can belong to it: groups at its end can belong to
-/// a list of numbers.
-fn card_number(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+/// Returns the longest number of a payment card that begins with a group of digits: as long as its network makes them, with a valid check digit.
+/// `found` is all that can belong to it: groups at its end can belong to a list of numbers.
+pub(super) fn card_number(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     // Visa; Mastercard; American Express; Diners Club; Discover, UnionPay and JCB; Maestro.
     static NETWORKS: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
@@ -191,41 +170,83 @@ fn with_letter(remainder: u32, letter: u8) -> u32 {
     }
 }
 
-/// Returns a social security number of the United States, Canada, Switzerland, Brazil, France, Sweden, Korea or China.
+/// Returns a national number that its shape tells, if its check digit is right.
 pub(super) fn social_security_number(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let text = &letters[found.clone()];
-    let digits = digits_of(text);
-    let is_valid = match (text.len(), digits.len()) {
-        (11, 9) if text[6] == b'-' => is_american(&digits),
-        (11, 9) => has_luhn_check_digit(&digits) && number(&digits) != 0,
-        (16, 13) => is_swiss(&digits),
-        (11, 10) | (13, 12) => {
-            has_date(&digits[digits.len() - 8..]) && has_luhn_check_digit(&digits[digits.len() - 10..])
+    (is_checked(&letters[found.clone()], true) && is_whole_number(letters, &found)).then_some(found)
+}
+
+/// How the last digit of a national number follows from the others.
+enum Formula {
+    Luhn,
+    /// The last two digits complement the remainder of the others by 97.
+    Complement,
+    /// `(factor * sum + first) % modulus % 10`, with the weights of the others in the sum.
+    Sum(&'static [usize], [usize; 3]),
+}
+use Formula::{Complement, Luhn, Sum};
+
+/// National numbers by their shape, in which 9 stands for a digit: Canada, Israel, Sweden; France; Brazil, Switzerland, China, Japan, Bulgaria.
+const CHECKS: [(&str, Formula); 10] = [
+    ("999-999-999", Luhn),
+    ("999999999", Luhn),
+    ("999999-9999", Luhn),
+    ("99999999-9999", Luhn),
+    ("9 99 99 99 999 999 99", Complement),
+    (
+        "999.999.999-99",
+        Sum(&[11, 10, 9, 8, 7, 6, 5, 4, 3, 2], [10, 0, 11]),
+    ),
+    (
+        "999.9999.9999.99",
+        Sum(&[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3], [9, 0, 10]),
+    ),
+    (
+        "999999999999999999",
+        Sum(
+            &[7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2],
+            [10, 1, 11],
+        ),
+    ),
+    (
+        "999999999999",
+        Sum(&[6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2], [10, 0, 11]),
+    ),
+    ("9999999999", Sum(&[2, 4, 8, 5, 10, 9, 7, 3, 6], [1, 0, 11])),
+];
+
+/// Returns whether the check digit of a national number is right; `otherwise` if no shape is its.
+fn is_checked(number: &[u8], otherwise: bool) -> bool {
+    const LUHN_DIGITS: usize = 10;
+    let is_of = |(letter, shape): (&u8, u8)| match shape {
+        b'9' => letter.is_ascii_digit() || letter.eq_ignore_ascii_case(&b'X'),
+        sign => *letter == sign || sign == b'-' && *letter == b'+',
+    };
+    let fits = |shape: &str| shape.len() == number.len() && number.iter().zip(shape.bytes()).all(is_of);
+    // An `X` stands for 10, which counts as 0.
+    let digits = number.iter().filter(|letter| letter.is_ascii_alphanumeric());
+    let digits: Vec<u8> = digits
+        .map(|digit| if digit.is_ascii_digit() { digit - b'0' } else { 0 })
+        .collect();
+    let read = |digits: &[u8]| {
+        digits
+            .iter()
+            .fold(0, |number, digit| number * 10 + usize::from(*digit))
+    };
+    let is_right = |formula: &Formula| match formula {
+        // Without the century.
+        Luhn => has_luhn_check_digit(&digits[digits.len().saturating_sub(LUHN_DIGITS)..]),
+        Complement => (read(&digits[..13]) + read(&digits[13..])).is_multiple_of(97),
+        Sum(weights, [factor, first, modulus]) => {
+            let weighted = digits
+                .iter()
+                .zip(*weights)
+                .map(|(digit, weight)| usize::from(*digit) * weight);
+            usize::from(digits[weights.len()]) == (factor * weighted.sum::<usize>() + first) % modulus % 10
         }
-        (14, 13) if text[6] == b'-' => has_date(&digits[2..]),
-        (14, 11) => is_brazilian(&digits),
-        (18, 17 | 18) => has_date(&digits[10..]) && is_chinese(text),
-        _ => is_french(&digits),
     };
-    (is_valid && is_whole_number(letters, &found)).then_some(found)
-}
-
-/// Returns whether digits begin with a month and a day.
-fn has_date(digits: &[u8]) -> bool {
-    (1..=12).contains(&number(&digits[..2])) && (1..=31).contains(&number(&digits[2..4]))
-}
-
-/// Returns whether the check digit is valid, ISO 7064 MOD 11-2.
-fn is_chinese(text: &[u8]) -> bool {
-    let value = |letter: &u8| {
-        u32::from(if letter.is_ascii_digit() {
-            letter - b'0'
-        } else {
-            10
-        })
-    };
-    let sum = text.iter().fold(0, |sum, letter| (sum * 2 + value(letter)) % 11);
-    sum == 1
+    let mut checks = CHECKS.iter().filter(|(shape, _)| fits(shape));
+    let is_drawn = digits.iter().any(|digit| *digit != digits[0]);
+    is_drawn && checks.next().map_or(otherwise, |(_, formula)| is_right(formula))
 }
 
 /// Returns the national number that stands behind its name: groups of digits and capitals, with six digits or more.
@@ -248,9 +269,14 @@ pub(super) fn national_id(letters: &[u8], found: Range<usize>) -> Option<Range<u
     {
         end = start + word;
     }
-    let digits = digits_of(letters.get(start..end)?);
+    let digits: Vec<u8> = letters
+        .get(start..end)?
+        .iter()
+        .copied()
+        .filter(u8::is_ascii_digit)
+        .collect();
     let is_number = match letters[found.start] {
-        OTHER => is_japanese(&digits),
+        OTHER => is_checked(&digits, false),
         // Of letters and digits, as those of passports.
         _ => (6..=18).contains(&digits.len()) || digits.len() >= 4 && (8..=14).contains(&(end - start)),
     };
@@ -280,18 +306,6 @@ pub(super) fn beside_label(letters: &[u8], found: Range<usize>) -> Option<Range<
     (text.iter().any(u8::is_ascii_uppercase) && (has_number || is_field())).then_some(value)
 }
 
-/// Returns the sum of digits, each with its weight.
-fn weighted(digits: &[u8], weights: impl IntoIterator<Item = u64>) -> u64 {
-    let pairs = digits.iter().zip(weights);
-    pairs.map(|(digit, weight)| u64::from(*digit) * weight).sum()
-}
-
-/// Returns whether the last of twelve digits is the check digit of the others.
-fn is_japanese(digits: &[u8]) -> bool {
-    let remainder = weighted(digits, [6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11;
-    digits.len() == 12 && u64::from(digits[11]) == (11 - remainder) % 11 % 10
-}
-
 /// Returns whether no digit stands beside a number, also behind a hyphen or a point.
 fn is_whole_number(letters: &[u8], range: &Range<usize>) -> bool {
     let continues = |sign: Option<&u8>, digit: Option<&u8>| {
@@ -309,47 +323,10 @@ fn is_whole_number(letters: &[u8], range: &Range<usize>) -> bool {
         && !continues(letters.get(range.end), letters.get(range.end + 1))
 }
 
-fn number(digits: &[u8]) -> u64 {
-    digits
-        .iter()
-        .fold(0, |number, digit| number * 10 + u64::from(*digit))
-}
-
-/// Numbers of the United States have no check digit; some areas, groups and serials are never given.
-fn is_american(digits: &[u8]) -> bool {
-    let (area, group, serial) = (number(&digits[..3]), number(&digits[3..5]), number(&digits[5..]));
-    area != 0 && area != 666 && area < 900 && group != 0 && serial != 0
-}
-
-/// Returns whether the check digit of EAN-13 and the prefix of the country are valid.
-fn is_swiss(digits: &[u8]) -> bool {
-    let sum = weighted(digits, [1, 3].into_iter().cycle());
-    digits.starts_with(&[7, 5, 6]) && sum.is_multiple_of(10)
-}
-
-/// Returns whether both check digits are valid, each the weighted sum of all before it.
-fn is_brazilian(digits: &[u8]) -> bool {
-    let check = |count: usize| weighted(digits, (2..=count as u64 + 1).rev()) * 10 % 11 % 10;
-    let is_check = |at: usize| check(at) == u64::from(digits[at]);
-    is_check(9) && is_check(10) && digits.iter().any(|digit| *digit != digits[0])
-}
-
-/// Returns whether the last two digits complement the remainder of the others by 97.
-fn is_french(digits: &[u8]) -> bool {
-    matches!(digits[0], 1 | 2) && 97 - number(&digits[..13]) % 97 == number(&digits[13..])
-}
-
 /// Returns an international telephone number in groups: `+49 30 901820`, `+44 (0)20 7946 0958`. `found` is all that can
 /// belong to it.
 pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
-    /// Of one digit, of two, and of three.
-    static CALLING_CODES: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]",
-            r"|(?:2[1-69]|3[578]|42|5[09]|6[789]|8[0578]|9[679])\d)(?:\D|$)"
-        ))
-    });
     let end = found.end;
     if found
         .start
@@ -361,7 +338,6 @@ pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option
     }
     let text = &letters[found.start + 1..end];
     let code = skip(text, 0, |letter| letter.is_ascii_digit());
-    let known = CALLING_CODES.is_match(text);
     let groups = || {
         text[code..]
             .split(|letter| !letter.is_ascii_digit())
@@ -376,7 +352,7 @@ pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option
         .filter(|letter| !letter.is_ascii_digit())
         .all(|letter| *letter == b'.')
         && groups().count() < 3;
-    (known && is_grouped && !has_point_alone && DIGITS.contains(&digits)).then_some(found)
+    (is_grouped && !has_point_alone && DIGITS.contains(&digits)).then_some(found)
 }
 
 /// Returns a telephone number without a country's code, in pairs of digits or behind a word that says so.
@@ -411,21 +387,11 @@ pub(super) fn national_phone(letters: &[u8], found: Range<usize>) -> Option<Rang
 pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const UUID_LETTERS: usize = 36;
     let of_uuid = |letter: u8| letter.is_ascii_hexdigit() || letter == b'-';
-    let start = skip_back(
-        letters,
-        found.start.saturating_sub(UUID_LETTERS)..found.start,
-        of_uuid,
-    );
-    let end = skip(
-        &letters[..letters.len().min(start + UUID_LETTERS)],
-        start,
-        of_uuid,
-    );
-    let groups = letters[start..end]
-        .split(|letter| *letter == b'-')
-        .map(<[u8]>::len);
+    let least = found.start.saturating_sub(UUID_LETTERS);
+    let start = skip_back(letters, least..found.start, of_uuid);
+    let end = skip_at_most(letters, start, UUID_LETTERS, of_uuid);
     let goes_on = letters[..found.start].last().is_some_and(u8::is_ascii_digit);
-    (!goes_on && !groups.eq([8, 4, 4, 4, 12])).then_some(found)
+    (!goes_on && !is_uuid(&letters[start..end])).then_some(found)
 }
 
 /// Returns an IPv4 address that not every machine has: `127.0.0.1` and `0.0.0.0` say nothing.
@@ -435,30 +401,8 @@ pub(super) fn own_address(letters: &[u8], found: Range<usize>) -> Option<Range<u
     (!is_everybodys.iter().any(|each| text.starts_with(each))).then_some(found)
 }
 
-/// Finds hardware addresses: six pairs of hexadecimal digits, or three groups of four. Those of all machines say nothing.
-pub(super) fn mac_addresses(letters: &[u8]) -> Ranges {
-    const LEAST_LETTERS: usize = 14;
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"\b[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})\b",
-            r"|\b[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\b"
-        ))
-    });
-    let of_address = |letter: u8| letter.is_ascii_hexdigit() || matches!(letter, b':' | b'-' | b'.');
-    let mut ranges = Ranges::new();
-    for run in runs(letters, LEAST_LETTERS, of_address) {
-        // With the letter behind the run, which ends a word or goes on with it.
-        let part = &letters[..letters.len().min(run.end + 1)];
-        let mut from = run.start;
-        while let Some(found) = EXPRESSION.find_at(part, from) {
-            from = found.end();
-            ranges.extend(mac_address(letters, found.range()));
-        }
-    }
-    ranges
-}
-
-fn mac_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+/// Returns a hardware address: six pairs of hexadecimal digits, or three groups of four. Those of all machines say nothing.
+pub(super) fn mac_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
     let digits = || text.iter().filter(|letter| letter.is_ascii_hexdigit());
     let is_one_digit = digits().all(|digit| digit.eq_ignore_ascii_case(&text[0]));

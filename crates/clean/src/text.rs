@@ -8,7 +8,7 @@ use crate::{
     keywords::{Keyword, Keywords, Owner},
     languages::folded,
     names,
-    ranges::{Ranges, find, skip, skip_back},
+    ranges::{Ranges, runs},
 };
 
 /// How markers begin.
@@ -31,10 +31,8 @@ pub(super) struct Text<'t> {
     letters: Vec<u8>,
     /// Which letters there are.
     has: [bool; 256],
-    /// Where its digits are, its numbers, its groups of digits, and its keywords, once a kind has asked.
-    digits: OnceCell<Ranges>,
+    /// Where its numbers are, and its keywords, once a kind has asked.
     numbers: OnceCell<Ranges>,
-    groups: OnceCell<Ranges>,
     keywords: OnceCell<Keywords>,
     /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
     changes: Vec<Vec<(Range<usize>, Range<usize>)>>,
@@ -60,9 +58,7 @@ impl<'t> Text<'t> {
         Self {
             units,
             has: letters_of(&letters),
-            digits: OnceCell::new(),
             numbers: OnceCell::new(),
-            groups: OnceCell::new(),
             keywords: OnceCell::new(),
             letters,
             changes: Vec::new(),
@@ -81,21 +77,9 @@ impl<'t> Text<'t> {
         keywords.of_owner(owner)
     }
 
-    /// Returns the runs of digits.
-    pub(super) fn digits(&self) -> &[Range<usize>] {
-        self.digits.get_or_init(|| digits_of(&self.letters))
-    }
-
     /// Returns the parts of the text that have a number of six digits or more, with what stands around it.
     pub(super) fn numbers(&self) -> &[Range<usize>] {
-        self.numbers
-            .get_or_init(|| numbers_of(&self.letters, self.digits()))
-    }
-
-    /// Returns the parts of the text that have four groups of digits with a point or a hyphen between them, with what stands around them.
-    pub(super) fn groups(&self) -> &[Range<usize>] {
-        self.groups
-            .get_or_init(|| groups_of(&self.letters, self.digits()))
+        self.numbers.get_or_init(|| numbers_of(&self.letters))
     }
 
     /// Returns the place in the original text of a place in this one. In a marker, it is the beginning of the text that it replaced.
@@ -115,15 +99,12 @@ impl<'t> Text<'t> {
         &self.units
     }
 
-    /// Returns whether all of these letters are in the text; `0`, `6`, `G` and `L` stand for any digit, `*` for a part of the name of a secret,
-    /// `U` for `://`, `D` for an `at` or a `dot` of an address in words.
+    /// Returns whether all of these letters are in the text; `0`, `6`, `G`, `N` and `L` stand for any digit, `M` for nothing, and `*` for a part of
+    /// the name of a secret.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| match letter {
-            b'0' | b'6' | b'G' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
-            b'U' => self.has_all(b":/") && memmem::find(&self.letters, b"://").is_some(),
-            b'D' => [&b" dot "[..], b"(at)", b"[at]", b"{at}"]
-                .iter()
-                .any(|sign| memmem::find(&self.letters, sign).is_some()),
+            b'0' | b'6' | b'G' | b'N' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
+            b'M' => true,
             b'*' => self
                 .keywords(Owner::Names)
                 .iter()
@@ -191,9 +172,7 @@ impl<'t> Text<'t> {
         letters.extend_from_slice(&self.letters[end..]);
         // Anew: a kind that needs digits does not search a text whose digits are all replaced.
         self.has = letters_of(&letters);
-        self.digits = OnceCell::new();
         self.numbers = OnceCell::new();
-        self.groups = OnceCell::new();
         self.keywords = OnceCell::new();
         self.units = Cow::Owned(units);
         self.letters = letters;
@@ -210,19 +189,8 @@ fn letters_of(letters: &[u8]) -> [bool; 256] {
     has
 }
 
-/// Returns the runs of digits.
-fn digits_of(letters: &[u8]) -> Ranges {
-    let mut runs = Ranges::new();
-    let mut at = 0;
-    while let Some(start) = find(letters, at, |letter| letter.is_ascii_digit()) {
-        at = skip(letters, start, |letter| letter.is_ascii_digit());
-        runs.push(start..at);
-    }
-    runs
-}
-
 /// Returns parts of a text with so many letters before and behind them, joined where they overlap.
-fn with_around(
+pub(super) fn with_around(
     letters: &[u8],
     parts: impl Iterator<Item = Range<usize>>,
     (before, behind): (usize, usize),
@@ -238,51 +206,22 @@ fn with_around(
     wide
 }
 
-/// Returns the parts of a text around runs of digits, capitals and the signs between them that have six digits or more.
-fn numbers_of(letters: &[u8], digits: &[Range<usize>]) -> Ranges {
+/// Returns the parts of a text around digits, capitals and the signs between them that have six digits or more.
+fn numbers_of(letters: &[u8]) -> Ranges {
     const LEAST_DIGITS: usize = 6;
     /// The name of a number, and the parts of it that have small letters.
     const MOST_AROUND: usize = 64;
     let of_number = |letter: u8| {
-        let is_sign = matches!(
-            letter,
-            b' ' | b'.' | b',' | b'/' | b'(' | b')' | b'+' | b'-' | WHITE_SPACE
-        );
-        is_sign || letter.is_ascii_digit() || letter.is_ascii_uppercase()
+        letter.is_ascii_digit() || letter.is_ascii_uppercase() || b" .,/()+-\x80".contains(&letter)
     };
-    let mut digits = digits.iter().peekable();
-    let mut last_end = 0;
-    let numbers = std::iter::from_fn(|| {
-        loop {
-            let first = digits.next()?;
-            let start = skip_back(letters, last_end..first.start, of_number);
-            let (mut end, mut count) = (skip(letters, first.end, of_number), first.len());
-            while let Some(next) = digits.next_if(|next| next.start < end) {
-                (end, count) = (end.max(next.end), count + next.len());
-            }
-            last_end = end;
-            if count >= LEAST_DIGITS {
-                return Some(start..end);
-            }
-        }
-    });
+    let has_number = |part: &Range<usize>| {
+        let digits = letters[part.clone()]
+            .iter()
+            .filter(|letter| letter.is_ascii_digit());
+        digits.count() >= LEAST_DIGITS
+    };
+    let numbers = runs(letters, LEAST_DIGITS, of_number).filter(has_number);
     with_around(letters, numbers, (MOST_AROUND, MOST_AROUND))
-}
-
-/// Returns the parts of a text around four groups of digits with the same sign between them.
-fn groups_of(letters: &[u8], digits: &[Range<usize>]) -> Ranges {
-    const GROUPS: usize = 4;
-    /// The names of a machine and of its domain.
-    const MOST_AROUND: (usize, usize) = (32, 256);
-    let groups = digits.windows(GROUPS).filter(|groups| {
-        let sign = letters[groups[0].end];
-        matches!(sign, b'.' | b'-')
-            && groups
-                .windows(2)
-                .all(|pair| pair[0].end + 1 == pair[1].start && letters[pair[0].end] == sign)
-    });
-    let groups = groups.map(|groups| groups[0].start..groups[GROUPS - 1].end);
-    with_around(letters, groups, MOST_AROUND)
 }
 
 /// Longer texts are cleaned block by block with `strict`: each change copies the text.

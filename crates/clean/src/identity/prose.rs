@@ -1,6 +1,6 @@
 //! Full names of people wherever they stand.
 
-use std::{ops::Range, sync::LazyLock};
+use std::sync::LazyLock;
 
 use memchr::memmem;
 use regex::bytes::Regex;
@@ -10,12 +10,7 @@ use super::{
     people::{GIVEN, PARTICLES, is_english, is_full_name},
     spellings::{forms_of, spellings},
 };
-use crate::{
-    phrases,
-    ranges::{expression, find, skip, skip_back},
-    text::is_word,
-    words::Words,
-};
+use crate::{phrases, ranges::expression, text::is_word, words::Words};
 
 /// Labels of names that are no people's.
 static THINGS: Words = Words::of("identity.things");
@@ -36,14 +31,8 @@ impl Identities {
         });
         let bytes = text.as_bytes();
         let mut from = 0;
-        let mut words_end = 0;
-        while let Some(part) = next_words(bytes, from, words_end) {
-            words_end = part.end;
-            let found = NAME.captures_at(&bytes[..part.end], part.start);
-            let Some(range) = found.and_then(|found| Some(found.get(1)?.range())) else {
-                from = part.end;
-                continue;
-            };
+        let next = |from| NAME.captures_at(bytes, from)?.get(1).map(|name| name.range());
+        while let Some(range) = next(from) {
             from = range.end;
             let (before, behind) = (
                 &bytes[range.start.saturating_sub(BEFORE_NAME)..range.start],
@@ -103,34 +92,6 @@ impl Identities {
                     false,
                 );
             }
-        }
-    }
-}
-
-/// Returns the next part of a text that may have words with capitals behind one another: from the letter before the first one to where letters and
-/// the signs within names end. The part before it ends at `end`, perhaps behind `from`: then it is the rest of that.
-fn next_words(text: &[u8], from: usize, end: usize) -> Option<Range<usize>> {
-    let of_word = |byte: u8| byte.is_ascii_alphabetic() || byte >= 0x80 || matches!(byte, b'\'' | b'-');
-    let of_words = |byte: u8| of_word(byte) || matches!(byte, b' ' | b',' | b'.');
-    let is_capital = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, 0xC3..=0xD4);
-    let mut at = from;
-    loop {
-        let blank = find(text, at, |byte| byte == b' ')?;
-        at = blank + 1;
-        let word = blank - usize::from(text[..blank].ends_with(b","));
-        let is_end = |byte: &u8| byte.is_ascii_lowercase() || *byte >= 0x80;
-        if !text[from..word.max(from)].last().is_some_and(is_end) {
-            continue;
-        }
-        // A word with a capital goes on, or a particle: `Anna von Berg`.
-        let next = text.get(at..).unwrap_or_default();
-        let length = next.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
-        if !next.first().is_some_and(is_capital) && !PARTICLES.has(&next[..length]) {
-            continue;
-        }
-        let start = skip_back(text, from..word, of_word);
-        if text[start..word].iter().any(is_capital) {
-            return Some(start.saturating_sub(1).max(from)..skip(text, blank.max(end), of_words));
         }
     }
 }
