@@ -345,8 +345,29 @@ export function select(traces: readonly ScorableTrace[], options: SelectOptions)
 
 /** A format of agents' logs: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/formats.md | Formats}. */
 export type FormatName =
-  | ('trace' | 'atif' | 'swe-agent' | 'gemini-cli' | 'qwen-code' | 'pi' | 'cursor' | 'copilot-cli')
-  | ('copilot-chat' | 'opencode' | 'cline' | 'goose' | 'droid' | 'hermes' | 'kimi' | 'grok' | 'crush')
+  | (
+      | 'trace'
+      | 'atif'
+      | 'swe-agent'
+      | 'gemini-cli'
+      | 'qwen-code'
+      | 'pi'
+      | 'cursor'
+      | 'copilot-cli'
+      | 'codebuddy'
+    )
+  | (
+      | 'copilot-chat'
+      | 'opencode'
+      | 'cline'
+      | 'goose'
+      | 'droid'
+      | 'hermes'
+      | 'kimi'
+      | 'grok'
+      | 'crush'
+      | 'forge'
+    )
   | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'gptme' | 'openhands')
   | ('inspect' | 'vibe' | 'pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2')
   | ('openai-agents' | 'langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire')

@@ -8,6 +8,7 @@ mod autogen;
 mod chat;
 mod claude_code;
 mod cline;
+mod codebuddy;
 mod codex;
 mod continue_dev;
 mod copilot_chat;
@@ -15,6 +16,7 @@ mod copilot_cli;
 mod crush;
 mod cursor;
 mod droid;
+mod forge;
 mod gemini_cli;
 mod google_adk;
 mod goose;
@@ -104,6 +106,8 @@ agents! {
     Continue = continue_dev::FORMAT,
     Zed = zed::FORMAT,
     Vibe = vibe::FORMAT,
+    Codebuddy = codebuddy::FORMAT,
+    Forge = forge::FORMAT,
     Aider = aider::FORMAT,
     Gptme = gptme::FORMAT,
     Amp = amp::FORMAT,

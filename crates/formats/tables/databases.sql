@@ -17,6 +17,19 @@ SELECT json_object('composerId', name, 'name', data ->> '$.name', 'createdAt', d
         ON bubble.key = 'bubbleId:' || name || ':' || (header.value ->> '$.bubbleId')
         WHERE json_valid(CAST(bubble.value AS TEXT))) END)) FROM composer;
 
+-- A chat of Cursor's CLI. Its last root begins with the names of its messages, each of 32 bytes behind two others.
+-- @ cursor blobs data blobs meta
+WITH head AS (SELECT iif(json_valid(value), value, CAST(unhex(value) AS TEXT)) AS head FROM meta WHERE key = '0')
+SELECT head ->> '$.agentId' FROM head JOIN blobs ON id = head ->> '$.latestRootBlobId';
+WITH RECURSIVE head AS (SELECT iif(json_valid(value), value, CAST(unhex(value) AS TEXT)) AS head FROM meta WHERE key = '0'),
+root AS (SELECT head, data FROM head JOIN blobs ON id = head ->> '$.latestRootBlobId'),
+place(at) AS (SELECT 1 UNION ALL SELECT at + 34 FROM place, root WHERE substr(data, at + 34, 2) = x'0a20')
+SELECT json_object('composerId', ?1, 'name', head ->> '$.name', 'createdAt', head -> '$.createdAt', 'model', head ->> '$.lastUsedModel',
+    'bubbles', (SELECT json_group_array(json(CAST(message.data AS TEXT)) ORDER BY at)
+        FROM place JOIN blobs AS message ON message.id = lower(hex(substr(root.data, at + 2, 32)))
+        WHERE json_valid(CAST(message.data AS TEXT))))
+FROM root;
+
 -- opencode of version 2, which leaves the sessions that it has moved in the older tables.
 -- @ opencode session_message seq session_v2 session_message
 SELECT id, (SELECT min(time_created) FROM session_message WHERE session_id = s.id) FROM session_v2 s
@@ -87,6 +100,12 @@ FROM sessions s WHERE s.id = ?1;
 SELECT DISTINCT conversation_id FROM conversations_v2 ORDER BY conversation_id;
 SELECT value FROM conversations_v2 WHERE conversation_id = ?1 ORDER BY updated_at DESC LIMIT 1;
 
+-- Forge, whose conversations have their messages in one column.
+-- @ forge conversations context conversations
+SELECT conversation_id FROM conversations WHERE json_valid(context) ORDER BY created_at, conversation_id;
+SELECT json_set(context, '$.conversation_id', conversation_id, '$.title', title, '$.created_at', created_at)
+FROM conversations WHERE conversation_id = ?1;
+
 -- The sessions of the OpenAI Agents SDK, whose items are those of the API.
 -- @ openai-chat agent_messages message_data agent_sessions agent_messages
 SELECT session_id FROM agent_messages GROUP BY session_id ORDER BY min(id);
@@ -136,6 +155,16 @@ SELECT json_object('id', id, 'app_name', app_name, 'events', (SELECT json_group_
     'partial', json(iif(partial, 'true', 'false')), 'error_message', error_message) ORDER BY timestamp, e.rowid)
     FROM events e WHERE e.app_name = s.app_name AND e.user_id = s.user_id AND e.session_id = s.id))
 FROM sessions s WHERE rowid = ?1;
+
+-- OpenClaw, whose events are the lines of its files before. A sub-agent's session was spawned by another one.
+-- @ pi transcript_events event_json transcript_events session_windows
+SELECT session_id FROM transcript_events GROUP BY session_id ORDER BY min(created_at), session_id;
+WITH event AS (SELECT seq, event_json FROM transcript_events WHERE session_id = ?1 AND json_valid(event_json))
+SELECT json_set(coalesce((SELECT event_json FROM event WHERE event_json ->> '$.type' = 'session' ORDER BY seq LIMIT 1),
+        json_object('type', 'session', 'id', ?1, 'timestamp', strftime('%FT%TZ', created_at / 1000, 'unixepoch'))),
+    '$.spawnedBy', (SELECT session_id FROM session_windows WHERE session_key = own.spawned_by ORDER BY updated_at DESC LIMIT 1),
+    '$.entries', (SELECT json_group_array(json(event_json) ORDER BY seq) FROM event WHERE event_json ->> '$.type' <> 'session'))
+FROM session_windows own WHERE session_id = ?1;
 
 -- Zed. Older databases lack a column.
 -- @ zed threads data_type threads

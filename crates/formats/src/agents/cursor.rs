@@ -1,5 +1,6 @@
-//! Cursor: the transcripts of its CLI (`~/.cursor/projects/*/agent-transcripts/`), which have neither ids nor results; what the CLI prints
-//! with `--output-format stream-json`; and the composers of its IDE in `state.vscdb`, each with its bubbles.
+//! Cursor: the transcripts of its CLI (`~/.cursor/projects/*/agent-transcripts/`), which have neither ids nor results; its chats
+//! (`chats/*/ID/store.db`), messages of the AI SDK; what the CLI prints with `--output-format stream-json`; and the composers of its IDE in
+//! `state.vscdb`, each with its bubbles.
 
 use jiff::{civil::DateTime, tz::Offset};
 
@@ -23,6 +24,11 @@ fn named(path: &Path) -> Named {
 fn add_record(say: &mut Events, record: &Value) {
     if is(record, "cursor-printed") {
         return add_printed(say, record);
+    }
+    if record.get("role").is_some() && record.get("message").is_none() {
+        // The ids of messages are numbers that are there again.
+        say.begin_record(None, None);
+        return add_message(say, record);
     }
     if !is(record, "cursor-line") {
         return add_bubble(say, record);
