@@ -267,10 +267,11 @@ fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
     if rollout_of(file).is_some() && file.strip_suffix(".zst").is_some_and(|plain| all.contains(plain)) {
         return true;
     }
-    // Kimi CLI and Grok Build keep what they send to the model beside what was said.
+    // Kimi CLI and Grok Build keep what they send to the model beside what was said, Antigravity what it shows beside the whole.
     for (sent, said) in [
         ("context.jsonl", "wire.jsonl"),
         ("chat_history.jsonl", "updates.jsonl"),
+        ("transcript.jsonl", "transcript_full.jsonl"),
     ] {
         if name == sent {
             return all.contains(format!("{folder}{said}").as_str());
@@ -421,6 +422,8 @@ mod tests {
             "h/chat_history.jsonl",
             "o/event_cache/0-25.json",
             "o/events/0.json",
+            "logs/transcript.jsonl",
+            "logs/transcript_full.jsonl",
         ];
         let runs = runs(&files.map(str::to_owned));
         assert_eq!(
@@ -430,7 +433,8 @@ mod tests {
                 ["s/b.checkpoint.1.jsonl"],
                 ["g/updates.jsonl"],
                 ["h/chat_history.jsonl"],
-                ["o/events/0.json"]
+                ["o/events/0.json"],
+                ["logs/transcript_full.jsonl"]
             ]
         );
     }

@@ -1,8 +1,72 @@
-//! Antigravity: `~/.gemini/antigravity*/brain/ID/.system_generated/logs/transcript.jsonl`, a step a line.
+//! Antigravity: `~/.gemini/antigravity*/brain/ID/.system_generated/logs/transcript.jsonl`, a step a line, or all of it in
+//! `transcript_full.jsonl`.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::PathBuf,
+    sync::{LazyLock, Mutex, PoisonError},
+    time::SystemTime,
+};
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("antigravity", add_step);
+pub static FORMAT: Format = Format::of_messages("antigravity", add_step).named(named);
+
+/// The step that starts conversations of sub-agents, and what stands before the name of each in it. Nothing else names both.
+const STARTS: [&str; 2] = ["\"INVOKE_SUBAGENT\"", "\"conversationId\""];
+
+/// By a conversation, the one that has started it.
+type Parents = HashMap<String, Text>;
+
+/// The folders with conversations that were looked at, and what was in them when another conversation was added last.
+static LOOKED_AT: LazyLock<Mutex<HashMap<PathBuf, (SystemTime, Parents)>>> = LazyLock::new(Mutex::default);
+
+/// The session is the folder around `.system_generated/logs/`.
+fn named(path: &Path) -> Named {
+    let session = path
+        .ancestors()
+        .nth(3)
+        .filter(|_| folders_of(path).nth(1) == Some(".system_generated"));
+    let name = session.and_then(|session| session.file_name()?.to_str());
+    let parent = session.zip(name).and_then(|(session, name)| {
+        let brain = session.parent()?;
+        let changed = fs::metadata(brain).ok()?.modified().ok()?;
+        let mut looked_at = LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = looked_at.get(brain).filter(|(time, _)| *time == changed);
+        if found.is_none() {
+            looked_at.insert(brain.to_owned(), (changed, parents_in(brain)));
+        }
+        looked_at.get(brain)?.1.get(name).cloned()
+    });
+    Named {
+        session: name.map(Into::into),
+        parent,
+    }
+}
+
+/// Looks through the conversations in a folder for those that they have started.
+fn parents_in(brain: &Path) -> Parents {
+    let mut parents = Parents::new();
+    for entry in fs::read_dir(brain).into_iter().flatten().flatten() {
+        let steps = fs::read_to_string(entry.path().join(".system_generated/logs/transcript.jsonl"));
+        for step in steps
+            .unwrap_or_default()
+            .lines()
+            .filter(|line| line.contains(STARTS[0]))
+        {
+            let step = parse_str(step).unwrap_or_default();
+            let content = str_of(step.get("content")).unwrap_or_default();
+            let started = content
+                .split(STARTS[1])
+                .skip(1)
+                .filter_map(|rest| rest.split('"').nth(1));
+            let parent = Text::from(entry.file_name().to_string_lossy().as_ref());
+            parents.extend(started.map(|name| (name.to_owned(), parent.clone())));
+        }
+    }
+    parents
+}
 
 /// How the lines begin with which a result opens.
 const TIMES: [&str; 2] = ["Created At:", "Completed At:"];

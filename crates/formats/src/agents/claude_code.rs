@@ -108,6 +108,8 @@ fn add_event(event: &Value, session: Option<&Text>, say: &mut Events) {
             say.at(event.get("timestamp"));
             say.say_content(TextKind::User, fields_of(event, "attachment").get("prompt"));
         }
+        "ai-title" => say.fact("summary", event.get("aiTitle")),
+        "custom-title" => say.fact("summary", event.get("customTitle")),
         kind => {
             if has_object(event, "compactMetadata") {
                 say.add(What::Compacted);

@@ -6,12 +6,11 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("pi", add_entry).end(add_harness).named(named);
 
-/// oh-my-pi keeps what sub-agents say in a folder beside the session's file that is named as that: `TIME_ID`.
+/// What sub-agents say is below a folder beside the session's file that is named as that: `TIME_ID`.
 fn named(path: &Path) -> Named {
     let mut named = by_folders(path);
-    let folder = path
-        .parent()
-        .filter(|folder| folder.with_extension("jsonl").is_file());
+    let mut folders = path.ancestors().skip(1);
+    let folder = folders.find(|folder| folder.with_extension("jsonl").is_file());
     let session = folder.and_then(|folder| folder.file_name()?.to_str()?.rsplit('_').next());
     named.parent = session.map(Into::into).or(named.parent);
     named
