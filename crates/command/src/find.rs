@@ -2,7 +2,7 @@
 
 use std::{mem, path::Path};
 
-use knowledgepulse_formats::{FormatName, run::head_of};
+use knowledgepulse_formats::{FormatName, not_read_here, run::head_of};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
@@ -12,9 +12,6 @@ use crate::{
 
 /// How the names of files end that belong to a database.
 const OF_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];
-
-/// What is said of files in the folders of agents that hold no session.
-pub(crate) const NOT_READ: &str = "beside the sessions not read";
 
 impl Inputs {
     /// Finds the files: those that are named, or the sessions on this machine, but for those that the filter leaves out. Each folder is
@@ -30,7 +27,7 @@ impl Inputs {
             let agents =
                 agents.filter(|agent| self.filter.agents.is_empty() || self.filter.agents.contains(agent));
             let (files, skipped): (Vec<_>, Vec<_>) = agents.map(|agent| of_agent(agent, messages)).unzip();
-            tell_skipped(&skipped.concat(), "", NOT_READ, messages);
+            tell_not_read(&skipped.concat(), self.filter.agents.is_empty(), messages);
             self.sources = files.concat();
         }
         let (mut sources, mut empty) = (Vec::new(), Vec::new());
@@ -43,12 +40,8 @@ impl Inputs {
             files.retain(|file| !outputs.iter().any(|(_, output)| is_same_file(output, file)));
             let any = self.format.is_some();
             let (files, skipped) = looked_at(files, |format| any || format.is_some());
-            tell_skipped(
-                &skipped,
-                &format!("{source}: "),
-                "of no known format skipped",
-                messages,
-            );
+            let place = format!("{source}: ");
+            tell_skipped(&skipped, &place, "of no known format skipped", messages);
             if files.is_empty() {
                 empty.push(source);
             }
@@ -87,7 +80,7 @@ pub(crate) fn of_agent(agent: FormatName, messages: &Messages) -> (Vec<String>, 
 }
 
 /// Says how many files were skipped, in one line.
-pub(crate) fn tell_skipped(skipped: &[String], place: &str, why: &str, messages: &Messages) {
+fn tell_skipped(skipped: &[String], place: &str, why: &str, messages: &Messages) {
     let mut more = " (--verbose names them)";
     if messages.is_verbose() {
         more = "";
@@ -98,6 +91,14 @@ pub(crate) fn tell_skipped(skipped: &[String], place: &str, why: &str, messages:
     if !skipped.is_empty() {
         let files = counted(skipped.len() as u64, "file");
         messages.note(format!("{place}{files} {why}{more}"));
+    }
+}
+
+/// Says how many files in the folders of agents hold no session, and, of all agents, which have left sessions that are not read.
+pub(crate) fn tell_not_read(skipped: &[String], are_all: bool, messages: &Messages) {
+    tell_skipped(skipped, "", "beside the sessions not read", messages);
+    if let Some(agents) = not_read_here().filter(|_| are_all) {
+        messages.note(format!("files with sessions that are not read: {agents}"));
     }
 }
 
@@ -120,8 +121,10 @@ pub(crate) fn files_below(folder: &str, messages: &Messages) -> Vec<String> {
             continue;
         }
         let Some(path) = entry.path().to_str() else {
-            let path = entry.path().display();
-            messages.warning(format!("{path} is not UTF-8, so it is skipped"));
+            messages.warning(format!(
+                "{} is not UTF-8, so it is skipped",
+                entry.path().display()
+            ));
             continue;
         };
         if !OF_DATABASES.iter().any(|end| path.ends_with(end)) {

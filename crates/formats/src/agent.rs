@@ -1,6 +1,9 @@
 //! What an agent is registered with, and what its adapter does.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    str::Split,
+};
 
 use knowledgepulse_json::Value;
 
@@ -215,10 +218,7 @@ impl Format {
     /// Returns its row in `tables/agents.tsv`.
     #[must_use]
     pub fn about(&self) -> About {
-        let mut rows = include_str!("../tables/agents.tsv")
-            .lines()
-            .map(|row| row.split('\t'));
-        let own = rows.find_map(|mut row| (row.next() == Some(self.name)).then_some(row));
+        let own = rows().find_map(|mut row| (row.next() == Some(self.name)).then_some(row));
         let mut cells = own.into_iter().flatten();
         let mut next = || cells.next().unwrap_or_default();
         About {
@@ -234,6 +234,35 @@ impl Format {
     pub fn here(&self) -> Vec<PathBuf> {
         places::here(&self.about().folders)
     }
+}
+
+/// Returns the rows of `tables/agents.tsv`.
+fn rows() -> impl Iterator<Item = Split<'static, char>> {
+    let table = include_str!("../tables/agents.tsv");
+    table.lines().map(|row| row.split('\t'))
+}
+
+/// Returns the agents whose sessions are looked for and not read, each with its places.
+pub(crate) fn not_read() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let agents = rows().filter_map(|mut row| (row.next() == Some("-")).then_some(row));
+    agents.filter_map(|mut row| Some((row.next()?, row.next()?.split(' ').collect())))
+}
+
+/// Returns the agents that have left sessions on this machine which are not read, each with how many files these are: `Junie (12), Warp (1)`.
+#[must_use]
+pub fn not_read_here() -> Option<String> {
+    // Antigravity keeps in text, elsewhere, what was said in most of them.
+    let is_text = |file: &PathBuf| {
+        let text = file.parent().zip(file.file_stem());
+        let text = text.map(|(folder, name)| folder.with_file_name("brain").join(name));
+        text.is_some_and(|text| text.join(".system_generated/logs").is_dir())
+    };
+    let count = |places: &[&str]| places::here(places).iter().filter(|file| !is_text(file)).count();
+    let agents = not_read()
+        .map(|(of, places)| (of, count(&places)))
+        .filter(|(_, files)| *files > 0);
+    let agents: Vec<_> = agents.map(|(of, files)| format!("{of} ({files})")).collect();
+    (!agents.is_empty()).then(|| agents.join(", "))
 }
 
 /// What became of a record.

@@ -167,6 +167,7 @@ mod tests {
     use std::{env, fs, path::Path};
 
     use super::*;
+    use crate::agent::not_read;
 
     const BEGIN: &str = "<!-- formats -->\n";
     const END: &str = "<!-- end of formats -->\n";
@@ -187,9 +188,11 @@ mod tests {
             }
             format!("- **{}** (`{}`): {}\n", about.of, format.name, parts.join("; "))
         };
+        let unread = not_read().map(|(of, _)| of).collect::<Vec<_>>();
         FormatName::ALL
             .iter()
             .map(|format| entry(format.format()))
+            .chain([format!("- **Counted, not read**: {}\n", unread.join(", "))])
             .collect()
     }
 

@@ -55,7 +55,7 @@ mod verdicts;
 mod words;
 mod written;
 
-pub use agent::Format;
+pub use agent::{Format, not_read_here};
 pub use agents::FormatName;
 pub use common::{DEFAULT_LIMIT, Given, Known, Place, Wrong};
 pub use event::PARENT;

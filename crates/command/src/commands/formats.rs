@@ -3,7 +3,7 @@
 use clap::Args;
 use knowledgepulse_formats::FormatName;
 
-use crate::{Exit, Messages, Output, Result, find::NOT_READ, find::of_agent, find::tell_skipped, grouped};
+use crate::{Exit, Messages, Output, Result, find::of_agent, find::tell_not_read, grouped};
 
 /// List the formats that are read, and how many files of each are here
 #[derive(Debug, Clone, Args)]
@@ -17,12 +17,10 @@ pub(crate) fn run(messages: &Messages) -> Result<Exit> {
     for &name in FormatName::ALL {
         let (found, skipped) = of_agent(name, messages);
         let format = name.format();
-        let files = if format.about().folders.is_empty() {
-            String::new()
-        } else {
-            grouped(found.len() as u64)
-        };
-        rows.push([format.name.to_owned(), format.about().of.to_owned(), files]);
+        let has_folders = !format.about().folders.is_empty();
+        let files = has_folders.then(|| grouped(found.len() as u64));
+        let of = format.about().of.to_owned();
+        rows.push([format.name.to_owned(), of, files.unwrap_or_default()]);
         unread.extend(skipped);
     }
     let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
@@ -33,6 +31,6 @@ pub(crate) fn run(messages: &Messages) -> Result<Exit> {
         text += &format!("{}\n", line.trim_end());
     }
     Output::print(&text)?;
-    tell_skipped(&unread, "", NOT_READ, messages);
+    tell_not_read(&unread, true, messages);
     Ok(Exit::Ok)
 }
