@@ -4,6 +4,7 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
+    mem,
 };
 
 mod merged;
@@ -12,7 +13,7 @@ pub mod said;
 use jiff::Timestamp;
 
 use crate::{date, langchain, prelude::*, trace::TraceBuilder, verdicts::is_verdict};
-use merged::{Conversation, Item, Items, List, items_of_all};
+use merged::{Conversation, Item, List, items_of_all};
 use said::{Said, argument_in, first_in, messages_in, said_in, text_within};
 
 /// The event of an evaluation.
@@ -82,7 +83,7 @@ pub fn joined(builder: &mut TraceBuilder, events: Vec<Event>) -> Vec<Event> {
     }
     let reward = reward.or_else(|| told.iter().find_map(|each| verdict_of(&each.span)));
     let acts = acts_of(&mut told, builder);
-    let mut what = converse(&told, acts).into_whats();
+    let mut what = converse(told, acts).into_whats();
     what.extend(reward.map(|reward| What::Fact(Fact::Reward(reward))));
     vec![Event {
         what,
@@ -271,7 +272,7 @@ fn read_outer_values(told: &mut [Told]) {
     else {
         return;
     };
-    let items = |value: Option<&Value>, role| -> Items { items_of_all(&messages_in(value, role)) };
+    let items = |value: Option<&Value>, role| -> Vec<Item> { items_of_all(&messages_in(value, role)) };
     each.said.input = items(Some(&input), "user");
     each.said.output = items(value(&each.span, "output").as_ref(), "assistant");
     each.span.end = LATEST;
@@ -315,7 +316,7 @@ fn acts_of(told: &mut [Told], builder: &mut TraceBuilder) -> Vec<Act> {
         if !each.is_tool {
             // The AI SDK puts the texts of all calls together in the span around them.
             if each.repeats && span.attributes.contains("ai.prompt") {
-                said.output = Items::new();
+                said.output.clear();
             }
             // Only items within the span come between a model's input and its output.
             if !is_around {
@@ -338,16 +339,19 @@ fn acts_of(told: &mut [Told], builder: &mut TraceBuilder) -> Vec<Act> {
 
 /// Carries the acts out. Where there are spans of tools within that of a model, the model has returned after them; where there are
 /// messages in them, as within the span of an agent, its output repeats some of these.
-fn converse(told: &[Told], acts: Vec<Act>) -> Conversation {
+fn converse(mut told: Vec<Told>, acts: Vec<Act>) -> Conversation {
     let mut conversation = Conversation::default();
     let mut lists: HashMap<usize, List> = HashMap::new();
     for (_, _, at, is_first) in acts {
-        let each = &told[at];
+        let each = &mut told[at];
         if is_first {
-            lists.insert(at, conversation.add(&each.said.input, List::default()));
+            lists.insert(
+                at,
+                conversation.add(mem::take(&mut each.said.input), List::default()),
+            );
         } else {
             let list = lists.remove(&at).filter(|_| each.is_tool || !each.repeats);
-            conversation.add(&each.said.output, list.unwrap_or_default());
+            conversation.add(mem::take(&mut each.said.output), list.unwrap_or_default());
         }
     }
     conversation

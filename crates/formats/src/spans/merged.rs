@@ -3,7 +3,6 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    rc::Rc,
 };
 
 use crate::prelude::*;
@@ -13,16 +12,17 @@ use crate::prelude::*;
 pub struct Item {
     what: What,
     key: u64,
-    /// Whether the span of a tool has it, and no message.
+    /// Whether a message has it.
+    is_spoken: bool,
+    /// Whether the span of a tool has it.
     is_traced: bool,
     /// Whether it is only the failure of such a span: a message may have what the model was told of it.
     is_failure: bool,
     /// How long the call took.
     milliseconds: Option<f64>,
+    /// The place in the conversation of a call's result, or of a result's call.
+    other: Option<usize>,
 }
-
-/// The items of messages, which several spans may share.
-pub type Items = Vec<Rc<Item>>;
 
 impl Item {
     fn new(what: What, message: &Value) -> Self {
@@ -41,20 +41,32 @@ impl Item {
         Self {
             what,
             key,
+            is_spoken: true,
             is_traced: false,
             is_failure: false,
             milliseconds: None,
+            other: None,
         }
     }
 
     /// Returns an item of the span of a tool.
-    pub fn traced(what: What, is_failure: bool, milliseconds: Option<f64>) -> Rc<Self> {
-        Rc::new(Self {
+    pub fn traced(what: What, is_failure: bool, milliseconds: Option<f64>) -> Self {
+        Self {
+            is_spoken: false,
             is_traced: true,
             is_failure,
             milliseconds,
             ..Self::new(what, &Value::Null)
-        })
+        }
+    }
+
+    /// Adds the other half of a call. A message has the model's own words, which a span may have in other ones.
+    fn join(&mut self, half: Self) {
+        if half.is_traced {
+            (self.is_traced, self.milliseconds) = (true, half.milliseconds);
+        } else {
+            (self.is_spoken, self.what, self.key) = (true, half.what, half.key);
+        }
     }
 }
 
@@ -62,30 +74,18 @@ const SYSTEM: &str = "system message";
 const MALFORMED: &str = "malformed message";
 
 /// Returns the items of messages; of a malformed one, that it is one.
-pub fn items_of_all(messages: &[Value]) -> Items {
+pub fn items_of_all(messages: &[Value]) -> Vec<Item> {
     messages.iter().flat_map(items_of).collect()
 }
 
-fn items_of(message: &Value) -> Items {
+fn items_of(message: &Value) -> Vec<Item> {
     let mut events = Events::default();
     match is_message(message) {
         true => add_message(&mut events, message),
         false => events.leave_out(MALFORMED),
     }
     let whats = events.into_list().into_iter().flat_map(|event| event.what);
-    whats.map(|what| Rc::new(Item::new(what, message))).collect()
-}
-
-/// An item in its place in the conversation. Other nodes are named by their numbers.
-struct Node {
-    item: Rc<Item>,
-    /// Of a result, its call; of a call, its result.
-    other: Option<usize>,
-    /// Whether a message has this call.
-    is_spoken: bool,
-    /// Whether a span of a tool has it.
-    is_traced: bool,
-    milliseconds: Option<f64>,
+    whats.map(|what| Item::new(what, message)).collect()
 }
 
 /// An item of a list of messages: whether it is new to the conversation, and whether it is a call of which only the span of
@@ -99,12 +99,9 @@ struct Listed {
 /// Returns whether two calls differ because the same names have other values. Under other names, a span may have the same
 /// arguments in other words, such as arguments that the tool adds itself.
 fn are_two(call: &Call, other: &Call) -> bool {
-    let has_all = |call: &Call, other: &Call| {
-        let mut names = call.args.keys();
-        names.all(|name| other.args.contains(name))
-    };
+    let names = |call: &Call| call.args.keys().cloned().collect::<HashSet<_>>();
     let is_text = call.args.len() == 1 && call.args.contains("arguments");
-    !is_text && !call.args.is_empty() && call.args.len() == other.args.len() && has_all(call, other)
+    !is_text && !call.args.is_empty() && names(call) == names(other)
 }
 
 /// A list of messages that later ones may go on with: how often each item is in it, and its calls, which its results are of.
@@ -120,12 +117,9 @@ pub struct List {
 }
 
 impl List {
-    fn add_call(&mut self, id: &Option<Text>, at: usize) {
-        for id in [id.as_ref(), None]
-            .into_iter()
-            .take(1 + usize::from(id.is_some()))
-        {
-            self.calls.entry(id.cloned()).or_default().push_back(at);
+    fn add_call(&mut self, id: Option<Text>, at: usize) {
+        for id in [None, id] {
+            self.calls.entry(id).or_default().push_back(at);
         }
     }
 
@@ -144,10 +138,10 @@ impl List {
 /// The other half of a call, and the call of a result without an id, are sought among so many calls, the last ones.
 const MOST_COMPARED: usize = 1024;
 
-/// The items of a conversation.
+/// The items of a conversation, which are named by their numbers.
 #[derive(Default)]
 pub struct Conversation {
-    nodes: Vec<Node>,
+    nodes: Vec<Item>,
     order: Vec<usize>,
     by_key: HashMap<u64, Vec<usize>>,
     /// The last call with each id.
@@ -159,16 +153,19 @@ pub struct Conversation {
 impl Conversation {
     /// Adds the new items of consecutive messages, which go on with a list: with the model's input, if these are its output.
     /// Repetitions within them stay.
-    pub fn add(&mut self, items: &[Rc<Item>], mut list: List) -> List {
-        let Some(first) = items.first() else {
+    pub fn add(&mut self, items: Vec<Item>, mut list: List) -> List {
+        let Some(first) = items.first().map(|item| item.key) else {
             return list;
         };
         // An agent may return the whole conversation.
-        if list.first == Some(first.key) {
+        if list.first == Some(first) {
             list = List::default();
         }
-        list.first.get_or_insert(first.key);
-        let listed: Vec<Listed> = items.iter().map(|item| self.listed_of(item, &mut list)).collect();
+        list.first.get_or_insert(first);
+        let listed: Vec<Listed> = items
+            .into_iter()
+            .map(|item| self.listed_of(item, &mut list))
+            .collect();
         self.insert(&listed);
         list.is_last = listed.last().map(|each| each.node) == self.order.last().copied();
         list
@@ -177,72 +174,87 @@ impl Conversation {
     /// Returns what all items say. Calls have their numbers for ids, because some have none or use one again.
     pub fn into_whats(self) -> Vec<What> {
         let mut whats = Vec::with_capacity(self.nodes.len());
-        let number_of = |at: usize| Some(Text::from(at.to_string()));
         for at in self.order {
             let node = &self.nodes[at];
-            match &node.item.what {
-                What::Call(call) => {
-                    let id = number_of(at);
-                    let took = id.clone().zip(node.milliseconds);
-                    whats.push(What::Call(Call { id, ..call.clone() }));
-                    whats.extend(took.map(|(id, milliseconds)| What::Took(id, milliseconds)));
-                }
-                What::Result(result) => whats.push(What::Result(ToolResult {
-                    id: number_of(node.other.unwrap_or(at)),
-                    ..result.clone()
-                })),
-                what => whats.push(what.clone()),
+            let mut what = node.what.clone();
+            let number = Text::from(
+                node.other
+                    .filter(|_| matches!(what, What::Result(_)))
+                    .unwrap_or(at)
+                    .to_string(),
+            );
+            let took = node
+                .milliseconds
+                .map(|milliseconds| What::Took(number.clone(), milliseconds));
+            if let What::Call(Call { id, .. }) | What::Result(ToolResult { id, .. }) = &mut what {
+                *id = Some(number);
             }
+            whats.push(what);
+            whats.extend(took);
         }
         whats
     }
 
     /// Returns the node of an item, which is new unless the conversation has it.
-    fn listed_of(&mut self, item: &Rc<Item>, list: &mut List) -> Listed {
-        let same = self.same_as(item, list).filter(|_| !item.is_traced);
+    fn listed_of(&mut self, item: Item, list: &mut List) -> Listed {
+        let (next, is_traced) = (self.nodes.len(), item.is_traced);
+        let same = self.same_as(&item, list).filter(|_| !is_traced);
         let (mut known, mut is_half) = (same, false);
-        let node = match &item.what {
+        match &item.what {
             What::Call(call) => {
-                if same.is_none() {
-                    known = self.half_of(call, item.is_traced);
-                    is_half = known.is_some();
+                let id = call.id.clone();
+                known = same.or_else(|| self.half_of(call, is_traced));
+                is_half = same.is_none() && known.is_some();
+                let at = known.unwrap_or(next);
+                list.add_call(id.clone(), at);
+                if known.is_none() {
+                    self.calls.push(at);
+                    self.nodes.push(item);
+                } else if is_half {
+                    self.nodes[at].join(item);
                 }
-                let at = known.unwrap_or_else(|| self.add_call_node(Rc::clone(item), call));
-                let node = &mut self.nodes[at];
-                if item.is_traced {
-                    (node.is_traced, node.milliseconds) = (true, item.milliseconds);
-                } else if same.is_none() {
-                    node.is_spoken = true;
-                    // The model's own words, which a span may have in other ones.
-                    node.item = Rc::clone(item);
-                    self.by_id.extend(call.id.clone().map(|id| (id, at)));
+                if known.is_none() || is_half && !is_traced {
+                    self.by_id.extend(id.map(|id| (id, at)));
+                }
+                if same.is_none() && !is_traced {
                     self.remember(at);
                 }
-                list.add_call(&call.id, at);
-                at
             }
             What::Result(result) => {
                 let call = self.call_of(&result.id, list);
                 known = call.map_or(same, |call| self.nodes[call].other);
-                if let Some(at) = known.filter(|at| self.nodes[*at].item.is_failure) {
-                    let failed = Some(true);
-                    let result = What::Result(ToolResult {
-                        failed,
-                        ..result.clone()
-                    });
-                    self.nodes[at].item = Rc::new(Item::new(result, &Value::Null));
-                    self.remember(at);
+                match known {
+                    Some(at) if self.nodes[at].is_failure => {
+                        let failed = Some(true);
+                        let result = What::Result(ToolResult {
+                            failed,
+                            ..result.clone()
+                        });
+                        let other = self.nodes[at].other;
+                        self.nodes[at] = Item {
+                            other,
+                            ..Item::new(result, &Value::Null)
+                        };
+                        self.remember(at);
+                    }
+                    Some(_) => {}
+                    None => {
+                        if let Some(call) = call {
+                            self.nodes[call].other = Some(next);
+                        }
+                        self.nodes.push(Item { other: call, ..item });
+                        self.remember(next);
+                    }
                 }
-                known.unwrap_or_else(|| self.add_result_node(Rc::clone(item), call))
             }
-            _ => known.unwrap_or_else(|| {
-                let at = self.add_node(Rc::clone(item));
-                self.remember(at);
-                at
-            }),
-        };
+            _ if known.is_none() => {
+                self.nodes.push(item);
+                self.remember(next);
+            }
+            _ => {}
+        }
         Listed {
-            node,
+            node: known.unwrap_or(next),
             is_new: known.is_none(),
             is_half,
         }
@@ -267,7 +279,7 @@ impl Conversation {
         let said = |at: usize| {
             let node = &self.nodes[at];
             let is_whole = if is_traced { node.is_traced } else { node.is_spoken };
-            match &node.item.what {
+            match &node.what {
                 What::Call(other) if !is_whole && other.name == call.name => Some(other),
                 _ => None,
             }
@@ -287,44 +299,16 @@ impl Conversation {
         match id {
             Some(id) => self.by_id.get(id).copied(),
             None => {
-                let is_told = |result: usize| !self.nodes[result].item.is_failure;
+                let is_told = |result: usize| !self.nodes[result].is_failure;
                 self.last_calls()
                     .find(|call| !self.nodes[*call].other.is_some_and(is_told))
             }
         }
     }
 
-    fn add_node(&mut self, item: Rc<Item>) -> usize {
-        self.nodes.push(Node {
-            item,
-            other: None,
-            is_spoken: false,
-            is_traced: false,
-            milliseconds: None,
-        });
-        self.nodes.len() - 1
-    }
-
-    fn add_call_node(&mut self, item: Rc<Item>, call: &Call) -> usize {
-        let at = self.add_node(item);
-        self.calls.push(at);
-        self.by_id.extend(call.id.clone().map(|id| (id, at)));
-        at
-    }
-
-    fn add_result_node(&mut self, item: Rc<Item>, call: Option<usize>) -> usize {
-        let at = self.add_node(item);
-        self.nodes[at].other = call;
-        if let Some(call) = call {
-            self.nodes[call].other = Some(at);
-        }
-        self.remember(at);
-        at
-    }
-
     /// Adds a node to the index of its contents.
     fn remember(&mut self, at: usize) {
-        self.by_key.entry(self.nodes[at].item.key).or_default().push(at);
+        self.by_key.entry(self.nodes[at].key).or_default().push(at);
     }
 
     /// Puts new items before the known one that follows them in their list, and at the end if none does. The beginning of a
@@ -347,8 +331,7 @@ impl Conversation {
             }
             next = Some(run[0].node);
         }
-        let is_user =
-            |each: &Listed| matches!(self.nodes[each.node].item.what, What::Said(TextKind::User, _));
+        let is_user = |each: &Listed| matches!(self.nodes[each.node].what, What::Said(TextKind::User, _));
         self.has_user = self.has_user || listed.iter().any(is_user);
     }
 }

@@ -5,16 +5,16 @@ use std::{
     collections::{BTreeMap, HashSet},
 };
 
-use super::merged::{Items, items_of_all};
+use super::merged::{Item, items_of_all};
 use crate::{conversations, prelude::*};
 
 /// The input and the output of a model.
 #[derive(Default)]
 pub struct Said {
     /// The items of its input.
-    pub input: Items,
+    pub input: Vec<Item>,
     /// The items of its output.
-    pub output: Items,
+    pub output: Vec<Item>,
     /// How many messages its output has.
     pub replies: usize,
 }
