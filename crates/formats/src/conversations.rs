@@ -355,12 +355,12 @@ fn replied_in(record: &Object) -> Option<Messages<'_>> {
     let mut said: &[Value] = &[];
     let mut all = borrowed(list_at(record, "initialResponseMessages"));
     for step in &steps {
-        let own = list_at(fields_of(*step, "response"), "messages");
+        let own = list_of(in_path(*step, "response/messages"));
         all.extend(borrowed(own.strip_prefix(said).unwrap_or(own)));
         said = own;
     }
     all.first().filter(|first| is_message(first))?;
-    let body = parsed(fields_of(*steps.first()?, "request").get("body"));
+    let body = parsed(in_path(*steps.first()?, "request/body"));
     let asked = messages_of(object_of(body.as_deref())).unwrap_or_default();
     // The request of a later step has the reply until then.
     let end = asked.iter().rposition(|message| is_asked(message));
@@ -407,17 +407,12 @@ fn pair_of(record: &Object) -> Option<Messages<'_>> {
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let replied = replied_to(record);
-    let body_of_log = fields_of(record, "input").get("inputBodyJson");
     // An input without a reply is that of a run.
     let asked = words("asked").filter(|name| *name != "input" || !replied.is_empty());
-    let asked = asked.chain(["values", "run_data"]).map(|name| record.get(name));
-    // Sessions of Microsoft's Agent Framework have them by their provider, and results of LlamaIndex in its memory.
-    let state = fields_of(record, "state").values().map(Some);
-    let of_checkpoint = fields_of(record, "checkpoint").get("channel_values");
-    // The last result in a state of AgentKit has those before it.
-    let of_network = list_at(record, "_results").last();
-    let asked = asked.chain([body_of_log, of_checkpoint, of_network]).chain(state);
-    let mut asked = asked.filter_map(|inner| messages_of(inner?.as_object()?));
+    let asked = asked
+        .chain(words("holder"))
+        .flat_map(|path| all_in_path(record, path));
+    let mut asked = asked.filter_map(|inner| messages_of(inner.as_object()?));
     let own = words("messages-field").find_map(|name| list_in(record, name));
     if record.contains("agentName") && has_list(record, "prompt") {
         let [output, history] = ["output", "history"].map(|name| list_at(record, name));
@@ -540,8 +535,8 @@ pub fn without_event(record: &Value) -> &Value {
 
 /// Returns the thread that a state of LangGraph is of.
 fn thread_of(record: &Value) -> Option<&Value> {
-    let of_run = record.at(&["config", "configurable", "thread_id"]);
-    of_run.or_else(|| record.at(&["checkpoint", "thread_id"]))
+    let of_run = in_path(record, "config/configurable/thread_id");
+    of_run.or_else(|| in_path(record, "checkpoint/thread_id"))
 }
 
 /// Returns the messages of a row that are in no text.
@@ -567,12 +562,10 @@ fn plain_list(row: &Value) -> &[Value] {
 
 /// Returns the values of a state of LangGraph, or of a checkpoint as its savers list them.
 pub fn state_in(state: &Value) -> &Object {
-    let values = fields_of(state, "values");
-    if values.is_empty() {
-        fields_of(fields_of(state, "checkpoint"), "channel_values")
-    } else {
-        values
-    }
+    let values = state
+        .get("values")
+        .or_else(|| in_path(state, "checkpoint/channel_values"));
+    object_of(values)
 }
 
 /// Returns what the agent says and calls in messages.
@@ -684,10 +677,12 @@ fn input_of(input: Option<&Value>) -> Messages<'_> {
     }
 }
 
+/// Where a reply has the body of a reply.
+const REPLIES: [&str; 2] = ["body", "output/outputBodyJson"];
+
 /// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
 fn reply_of(reply: &Object) -> Messages<'_> {
-    let of_log = fields_of(reply, "output").get("outputBodyJson");
-    let mut inner = [reply.get("body"), of_log].into_iter().flatten();
+    let mut inner = REPLIES.iter().filter_map(|path| in_path(reply, path));
     if let Some(inner) = inner.find_map(Value::as_object) {
         return reply_of(inner);
     }
@@ -719,8 +714,9 @@ fn replied_to(row: &Object) -> Messages<'_> {
 
 /// Returns what the agent of a task of A2A has said and made at its end, which its history lacks.
 fn made_in(task: &Object) -> Messages<'_> {
-    let said = fields_of(task, "status").get("message");
-    let said = said.filter(|message| is_message(message)).map(Cow::Borrowed);
+    let said = in_path(task, "status/message")
+        .filter(|message| is_message(message))
+        .map(Cow::Borrowed);
     let parts = list_at(task, "artifacts")
         .iter()
         .filter_map(|made| made.get("parts"));
@@ -731,14 +727,7 @@ fn made_in(task: &Object) -> Messages<'_> {
 /// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse, Google's kit or Gemini;
 /// `None` without one.
 fn message_of(reply: &Object) -> Option<&Value> {
-    let first = |name| object_of(list_of(reply.get(name)).first());
-    let choice = first("choices")
-        .get("message")
-        .filter(|message| message.as_object().is_some());
-    let others = [
-        fields_of(reply, "output").get("message"),
-        reply.get("content"),
-        first("candidates").get("content"),
-    ];
-    choice.or_else(|| others.into_iter().flatten().find(|message| is_message(message)))
+    let choice = in_path(reply, "choices/0/message").filter(|message| message.as_object().is_some());
+    let others = words("reply").filter_map(|path| in_path(reply, path));
+    choice.or_else(|| others.into_iter().find(|message| is_message(message)))
 }

@@ -77,21 +77,31 @@ pub fn has_all(record: &impl Fields, names: &[&str]) -> bool {
     names.iter().all(|name| record.field(name).is_some())
 }
 
-/// Returns the value at the end of a path of names, with `/` between them.
+/// Returns the value at the end of a path of names, with `/` between them. A number names an element of a list, `-1` the last one.
 pub fn in_path<'a>(record: &'a impl Fields, path: &str) -> Option<&'a Value> {
     let mut names = path.split('/');
     let first = record.field(names.next()?)?;
-    names.try_fold(first, |value, name| value.get(name))
+    names.try_fold(first, step)
 }
 
-/// Returns the values at the end of a path, in which `*` stands for any field.
-pub fn all_in_path<'a>(record: &'a Value, path: &str) -> Vec<&'a Value> {
-    path.split('/').fold(vec![record], |values, name| match name {
+fn step<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Array(list) if name == "-1" => list.last(),
+        Value::Array(list) => list.get(name.parse::<usize>().ok()?),
+        value => value.get(name),
+    }
+}
+
+/// Returns the values at the end of a path, in which `*` stands for any field behind the first.
+pub fn all_in_path<'a>(record: &'a impl Fields, path: &str) -> Vec<&'a Value> {
+    let mut names = path.split('/');
+    let first = names.next().and_then(|name| record.field(name));
+    names.fold(first.into_iter().collect(), |values, name| match name {
         "*" => values
             .into_iter()
             .flat_map(|value| object_of(Some(value)).values())
             .collect(),
-        name => values.into_iter().filter_map(|value| value.get(name)).collect(),
+        name => values.into_iter().filter_map(|value| step(value, name)).collect(),
     })
 }
 

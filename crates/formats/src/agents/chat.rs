@@ -66,15 +66,13 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let record = list_at(record, JOINED)
         .first()
         .map_or(record, |first| object_of(Some(first)));
-    let inner = words("asked").chain(words("replied"));
-    let inner = inner.map(|name| fields_of(record, name));
-    let input = fields_of(fields_of(record, "input"), "inputBodyJson");
-    let output = fields_of(fields_of(record, "output"), "outputBodyJson");
-    for details in [record].into_iter().chain(inner).chain([input, output]) {
+    let of_log = ["input/inputBodyJson", "output/outputBodyJson"];
+    let inner = words("asked").chain(words("replied")).chain(of_log);
+    let inner = inner.map(|path| object_of(in_path(record, path)));
+    for details in [record].into_iter().chain(inner) {
         add_details(say, details);
     }
-    let of_run = fields_of(fields_of(record, "config"), "configurable");
-    say.name("thread_id", of_run.get("thread_id"));
+    say.name("thread_id", in_path(record, "config/configurable/thread_id"));
     let asked = words("question").filter_map(|name| text_at(record, name));
     // Names of kinds of tasks are single words.
     let asked = asked.filter(|text| text.trim().contains(char::is_whitespace));

@@ -1,61 +1,30 @@
 //! Continue: `~/.continue/sessions/ID.json`, with the types of `core/index.d.ts` in continuedev/continue.
 
-use std::{
-    collections::HashMap,
-    ffi::OsStr,
-    fs,
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-    time::SystemTime,
-};
-
-use crate::{input::text_of_small, prelude::*};
+use crate::{input::text_of_small, prelude::*, written::literal};
 
 pub static FORMAT: Format = Format::of_messages("continue", add_item).beside(beside);
 
-/// The list of a folder, `sessions.json`.
-struct List {
-    file: PathBuf,
-    changed: SystemTime,
-    /// When each session began.
-    times: HashMap<String, Value>,
-}
+/// So many entries that have the name of a session are read.
+const MOST_COMPARED: usize = 16;
 
-impl List {
-    fn read(file: PathBuf, changed: SystemTime) -> Self {
-        let list = text_of_small(&file).and_then(|list| parse_str(&list).ok());
-        let time_of = |session: &Value| {
-            let time = str_of(session.get("dateCreated"))?.parse::<f64>().ok()?;
-            Some((str_of(session.get("sessionId"))?.to_owned(), time.into()))
-        };
-        let times = list_of(list.as_ref()).iter().filter_map(time_of).collect();
-        Self { file, changed, times }
-    }
-}
-
-/// The lists that were used last: each has all sessions of its folder.
-static LISTS: Mutex<Vec<List>> = Mutex::new(Vec::new());
-
-/// So many lists are kept.
-const MOST_LISTS: usize = 8;
-
-/// Says when a session began, by the list beside it.
+/// Says when a session began, by the list of its folder. Only its own entry is read, because each session of the folder asks for one.
 fn beside(path: &Path, say: &mut Events) {
-    let file = path.with_file_name("sessions.json");
-    let changed = fs::metadata(&file).and_then(|list| list.modified());
-    let (Ok(changed), Some(id)) = (changed, path.file_stem().and_then(OsStr::to_str)) else {
-        return;
-    };
-    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = lists
-        .iter()
-        .position(|list| list.file == file && list.changed == changed);
-    let list = known.map_or_else(|| List::read(file, changed), |at| lists.remove(at));
-    if let Some(time) = list.times.get(id) {
-        say.begin_record(None, Some(time));
+    let list = text_of_small(&path.with_file_name("sessions.json")).unwrap_or_default();
+    let id = path
+        .file_stem()
+        .and_then(|stem| stem.to_str())
+        .unwrap_or_default();
+    let quoted = format!("\"{id}\"");
+    // A title may be the same.
+    let places = list.match_indices(&quoted).take(MOST_COMPARED);
+    let entries = places.filter_map(|(at, _)| {
+        let (entry, _) = literal(&list[list[..at].rfind('{')?..])?;
+        Some(entry).filter(|entry| str_of(entry.get("sessionId")) == Some(id))
+    });
+    let times = entries.map(|entry| numeric_of(entry.get("dateCreated")).map(Value::from));
+    if let Some(time) = times.flatten().next() {
+        say.begin_record(None, Some(&time));
     }
-    lists.insert(0, list);
-    lists.truncate(MOST_LISTS);
 }
 
 fn add_item(say: &mut Events, item: &Value) {
@@ -92,36 +61,33 @@ fn add_state(say: &mut Events, state: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs::File, time::Duration};
+    use std::fs;
 
     use super::*;
 
     #[test]
-    fn the_list_is_read_once_for_all_sessions_of_a_folder_until_it_changes() {
+    fn beside_says_when_a_session_began_by_its_entry_in_the_list() {
         let folder = tempfile::tempdir().unwrap();
-        let list = folder.path().join("sessions.json");
-        let write = |text: &str, changed: Option<SystemTime>| {
-            fs::write(&list, text).unwrap();
-            let file = File::options().write(true).open(&list).unwrap();
-            changed.iter().for_each(|time| file.set_modified(*time).unwrap());
-        };
-        let time_of = |at: usize| {
+        let list = r#"[
+          {"sessionId": "s1", "title": "Plant {beans} \"s2\"", "dateCreated": "1795600000001"},
+          {"title": "s3", "sessionId": "s2", "dateCreated": "1795600000002"},
+          {"sessionId": "s4", "title": "s5"}
+        ]"#;
+        fs::write(folder.path().join("sessions.json"), list).unwrap();
+        for (id, time) in [
+            ("s1", Some("1795600000001")),
+            ("s2", Some("1795600000002")),
+            ("s3", None),
+            ("s4", None),
+            ("s5", None),
+        ] {
             let mut say = Events::default();
-            beside(&folder.path().join(format!("s{at}.json")), &mut say);
+            beside(&folder.path().join(format!("{id}.json")), &mut say);
             let events = say.into_list();
-            events.first()?.origin.time.as_ref().map(Value::to_json)
-        };
-        let entry = |at| format!(r#"{{"sessionId":"s{at}","dateCreated":"17956{at:08}"}}"#);
-        let entries: Vec<_> = (0..100).map(entry).collect();
-        write(&format!("[{}]", entries.join(",")), None);
-        let changed = fs::metadata(&list).unwrap().modified().unwrap();
-        assert!(time_of(0).is_some());
-        // What is read a second time has no sessions.
-        write("[]", Some(changed));
-        for at in 0..100 {
-            assert_eq!(time_of(at), Some(format!("17956{at:08}")));
+            let told = events
+                .first()
+                .and_then(|event| event.origin.time.as_ref().map(Value::to_json));
+            assert_eq!(told.as_deref(), time, "{id}");
         }
-        write("[]", Some(changed + Duration::from_secs(1)));
-        assert_eq!(time_of(0), None);
     }
 }

@@ -1,9 +1,7 @@
 //! A conversation that is told several times, in parts. Messages are taken apart into items: a turn of the user, a thought, a call, a
 //! result. An item that is there already is not added again.
 
-use std::{
-    collections::{HashMap, HashSet, VecDeque},
-};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::prelude::*;
 
