@@ -103,6 +103,21 @@ impl Part {
         }
     }
 
+    /// Returns a call of the tool of this name whose arguments are in a text.
+    pub fn called(name: &str, args: &str) -> Self {
+        Self::call(None, Some(&name.into()), Some(&args.trim().into()))
+    }
+
+    /// Returns a result that is a text.
+    pub fn observed(text: &str) -> Self {
+        Self::result(None, Some(&text.trim().into()), None)
+    }
+
+    /// Returns reasoning that is a text.
+    pub fn thinking(text: &str) -> Self {
+        Self::Thought(Some(text.trim().into()))
+    }
+
     /// Returns reasoning that is in a value: a text, parts with texts, or an object that has them.
     pub fn thought(value: &Value) -> Self {
         match value {

@@ -4,7 +4,7 @@ use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
     parts::{Part, parts_in, parts_of},
-    values::{first_of, has_text, list_of, text_in},
+    values::{first_of, has_text, list_of, object_of, text_in},
     words::{tags, words},
     written::{
         OBSERVATION, alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls,
@@ -171,56 +171,39 @@ fn alone_in_line<'t>(before: &str, tagged: &'t str) -> Option<(Vec<Part>, &'t st
 
 /// Returns the thought that a text is, or several where calls are within it.
 fn thoughts(body: &str) -> Vec<Part> {
-    let thought = |body: &str| Part::Thought(Some(body.trim().into()));
     let parts = split(body, |before, tagged| match alone_in_line(before, tagged) {
         Some((parts, after)) => Tag::Parts(parts, after),
         None => Tag::None,
     });
-    match parts.finish() {
-        Some(parts) => parts
-            .into_iter()
-            .map(|part| match part {
-                Part::Text(text) => thought(&text),
-                part => part,
-            })
-            .collect(),
-        None => vec![thought(body)],
-    }
+    let thought = |part| match part {
+        Part::Text(text) => Part::Thought(Some(text)),
+        part => part,
+    };
+    let parts = parts.finish().unwrap_or_else(|| vec![Part::thinking(body)]);
+    parts.into_iter().map(thought).collect()
 }
 
 /// Returns the parts of a text of gpt-oss, whose channels say what is reasoning, a call, or a message.
 fn parts_of_channels(text: &str) -> Option<Vec<Part>> {
-    let (mut parts, mut rest) = (Pieces::default(), text);
+    let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((header, after)) = rest.split_once(MESSAGE) {
         let end = ENDS.iter().filter_map(|end| after.find(end)).min();
         let (body, next) = after.split_at(end.unwrap_or(after.len()));
-        let to = header
-            .split_once("to=")
-            .map(|(_, to)| to.split([' ', '<']).next().unwrap_or_default());
-        let channel = header
-            .rsplit_once("<|channel|>")
-            .map_or(header, |(_, channel)| channel);
-        match to {
-            Some("assistant") => parts
-                .list
-                .push(Part::result(None, Some(&body.trim().into()), None)),
-            Some(tool) => {
-                let name = tool.strip_prefix("functions.").unwrap_or(tool);
-                parts
-                    .list
-                    .push(Part::call(None, Some(&name.into()), Some(&body.trim().into())));
-            }
-            None if channel.trim_start().starts_with("analysis") => {
-                parts.list.push(Part::Thought(Some(body.trim().into())));
-            }
-            None => {
-                parts.plain.push_str(body);
-                parts.flush();
-            }
-        }
+        let body = body.trim();
+        let to = header.split_once("to=");
+        let to = to.and_then(|(_, to)| to.split([' ', '<']).next());
+        let channel = header.rsplit_once("<|channel|>");
+        let channel = channel.map_or(header, |(_, channel)| channel);
+        parts.push(match to {
+            Some("assistant") => Part::observed(body),
+            Some(tool) => Part::called(tool.strip_prefix("functions.").unwrap_or(tool), body),
+            None if channel.trim_start().starts_with("analysis") => Part::thinking(body),
+            None => Part::Text(body.into()),
+        });
         rest = next;
     }
-    parts.finish()
+    parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+    (!parts.is_empty()).then_some(parts)
 }
 
 /// Returns the results at the beginning of a text, and the text behind them; `None` if it begins otherwise.
@@ -243,7 +226,7 @@ fn result_in(text: &str) -> Part {
     let json = (text.starts_with('{') && text.contains("call_id")).then(|| parse_str(text).ok());
     match json.flatten().map(|value| parts_in(&value)).as_deref() {
         Some([result @ Part::Result { .. }]) => result.clone(),
-        _ => Part::result(None, Some(&text.into()), None),
+        _ => Part::observed(text),
     }
 }
 
@@ -260,19 +243,13 @@ fn listed_results(text: &str) -> Option<Vec<Part>> {
         .trim_start()
         .starts_with('[')
         .then(|| parse_str(text).ok())??;
-    let list = list_of(Some(&list));
-    let content = |result: &Value| {
-        let is_result =
-            has_text(result, "name") && result.as_object().is_some_and(|fields| fields.len() == 2);
-        first_of(result, &["results", "result", "content"])
-            .filter(|_| is_result)
-            .cloned()
+    let result = |result: &Value| {
+        let has_both = has_text(result, "name") && object_of(Some(result)).len() == 2;
+        let content = first_of(result, &["results", "result", "content"]).filter(|_| has_both)?;
+        Some(Part::result(None, Some(content), None))
     };
-    let contents: Option<Vec<Value>> = list.iter().map(content).collect();
-    let result = |content: &Value| Part::result(None, Some(content), None);
-    contents
-        .filter(|list| list.len() > 1)
-        .map(|list| list.iter().map(result).collect())
+    let results: Option<Vec<_>> = list_of(Some(&list)).iter().map(result).collect();
+    results.filter(|results| results.len() > 1)
 }
 
 /// The parts of a text, and the plain text behind them.

@@ -124,10 +124,7 @@ pub fn alone(text: &str) -> Option<(Vec<Part>, &str)> {
     let call = named(tool, args.collect());
     let rest = after.trim_start();
     match tags("inner-result").iter().find_map(|tags| between(rest, *tags)) {
-        Some((result, after)) => {
-            let result = Part::result(None, Some(&result.trim().into()), None);
-            Some((vec![call, result], after))
-        }
+        Some((result, after)) => Some((vec![call, Part::observed(result)], after)),
         // Memories of smolagents have such code as a call too.
         None => (rest.is_empty() && begin != "<code>").then(|| (vec![call], "")),
     }
@@ -186,11 +183,10 @@ pub fn commands_in(text: &str) -> Option<Vec<Part>> {
         return None;
     }
     let (thoughts, commands) = match text.find('{').and_then(|at| literal(&text[at..])) {
-        Some((reply @ Value::Object(_), _)) if has_list(&reply, "commands") => {
+        Some((reply, _)) if has_list(&reply, "commands") => {
             let thoughts = THOUGHTS.iter().filter_map(|name| text_at(&reply, name)).collect();
-            let commands = list_at(&reply, "commands")
-                .iter()
-                .map(|command| object_of(Some(command)).clone());
+            let commands = list_at(&reply, "commands").iter();
+            let commands = commands.map(|command| object_of(Some(command)).clone());
             (thoughts, commands.collect())
         }
         _ => commands_of_xml(text)?,
@@ -199,12 +195,12 @@ pub fn commands_in(text: &str) -> Option<Vec<Part>> {
     if !commands.iter().all(is_command) || (thoughts.is_empty() && commands.is_empty()) {
         return None;
     }
-    let thought = Some(joined_parts(thoughts)).filter(|thought| !thought.is_empty());
-    let thought = thought.map(|thought| Part::Thought(Some(thought)));
+    let thought = Part::Thought(Some(joined_parts(thoughts)));
+    let commands = commands.into_iter().map(|command| named("terminal", command));
+    let parts = [thought].into_iter().chain(commands);
     Some(
-        thought
-            .into_iter()
-            .chain(commands.into_iter().map(|command| named("terminal", command)))
+        parts
+            .filter(|part| *part != Part::Thought(Some(Text::default())))
             .collect(),
     )
 }
@@ -248,9 +244,9 @@ fn commands_of_xml(text: &str) -> Option<(Vec<Text>, Vec<Object>)> {
 }
 
 /// Returns what a text of the ReAct style says: its words, its calls, and the results behind them. `None` for a text without a call.
-pub fn react_in(text: &str) -> Option<Vec<Part>> {
+pub fn react_in<'t>(text: &'t str) -> Option<Vec<Part>> {
     let words = |text: &str| Some(Part::Text(text.trim().into())).filter(|_| !text.trim().is_empty());
-    let passage = |text: &'_ str| PASSAGE.find(text).map_or(text.len(), |next| next.start());
+    let passage = |text: &'t str| text.split_at(PASSAGE.find(text).map_or(text.len(), |next| next.start()));
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some(found) = ACTION.captures(rest) {
         let name = found[1].trim();
@@ -258,14 +254,12 @@ pub fn react_in(text: &str) -> Option<Vec<Part>> {
             break;
         }
         parts.extend(words(&rest[..found.get_match().start()]));
-        let (input, after) =
-            rest[found.get_match().end()..].split_at(passage(&rest[found.get_match().end()..]));
-        parts.push(Part::call(None, Some(&name.into()), Some(&input.trim().into())));
+        let (input, after) = passage(&rest[found.get_match().end()..]);
+        parts.push(Part::called(name, input));
         rest = after;
         if let Some(result) = after.trim_start().strip_prefix(OBSERVATION) {
-            let (result, after) = result.split_at(passage(result));
-            let is_written = !result.trim().is_empty();
-            parts.extend(is_written.then(|| Part::result(None, Some(&result.trim().into()), None)));
+            let (result, after) = passage(result);
+            parts.extend(words(result).map(|_| Part::observed(result)));
             rest = after;
         }
     }

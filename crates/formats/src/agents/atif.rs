@@ -125,7 +125,7 @@ fn add_result(say: &mut Events, result: &Value, id: Option<&Value>) {
 
 fn say_outcome(say: &mut Events, result: &Object) {
     say.facts("atif-trial-facts", result);
-    let rewards = fields_of(fields_of(result, "verifier_result"), "rewards");
+    let rewards = object_of(in_path(result, "verifier_result/rewards"));
     // By the name that Harbor gives to the only one.
     let only = rewards.values().next().filter(|_| rewards.len() == 1);
     if let Some(reward) = or(rewards.get("reward"), only) {

@@ -192,7 +192,7 @@ fn user_parts(part: &Value, is_interrupted: bool) -> Vec<Part> {
             *failed = Some(false);
         }
         if let Some(given) = given {
-            let response = fields_of(fields_of(given, "functionResponse"), "response");
+            let response = object_of(in_path(given, "functionResponse/response"));
             *content = parts_of(response.get("output").or(response.get("error")).or(Some(given)));
         }
     }

@@ -44,8 +44,8 @@ fn add_turn(say: &mut Events, turn: &Value) {
     }
     let user = fields_of(turn, "user");
     say.begin_record(None, user.get("timestamp"));
-    let state = fields_of(fields_of(user, "env_context"), "env_state");
-    say.first_fact("cwd", state.get("current_working_directory"));
+    let folder = in_path(user, "env_context/env_state/current_working_directory");
+    say.first_fact("cwd", folder);
     for (_, content) in fields_of(user, "content") {
         let results = list_at(content, "tool_use_results").iter();
         let results = results.map(|result| result_in(result, result.get("tool_use_id")));

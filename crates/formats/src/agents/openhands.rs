@@ -51,9 +51,8 @@ fn add_names(say: &mut Events, record: &Value, name: Option<Text>) {
         say.add(What::Fact(Fact::Id(id)));
         say.fact("instance_id", record.get("instance_id"));
     }
-    let metadata = fields_of(record, "metadata");
-    say.fact("agent_class", metadata.get("agent_class"));
-    say.first_fact("model", fields_of(metadata, "llm_config").get("model"));
+    say.fact("agent_class", in_path(record, "metadata/agent_class"));
+    say.first_fact("model", in_path(record, "metadata/llm_config/model"));
     say.fact("error", record.get("error"));
 }
 
@@ -128,9 +127,10 @@ fn add_action(say: &mut Events, event: &Value, action: &str) {
 /// Returns the arguments of a call as the model gave them.
 fn asked_of(tool_call: &Object) -> Option<Object> {
     let id = text_at(tool_call, "tool_call_id")?;
-    let choice = list_at(fields_of(tool_call, "model_response"), "choices").first()?;
-    let mut calls = list_at(choice.get("message")?, "tool_calls").iter();
-    let call = calls.find(|call| string_of(call.get("id")) == Some(&id))?;
+    let calls = in_path(tool_call, "model_response/choices/0/message/tool_calls");
+    let call = list_of(calls)
+        .iter()
+        .find(|call| string_of(call.get("id")) == Some(&id))?;
     Some(input_of(call.get("function")?.get("arguments")))
 }
 

@@ -53,7 +53,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         }
         event if event.starts_with("on_") => {}
         _ if is_completion(record) => {
-            let delta = fields_of(object_of(list_at(record, "choices").first()), "delta");
+            let delta = object_of(in_path(record, "choices/0/delta"));
             add_pieces(say, record.get("id"), delta, delta.get("tool_calls"));
         }
         // Mastra says where a chunk is from.
