@@ -18,6 +18,12 @@ fn begins_messages(text: &Text) -> bool {
     })
 }
 
+/// Returns the messages of a list if the first of them is one.
+fn checked(messages: Messages) -> Option<Messages> {
+    let is_one = messages.first().is_some_and(|first| is_message(first));
+    is_one.then_some(messages)
+}
+
 /// Returns the messages of pairs of a role and a text, which LangChain takes for messages; `None` for another list.
 pub fn pairs_in(list: &[Value]) -> Option<Vec<Value>> {
     let message = |pair: &Value| match list_of(Some(pair)) {
@@ -42,9 +48,7 @@ fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
         }
         Value::Object(lists) => by_rows(lists).or_else(|| by_numbers(lists)),
         Value::String(text) if begins_messages(text) => match written::literal(text.trim())? {
-            (Value::Array(list), "") if list.first().is_some_and(is_message) => {
-                Some(list.into_iter().map(Cow::Owned).collect())
-            }
+            (Value::Array(list), "") => checked(list.into_iter().map(Cow::Owned).collect()),
             _ => None,
         },
         _ => None,
@@ -89,10 +93,10 @@ fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
 fn by_nodes(nodes: &[Value]) -> Option<Messages<'_>> {
     let parent = |node: &&Value| nodes.get(numeric_of(node.get("parent"))? as usize);
     let branch = iter::successors(nodes.last(), parent).take(nodes.len());
-    let mut messages: Vec<_> = branch.filter_map(|node| node.get("message")).collect();
+    let messages = branch.filter_map(|node| node.get("message"));
+    let mut messages: Messages = messages.map(Cow::Borrowed).collect();
     messages.reverse();
-    let is_one = messages.first().is_some_and(|first| is_message(first));
-    is_one.then(|| messages.into_iter().map(Cow::Borrowed).collect())
+    checked(messages)
 }
 
 /// Returns the messages of a history of browser-use: steps with the actions of the model and their results.
@@ -145,14 +149,8 @@ fn by_classes(list: &[Value]) -> Option<Messages<'static>> {
 
 /// Returns the messages of a list that has each in a JSON text.
 fn from_texts(list: &[Value]) -> Option<Messages<'_>> {
-    let parsed = list
-        .iter()
-        .map(|text| parse_str(text.as_str()?).ok().map(Cow::Owned));
-    let messages: Messages = parsed.collect::<Option<_>>()?;
-    messages
-        .first()
-        .is_some_and(|first| is_message(first))
-        .then_some(messages)
+    let parsed = |text: &Value| parse_str(text.as_str()?).ok().map(Cow::Owned);
+    checked(list.iter().map(parsed).collect::<Option<_>>()?)
 }
 
 /// Returns the messages of a table that has a list for each field, as tables of data sets have lists of structures.
@@ -318,14 +316,12 @@ fn query_of(record: &Object) -> Option<Messages<'_>> {
     let calls = parsed(record.get("answers"))?;
     let is_call = |call: &Value| has_text(call, "name") && call.get("arguments").is_some();
     let calls = calls.as_array().filter(|calls| calls.iter().all(is_call))?;
-    let answer = object([
-        ("role", "assistant".into()),
-        ("tool_calls", calls.to_vec().into()),
-    ]);
-    Some(vec![
-        Cow::Owned(message_by("user", query.clone())),
-        Cow::Owned(answer),
-    ])
+    let calls = calls.iter().map(|call| {
+        let call = Call::of(call);
+        (call.name.unwrap_or_default(), call.args.into())
+    });
+    let asked = Cow::Owned(message_by("user", query.clone()));
+    Some(vec![asked, turn_of(Value::Null, calls, [])])
 }
 
 /// Returns the messages of a state or a result of the OpenAI Agents SDK: what the agent was given, and its items.
@@ -429,10 +425,11 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         let chosen = record.get("chosen").filter(|chosen| is_message(chosen));
         let chosen = chosen.map(Cow::Borrowed).into_iter().collect();
         let mut reply = reply_of(record);
-        let last = asked
-            .last()
-            .map(|last| (role_of(&**last).to_owned(), last.get("content").cloned()));
-        reply.retain(|reply| last != Some((role_of(&**reply).to_owned(), reply.get("content").cloned())));
+        let is_last = |reply: &Value| {
+            let last = asked.last().map(|last| (role_of(&**last), last.get("content")));
+            last == Some((role_of(reply), reply.get("content")))
+        };
+        reply.retain(|reply| !is_last(reply));
         let reply = if reply.is_empty() { replied } else { reply };
         return Some([asked, chosen, reply, made_in(record)].concat());
     }

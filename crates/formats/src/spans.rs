@@ -176,12 +176,12 @@ fn tool_of(span: &mut Span) -> Said {
     };
     let name = first_in(attributes, TOOL_NAMES);
     let id = first_in(attributes, "gen_ai.tool.call.id ai.toolCall.id tool_call.id");
-    let args = first_in(attributes, TOOL_INPUTS).cloned();
-    let args = args
+    let args = first_in(attributes, TOOL_INPUTS)
+        .cloned()
         .or_else(|| entity_in(attributes, "input"))
         .or_else(|| told("gen_ai.tool.message", "content"));
-    let content = first_in(attributes, TOOL_OUTPUTS).cloned();
-    let content = content
+    let content = first_in(attributes, TOOL_OUTPUTS)
+        .cloned()
         .or_else(|| told("gen_ai.choice", "message"))
         .or_else(|| entity_in(attributes, "output"));
     // LangChain makes a message of it, which names the call.
@@ -203,22 +203,18 @@ fn tool_of(span: &mut Span) -> Said {
     #[allow(clippy::cast_precision_loss)] // As JavaScript's `Number` does.
     let milliseconds =
         (span.end >= span.start && span.start > 0).then(|| (span.end - span.start) as f64 / 1e6);
+    let args = args.as_ref().and_then(argument_in).or(args);
     let call = Call {
         id,
-        ..Call::new(
-            None,
-            name,
-            args.as_ref().and_then(argument_in).as_ref().or(args.as_ref()),
-        )
+        ..Call::new(None, name, args.as_ref())
     };
     let is_failure = content.is_none() && failed == Some(true);
     let content = content.map(text_in).or_else(|| is_failure.then(failure));
     let result = content.map(|content| {
-        let content = Events::default().text_of(Some(&content));
         let result = ToolResult {
-            id: None,
-            content,
+            content: Events::default().text_of(Some(&content)),
             failed,
+            ..ToolResult::default()
         };
         Item::traced(What::Result(result), is_failure, None)
     });

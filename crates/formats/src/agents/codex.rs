@@ -32,12 +32,12 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     if is(value, "codex-printed") {
         return Ok(add_printed(say, line));
     }
-    let (kind, payload) = match str_of(line.get("type")) {
-        Some(kind) if is(value, "codex-line") => (kind, fields_of(line, "payload")),
+    let (kind, item) = match str_of(line.get("type")) {
+        Some(kind) if is(value, "codex-line") => (kind, line.get("payload").unwrap_or(&Value::Null)),
         // The first line of a rollout without the envelope.
-        _ if is(value, "codex-header") => ("session_meta", line),
+        _ if is(value, "codex-header") => ("session_meta", value),
         _ if is(value, "codex-state") => return Ok(Decoded::GoesOn),
-        _ if is_message(value) => ("response_item", line),
+        _ if is_message(value) => ("response_item", value),
         _ => {
             say.leave_out(named("event", line));
             return Ok(Decoded::Unknown);
@@ -48,13 +48,14 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         time: line.get("timestamp").cloned(),
         ..Origin::default()
     });
+    let payload = object_of(Some(item));
     match kind {
         "session_meta" => {
             add_meta(say, payload);
             return Ok(Decoded::Begins);
         }
         "turn_context" => say.first_fact("model", payload.get("model")),
-        "response_item" => add_item(say, payload),
+        "response_item" => add_item(say, item),
         "event_msg" => add_event(say, payload),
         "compacted" => {
             let summary = text_at(payload, "message").unwrap_or_default();
@@ -76,15 +77,11 @@ fn add_meta(say: &mut Events, meta: &Object) {
     ];
     // Guardians and reviews are threads of their own.
     let thread = str_of(meta.get("thread_source")).is_some_and(|thread| thread != "user");
-    say.sub_agent(
-        fields_of(meta, "source").contains("subagent") || (thread && parents[0].is_some()),
-        parents
-            .into_iter()
-            .find(|parent| string_of(*parent).is_some())
-            .flatten(),
-    );
+    let is_one = fields_of(meta, "source").contains("subagent") || (thread && parents[0].is_some());
+    let of: Vec<Text> = parents.into_iter().filter_map(string_of).cloned().collect();
+    say.sub_agent(is_one, of.first().map(|of| of.clone().into()).as_ref());
     say.add(What::Copies {
-        of: parents.into_iter().filter_map(string_of).cloned().collect(),
+        of,
         before: number_of(meta.get("subagent_history_start_ordinal")).unwrap_or_default(),
     });
     let base = fields_of(meta, "history_base");
@@ -95,25 +92,17 @@ fn add_meta(say: &mut Events, meta: &Object) {
     say.facts("codex-facts", meta);
 }
 
-fn add_item(say: &mut Events, item: &Object) {
+fn add_item(say: &mut Events, item: &Value) {
     match str_of(item.get("type")) {
         Some("function_call_output" | "custom_tool_call_output") => add_result(say, item),
         Some("agent_message") => add_agent_message(say, item),
-        _ => {
-            let mut item = item.clone();
-            // The turn of the event, and the program's notes about it.
-            item.remove("internal_chat_message_metadata_passthrough");
-            let item = Value::Object(item);
-            if is_message(&item) {
-                return add_message(say, &item);
-            }
-            say.leave_out(named("item", &item));
-        }
+        _ if is_message(item) => add_message(say, item),
+        _ => say.leave_out(named("item", item)),
     }
 }
 
 /// Adds what another agent has sent: the task of a sub-agent, which no other line has, or an answer.
-fn add_agent_message(say: &mut Events, item: &Object) {
+fn add_agent_message(say: &mut Events, item: &Value) {
     let texts = list_of(item.get("content")).iter().map(|part| {
         let text = text_of_part(part).or_else(|| string_of(part.get("encrypted_content")));
         let text = text.map(Text::as_str).unwrap_or_default();
@@ -130,7 +119,7 @@ fn add_agent_message(say: &mut Events, item: &Object) {
     }
 }
 
-fn add_result(say: &mut Events, item: &Object) {
+fn add_result(say: &mut Events, item: &Value) {
     let output = item.get("output");
     let content = match output {
         // As the oldest versions write it.
