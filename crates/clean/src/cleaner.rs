@@ -509,8 +509,8 @@ mod tests {
     #[test]
     fn json_is_cleaned_by_names_and_its_findings_have_paths() {
         let mut cleaner = strict();
-        let value = knowledgepulse_json::parse(
-            br#"{"id":"a@b.cc","list":[{"token":"hunter22"}],"note":"mail bob@example.com about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#,
+        let value = knowledgepulse_json::parse_str(
+            r#"{"id":"a@b.cc","list":[{"token":"hunter22"}],"note":"mail bob@example.com about the build","uuid":"00000000-1234-5678-9012-000000000000"}"#,
         )
         .unwrap();
         let clean = cleaner.clean_json(&value).unwrap();
@@ -530,7 +530,7 @@ mod tests {
     #[test]
     fn clean_json_keeps_the_id_of_a_trace_and_of_each_trace_in_a_list() {
         let clean = |text: &str| {
-            let value = knowledgepulse_json::parse(text.as_bytes()).unwrap();
+            let value = knowledgepulse_json::parse_str(text).unwrap();
             strict().clean_json(&value).unwrap().to_json()
         };
         let trace = r#"{"@type":"ReasoningTrace","id":"run-415-555-0142"}"#;

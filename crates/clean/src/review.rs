@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn places_in_json_finds_fields_of_people_and_names_beside_addresses() {
-        let value = knowledgepulse_json::parse(
-            br#"{"customer_name":"Acme AB","rows":[{"name":"Nina","mail":"[REDACTED:email-1]"},{"name":"Read","id":"7"}],"address":"0x7f"}"#,
+        let value = knowledgepulse_json::parse_str(
+            r#"{"customer_name":"Acme AB","rows":[{"name":"Nina","mail":"[REDACTED:email-1]"},{"name":"Read","id":"7"}],"address":"0x7f"}"#,
         );
         let found = places_in_json(&value.unwrap());
         let paths: Vec<&str> = found.iter().map(|place| place.path.as_str()).collect();

@@ -85,7 +85,7 @@ fn expect_rows(file: &str, redo: impl Fn(&mut Object)) {
     let mut written = String::new();
     for line in fs::read_to_string(&path).unwrap().lines() {
         let line = line.replace('¦', "");
-        let mut row = json::parse(line.as_bytes()).unwrap().as_object().unwrap().clone();
+        let mut row = json::parse_str(&line).unwrap().as_object().unwrap().clone();
         redo(&mut row);
         assert!(writes || row.to_json() == line, "{line}");
         for name in ["text", "plain", "strict"] {
@@ -333,7 +333,7 @@ fn long_texts_are_cleaned_as_short_ones_are() {
 /// Cleans a trace in JSON with `strict`.
 fn cleaned_trace(trace: &str) -> Result<String> {
     let strict = CleanOptions { strict: true, ..SDK };
-    let value = json::parse(trace.as_bytes()).unwrap();
+    let value = json::parse_str(trace).unwrap();
     Cleaner::new(strict)
         .clean_trace(&value)
         .map(|trace| trace.to_json())
@@ -473,7 +473,7 @@ fn clean_trace_replaces_values_under_the_name_of_a_secret_but_no_schema() {
         ),
     ] {
         let strict = CleanOptions { strict: true, ..SDK };
-        let trace = json::parse(trace.as_bytes()).unwrap();
+        let trace = json::parse_str(trace).unwrap();
         let clean = Cleaner::new(strict).clean_trace(&trace).unwrap();
         assert_eq!(unnumbered(&clean.to_json()), expected);
     }

@@ -83,19 +83,13 @@ pub(crate) struct Splitter {
     is_line: bool,
     /// How many bytes from `at` on have no end of a line.
     searched: usize,
-    skip: Option<Skip>,
+    /// Whether the rest of a value that is too long is dropped.
+    skips: bool,
     /// The whole lines of the text that are objects, parsed on all cores, and where they begin.
     parsed: VecDeque<(usize, Value)>,
     /// How many bytes were split off, and how many were followed in vain.
     done: usize,
     vain: usize,
-}
-
-/// What is left of a value that is too long.
-#[derive(Debug)]
-enum Skip {
-    Line,
-    Value(Scan),
 }
 
 /// A piece; as an error, one that is too long, or nothing if the text of the next piece is not there yet.
@@ -117,7 +111,7 @@ impl Splitter {
         self.text.drain(..mem::take(&mut self.at));
         let spans_lines = self.line_end().is_some();
         self.text.extend_from_slice(bytes);
-        let is_at_line = self.index.is_none() && self.skip.is_none() && !spans_lines;
+        let is_at_line = self.index.is_none() && !self.skips && !spans_lines;
         self.parsed = if is_at_line {
             self.parse_lines()
         } else {
@@ -235,7 +229,7 @@ impl Splitter {
         let end = self.line_end();
         let length = self.searched;
         if length > self.limit {
-            return Ok(self.too_long(length, end.is_none().then_some(Skip::Line)));
+            return Ok(self.too_long(length, end.is_none()));
         }
         if end.is_none() && !self.is_over {
             return Err(None);
@@ -260,8 +254,7 @@ impl Splitter {
         let length = scan.length;
         let is_long = length > self.limit;
         if is_long && !self.keeps_long && end != Some(false) {
-            let rest = end.is_none().then_some(Skip::Value(Scan { length: 0, ..scan }));
-            return Ok(self.too_long(length, rest));
+            return Ok(self.too_long(length, end.is_none()));
         }
         if end.is_none() && !is_long && !self.is_over {
             self.scan = Some(scan);
@@ -333,39 +326,27 @@ impl Splitter {
         parse(&self.text[self.at..self.at + length]).map_or_else(Kind::Broken, Kind::Value)
     }
 
-    /// Drops so many bytes of a value that is too long, and what is left of it once it comes.
-    fn too_long(&mut self, length: usize, rest: Option<Skip>) -> Piece {
+    /// Drops so many bytes of a value that is too long, and, where it `goes_on`, all before the next line that begins with a value.
+    fn too_long(&mut self, length: usize, goes_on: bool) -> Piece {
         let piece = self.take(Kind::TooLong, 0);
         self.advance(length);
-        self.skip = rest;
+        self.skips = goes_on;
+        self.index = self.index.filter(|_| !goes_on);
         piece
     }
 
     /// Drops as much as is there of the rest of what is too long.
     fn skip_rest(&mut self) {
-        while self.at < self.text.len()
-            && let Some(skip) = self.skip.take()
-        {
-            let rest = &self.text[self.at..];
-            let (length, left) = match skip {
-                Skip::Line => {
-                    let end = memchr(NEWLINE, rest);
-                    (end.unwrap_or(rest.len()), end.is_none().then_some(Skip::Line))
-                }
-                Skip::Value(mut scan) => {
-                    let end = scan.follow(rest, true);
-                    let length = mem::take(&mut scan.length);
-                    let left = match end {
-                        Some(true) => None,
-                        Some(false) => Some(Skip::Line),
-                        None => Some(Skip::Value(scan)),
-                    };
-                    (length, left)
-                }
-            };
-            self.advance(length);
-            self.skip = left;
+        if !self.skips {
+            return;
         }
+        let rest = &self.text[self.at..];
+        let begins = |end: &usize| matches!(rest.get(end + 1), Some(b'{' | b'['));
+        let next = memchr_iter(NEWLINE, rest).find(begins);
+        self.skips = next.is_none();
+        // A value may begin behind the end of the last line.
+        let last = rest.len() - usize::from(rest.ends_with(b"\n"));
+        self.advance(next.unwrap_or(last));
     }
 
     /// Splits off so many bytes.
@@ -563,10 +544,13 @@ mod tests {
         for text in [
             format!("{{\"a\":\"{long}\"}}\n{{}}"),
             format!("{long}\n{{}}"),
-            format!("[{{\"a\":\"{long}\"}},{{}}]"),
+            format!("[\n{{\"a\":\"{long}\"}},\n{{}}]"),
         ] {
             let found = pieces(&text, 5, 40);
-            assert!(found.contains(&"1 TooLong ".to_owned()), "{found:?}");
+            assert!(
+                found.iter().any(|piece| piece.ends_with(" TooLong ")),
+                "{found:?}"
+            );
             assert!(
                 found.iter().any(|piece| piece.ends_with(" Value {}")),
                 "{found:?}"

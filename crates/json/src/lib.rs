@@ -7,11 +7,11 @@ mod write;
 
 pub use knowledgepulse_error::javascript_number as number;
 pub use object::{Object, object};
-pub use parse::{MAX_DEPTH, ParseError, parse, parse_str, without_lone_surrogates};
+pub use parse::{MAX_DEPTH, ParseError, parse_str, without_lone_surrogates};
 pub use text::{Text, cut, is_white_space, trim, units_of};
 pub use write::write_string;
 
-/// A JSON value, nested at most [`MAX_DEPTH`] deep. [`parse`] checks this; code that builds values must keep to it.
+/// A JSON value, nested at most [`MAX_DEPTH`] deep. [`parse_str`] checks this; code that builds values must keep to it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Value {
     /// `null`

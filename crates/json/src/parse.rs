@@ -49,18 +49,6 @@ impl ParseError {
     }
 }
 
-/// Parses bytes of UTF-8 as [`parse_str`] parses text.
-///
-/// # Errors
-/// If it is not JSON, not UTF-8, or nested more deeply than [`MAX_DEPTH`].
-pub fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| ParseError {
-        reason: "no UTF-8".into(),
-        at: error.valid_up_to(),
-    })?;
-    parse_str(text)
-}
-
 /// Parses text as `JSON.parse` does. Lone surrogates become U+FFFD, and the `NaN` and `Infinity` of Python `null`.
 ///
 /// # Errors
@@ -256,7 +244,6 @@ mod tests {
         ] {
             assert_eq!(parse_str(text).unwrap_err().to_string(), wrong, "{text}");
         }
-        assert_eq!(parse(b"\"\xff\"").unwrap_err().to_string(), "no UTF-8 at byte 1");
     }
 
     #[test]

@@ -115,7 +115,7 @@ mod tests {
         {"type":"new","content":"c","tool":{"name":"t"}}],"metadata":{"success":true},"outcome":{"confidence":0.5}}"#;
 
     fn parsed(json: &str) -> Value {
-        knowledgepulse_json::parse(json.as_bytes()).unwrap()
+        knowledgepulse_json::parse_str(json).unwrap()
     }
 
     #[test]

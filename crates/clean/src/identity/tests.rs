@@ -1,6 +1,6 @@
 use super::{Identities, rules::RULES};
 use crate::{CleanOptions, Cleaner};
-use knowledgepulse_json::parse;
+use knowledgepulse_json::parse_str;
 
 const STRICT: CleanOptions = CleanOptions {
     identifiers: true,
@@ -9,7 +9,7 @@ const STRICT: CleanOptions = CleanOptions {
 
 /// Cleans a JSON value as a session by itself.
 fn cleaned(session: &str) -> String {
-    let value = parse(session.as_bytes()).unwrap();
+    let value = parse_str(session).unwrap();
     Cleaner::new(STRICT).clean_trace(&value).unwrap().to_json()
 }
 
@@ -543,7 +543,7 @@ fn the_levels_that_keep_identifiers_keep_names() {
         identifiers: false,
         ..STRICT
     };
-    let value = parse(br#"["jdoe@krypton7:~$ ls"]"#).unwrap();
+    let value = parse_str(r#"["jdoe@krypton7:~$ ls"]"#).unwrap();
     let clean = Cleaner::new(private).clean_trace(&value).unwrap();
     assert_eq!(clean, value);
     let plain = CleanOptions {

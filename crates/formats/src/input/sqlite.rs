@@ -3,19 +3,18 @@
 //! The SQL of an agent's [`Database`] makes the same shape as the agent's export, so one adapter reads both.
 
 use std::{
-    ffi::OsString,
     fs,
     io::{self, Read},
+    mem,
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    vec,
 };
 
 use rusqlite::{
-    Connection, ErrorCode, OpenFlags, OptionalExtension, Row,
+    Connection, OpenFlags, OptionalExtension, Row,
     functions::FunctionFlags,
     limits::Limit,
     types::{Value, ValueRef},
@@ -48,9 +47,6 @@ pub enum SqliteError {
     /// The database has no table of an agent.
     #[error("it is an SQLite database of no known agent, with the tables {}", first(.0))]
     Unknown(Vec<String>),
-    /// The session is larger than the limit.
-    #[error("it is larger than {0} bytes")]
-    TooLarge(u64),
     /// SQLite cannot read it.
     #[error("SQLite cannot read it: {}", reason_of(.0))]
     Sqlite(#[from] rusqlite::Error),
@@ -84,28 +80,26 @@ fn first(names: &[String]) -> String {
 /// A session that is not read yet: its database, its name, and what it has in common with its forks.
 type Name = (&'static Database, Value, Option<Value>);
 
-/// The sessions of a database, in their order: each a JSON text of at most `limit` bytes.
+/// The sessions of a database, in their order.
 #[derive(Debug)]
-pub struct Sessions {
+struct Sessions {
     connection: Connection,
     agent: &'static str,
-    names: vec::IntoIter<Name>,
+    names: Vec<Name>,
     /// Tables of a generation that is not known.
     unread: Vec<String>,
     /// How much was done for the current query.
     work: Arc<AtomicU64>,
-    limit: u64,
     /// The copy that is read, if another program may be writing.
     _copy: Option<TempDir>,
 }
 
-/// Returns the sessions of a database, a line each.
+/// Returns the sessions of a database, a line each. One that cannot be read is an object of a field that says so.
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
 pub fn lines_of_file(path: &Path) -> io::Result<Lines> {
-    let sessions = Sessions::open(path, DEFAULT_LIMIT)?;
-    Ok(Box::new(sessions.into_lines()))
+    Ok(Sessions::open(path, &DATABASES, DEFAULT_LIMIT)?.into_lines())
 }
 
 /// Returns the agent of a database, and the names of its sessions.
@@ -113,46 +107,31 @@ pub fn lines_of_file(path: &Path) -> io::Result<Lines> {
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
 pub fn names_in_file(path: &Path) -> io::Result<Option<Named>> {
-    let sessions = Sessions::open(path, DEFAULT_LIMIT)?;
+    let sessions = Sessions::open(path, &DATABASES, DEFAULT_LIMIT)?;
     let text = |name| match name {
         Value::Text(name) => Some(name),
         Value::Integer(number) => Some(number.to_string()),
         _ => None,
     };
     let named = |(_, name, begins): Name| Some((text(name)?, begins.and_then(text)));
-    let names = sessions.names.filter_map(named).collect();
+    let names = sessions.names.into_iter().filter_map(named).collect();
     Ok(Some((sessions.agent, names)))
 }
 
 impl Sessions {
-    /// Opens a database for reading only. A file that another program has locked is copied.
-    ///
-    /// # Errors
-    /// If it is of no agent that is known, or cannot be read.
-    pub fn open(path: &Path, limit: u64) -> Result<Self, SqliteError> {
-        Self::open_as(path, &DATABASES, limit)
-    }
-
-    fn open_as(path: &Path, known: &'static [Database], limit: u64) -> Result<Self, SqliteError> {
+    /// Opens a database for reading only, each of whose sessions is a JSON text of at most `limit` bytes.
+    fn open(path: &Path, known: &'static [Database], limit: u64) -> Result<Self, SqliteError> {
         // Its agent may be writing: what it has not moved from its log to the database is read from a copy of both.
-        if has_log(path) {
-            let copy = tempfile::tempdir()?;
-            let file = copy_into(path, copy.path())?;
-            let connection = connect(&file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-            return Self::of(connection, Some(copy), known, limit);
-        }
-        // No lock is taken, and no file is made beside it.
-        fs::metadata(path)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        Self::of(connect(&immutable(path), flags)?, None, known, limit)
-    }
-
-    fn of(
-        connection: Connection,
-        copy: Option<TempDir>,
-        known: &'static [Database],
-        limit: u64,
-    ) -> Result<Self, SqliteError> {
+        let copy = has_log(path).then(tempfile::tempdir).transpose()?;
+        let connection = match &copy {
+            Some(copy) => connect(&copy_into(path, copy.path())?, OpenFlags::SQLITE_OPEN_READ_WRITE)?,
+            None => {
+                // No lock is taken, and no file is made beside it.
+                fs::metadata(path)?;
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                connect(&immutable(path), flags)?
+            }
+        };
         let length = i32::try_from(limit).unwrap_or(i32::MAX);
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, length)?;
         // Functions that a table of somebody names are not run.
@@ -181,25 +160,26 @@ impl Sessions {
         let Some(first) = read.first() else {
             return Err(SqliteError::Unknown(tables));
         };
-        let agent = first.agent;
         Ok(Self {
-            connection,
-            agent,
-            names: names.into_iter(),
+            agent: first.agent,
+            names,
             unread: newer_of(&tables, &read),
             work,
-            limit,
+            connection,
             _copy: copy,
         })
     }
 
-    /// Returns the sessions as lines. One that cannot be read is an object of a field that says so.
-    pub fn into_lines(self) -> impl Iterator<Item = String> {
-        let unread = self.unread.clone();
-        let lines = self.map(|session| session.map_or_else(|error| unreadable(&error), |json| json + "\n"));
-        lines.chain((!unread.is_empty()).then(|| tables_not_read(&unread)))
+    fn into_lines(mut self) -> Lines {
+        let (names, unread) = (mem::take(&mut self.names), mem::take(&mut self.unread));
+        let lines = names.into_iter().filter_map(move |(database, name, _)| {
+            let session = self.read(database, &name).transpose()?;
+            Some(session.map_or_else(|error| unreadable(&error), |json| json + "\n"))
+        });
+        Box::new(lines.chain((!unread.is_empty()).then(|| tables_not_read(&unread))))
     }
 
+    /// Returns the session of a name; `None` if it is nothing.
     fn read(&self, database: &Database, name: &Value) -> Result<Option<String>, SqliteError> {
         self.work.store(0, Relaxed);
         let text = self.connection.query_row(database.session, [name], |row| {
@@ -208,26 +188,7 @@ impl Sessions {
                 _ => None,
             })
         });
-        match text.optional() {
-            Ok(text) => Ok(text.flatten()),
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::TooBig) => {
-                Err(SqliteError::TooLarge(self.limit))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-impl Iterator for Sessions {
-    type Item = Result<String, SqliteError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let (database, name, _) = self.names.next()?;
-            if let Some(session) = self.read(database, &name).transpose() {
-                return Some(session);
-            }
-        }
+        Ok(text.optional()?.flatten())
     }
 }
 
@@ -240,17 +201,14 @@ fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
 
 /// Returns the address under which SQLite takes a file for one that nobody changes.
 fn immutable(path: &Path) -> PathBuf {
-    let mut address = OsString::from("file:");
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let text = absolute
         .to_string_lossy()
         .replace('%', "%25")
         .replace('?', "%3f")
         .replace('#', "%23");
-    address.push(if cfg!(windows) { "/" } else { "" });
-    address.push(text);
-    address.push("?immutable=1");
-    address.into()
+    let root = if cfg!(windows) { "/" } else { "" };
+    format!("file:{root}{text}?immutable=1").into()
 }
 
 /// Returns whether there are transactions beside a database that are not in it yet.
@@ -381,8 +339,10 @@ mod tests {
     }
 
     fn read(path: &Path, limit: u64) -> Vec<Result<String, String>> {
-        let sessions = Sessions::open_as(path, &KNOWN, limit).unwrap();
-        sessions
+        let sessions = Sessions::open(path, &KNOWN, limit).unwrap();
+        let read = |(database, name, _): &Name| sessions.read(database, name).transpose();
+        let found = sessions.names.iter().filter_map(read);
+        found
             .map(|session| session.map_err(|error| error.to_string()))
             .collect()
     }
@@ -406,14 +366,14 @@ mod tests {
     fn open_names_the_tables_of_an_unknown_database() {
         let directory = tempfile::tempdir().unwrap();
         let path = database(&directory, "CREATE TABLE zoo (name)");
-        let error = Sessions::open(&path, 1000).unwrap_err();
+        let error = Sessions::open(&path, &DATABASES, 1000).unwrap_err();
         assert_eq!(
             error.to_string(),
             "it is an SQLite database of no known agent, with the tables note, zoo"
         );
         let no_file = directory.path().join("none.db");
         assert!(matches!(
-            Sessions::open(&no_file, 1000),
+            Sessions::open(&no_file, &DATABASES, 1000),
             Err(SqliteError::File(_))
         ));
         assert!(!no_file.exists());
@@ -426,7 +386,7 @@ mod tests {
             &directory,
             "INSERT INTO note VALUES ('a', '1'); ALTER TABLE note RENAME id TO name",
         );
-        let error = Sessions::open_as(&path, &KNOWN, 1000).unwrap_err();
+        let error = Sessions::open(&path, &KNOWN, 1000).unwrap_err();
         assert_eq!(error.to_string(), "SQLite cannot read it: no such column: id");
     }
 
@@ -435,7 +395,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let sql = "INSERT INTO note VALUES ('a', json_quote(printf('%.*c', 900, 'x'))), ('b', '1')";
         let found = read(&database(&directory, sql), 800);
-        assert_eq!(found[0], Err("it is larger than 800 bytes".to_owned()));
+        assert_eq!(
+            found[0],
+            Err("SQLite cannot read it: string or blob too big".to_owned())
+        );
         assert_eq!(found[1].as_deref(), Ok(r#"{"id":"b","words":1}"#));
     }
 
@@ -481,7 +444,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let sql = "CREATE TABLE note_v2 (id, pages); INSERT INTO note VALUES ('a', '1')";
         let path = database(&directory, sql);
-        let lines: Vec<_> = Sessions::open_as(&path, &KNOWN, 1000)
+        let lines: Vec<_> = Sessions::open(&path, &KNOWN, 1000)
             .unwrap()
             .into_lines()
             .collect();
@@ -492,7 +455,7 @@ mod tests {
         let endless = "ALTER TABLE note RENAME TO other; CREATE VIEW note (id, words) AS
             WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x, '1' FROM n";
         Connection::open(&path).unwrap().execute_batch(endless).unwrap();
-        let opened = Sessions::open_as(&path, &KNOWN, 1000);
+        let opened = Sessions::open(&path, &KNOWN, 1000);
         assert!(matches!(opened, Err(SqliteError::Unknown(_))));
     }
 

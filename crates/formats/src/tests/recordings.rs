@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use knowledgepulse_json::{Text, Value, parse};
+use knowledgepulse_json::{Text, Value, parse_str};
 use serde_json::{Deserializer, Value as Json};
 
 use crate::{
@@ -164,20 +164,13 @@ fn recordings_become_the_expected_traces() {
             fs::write(&path, lines.collect::<String>()).unwrap();
         }
         let expected = fs::read_to_string(path).unwrap();
-        let expected: Vec<_> = expected
-            .lines()
-            .map(|line| parse(line.as_bytes()).unwrap())
-            .collect();
+        let expected: Vec<_> = expected.lines().map(|line| parse_str(line).unwrap()).collect();
         let file = folder().join(name);
         let items = read(&file, &fs::read(&file).unwrap());
         assert_eq!(items.len(), expected.len(), "{name}");
         for (item, expected) in items.into_iter().zip(expected) {
             let found = written(item, &expected);
-            assert_eq!(
-                parse(found.as_bytes()).unwrap().to_json(),
-                expected.to_json(),
-                "{name}"
-            );
+            assert_eq!(parse_str(&found).unwrap().to_json(), expected.to_json(), "{name}");
         }
     }
 }
@@ -254,7 +247,7 @@ fn cases_become_the_expected_results() {
     let cases = fs::read_to_string(&path).unwrap();
     let mut anew = String::new();
     for line in cases.lines() {
-        let case = parse(line.as_bytes()).unwrap();
+        let case = parse_str(line).unwrap();
         let name = case.get("name").unwrap().to_json();
         let option = |name| case.get("options").and_then(|options| options.get(name));
         let settings = Settings {
@@ -283,11 +276,7 @@ fn cases_become_the_expected_results() {
             assert_eq!(items.len(), expected.len(), "{name}");
             for (item, expected) in items.into_iter().zip(expected) {
                 let found = written(item, expected);
-                assert_eq!(
-                    parse(found.as_bytes()).unwrap().to_json(),
-                    expected.to_json(),
-                    "{name}"
-                );
+                assert_eq!(parse_str(&found).unwrap().to_json(), expected.to_json(), "{name}");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use knowledgepulse_json::{Text, Value, parse};
+use knowledgepulse_json::{Text, Value, parse_str};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -140,7 +140,7 @@ fn sessions_of_agents_become_the_expected_traces() {
     cases.sort();
     assert!(cases.len() >= 25, "{cases:?}");
     for case in cases {
-        let expected = parse(&fs::read(case.join("case.json")).unwrap()).unwrap();
+        let expected = parse_str(&fs::read_to_string(case.join("case.json")).unwrap()).unwrap();
         let files = list_of(expected.get("files")).iter().filter_map(Value::as_text);
         let mut traces = files.flat_map(|file: &Text| read(&case.join(file.as_str())));
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
@@ -245,7 +245,7 @@ fn changed(value: &Value, levels: usize) -> Vec<Value> {
 fn changed_sessions_are_read_without_a_panic() {
     let mut count = 0;
     for case in fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()) {
-        let expected = parse(&fs::read(case.join("case.json")).unwrap()).unwrap();
+        let expected = parse_str(&fs::read_to_string(case.join("case.json")).unwrap()).unwrap();
         for file in list_of(expected.get("files")).iter().filter_map(Value::as_str) {
             let path = case.join(file);
             let mut records = Records::default();
@@ -312,7 +312,7 @@ fn format_of_leaves_records_that_look_like_those_of_agents_to_others() {
         r#"{"type":"message","role":"user","text":"Hi"}"#,
         r#"{"type":"tool_result","session_id":"a","tool_call":5}"#,
     ] {
-        let format = FormatName::of(&parse(json.as_bytes()).unwrap(), None);
+        let format = FormatName::of(&parse_str(json).unwrap(), None);
         let is_of_agent = format.is_some_and(FormatName::is_of_sessions);
         assert!(!is_of_agent, "{json} is of {format:?}");
     }
@@ -325,10 +325,6 @@ fn format_of_leaves_parts_of_agents_to_no_format() {
         r#"{"type":"tool_call","toolCallId":"c1","toolName":"Shell","parameters":{"command":"ls"}}"#,
         r#"{"type":"message","id":"a","text":"Hi"}"#,
     ] {
-        assert_eq!(
-            FormatName::of(&parse(json.as_bytes()).unwrap(), None),
-            None,
-            "{json}"
-        );
+        assert_eq!(FormatName::of(&parse_str(json).unwrap(), None), None, "{json}");
     }
 }
