@@ -243,7 +243,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     if !is_short || verbs.is_some() && !is_other && !matches!(&letters[end..ending], [] | [b's']) {
         return None;
     }
-    let may_be_number = verbs.is_some_and(|verbs| verbs.contains(&":"));
+    let may_be_number = verbs.is_none_or(|verbs| verbs.contains(&":"));
     // `PIN1: …`
     let number = skip(&letters[..limit], ending, |letter| {
         may_be_number && letter.is_ascii_digit()
@@ -272,10 +272,13 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     let mut is_over = false;
     // Whether only a colon has told it, which in English is the name of a field.
     let mut is_field = true;
-    for count in 0..=MOST_WORDS {
+    // Letters beyond ASCII end no word.
+    let mut words = 0;
+    for count in 0.. {
         let is_blank = |letter| is_around(letter) && !matches!(letter, b'\n' | b'\r');
         let start = skip(&letters[..limit], at, is_blank);
-        if start >= limit || matches!(letters[start], b'\n' | b'\r') {
+        words += usize::from(count > 0 && (verbs.is_some() || letters[at..start].contains(&b' ')));
+        if start >= limit || words > MOST_WORDS || matches!(letters[start], b'\n' | b'\r') {
             return None;
         }
         // The end of a string in a list.
@@ -319,7 +322,9 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         // The rest of an escape: `\u003c!`.
         let may_be_shape = letters[begins - 1] != b'\\';
         let digits = word.iter().filter(|letter| letter.is_ascii_digit()).count();
+        let follows_colon = || letters[..start].trim_ascii_end().ends_with(b":");
         let is_pin = may_be_number
+            && (verbs.is_some() || follows_colon())
             && matches!(digits, 4..=8)
             && word.iter().all(|letter| b"0123456789#*-".contains(letter));
         if is_told && is_pin
