@@ -16,7 +16,7 @@ use crate::{
     ranges::{Ranges, expression, merged, skip, skip_back},
     siblings::{SECRET_KINDS, secret_values},
     text::{OTHER, Text, is_word},
-    values::{is_expression, is_mixed, is_nothing, is_path, is_small_number},
+    values::{is_expression, is_generated, is_mixed, is_nothing, is_path, is_small_number},
 };
 
 /// Longer lines are of no table.
@@ -27,7 +27,7 @@ const WHOLE: [&str; 7] = ["rand", "sid", "psk", " key", ".key", "_key", "-key"];
 
 /// Returns the names of columns and lines.
 pub(super) fn names() -> Vec<Vec<u8>> {
-    const OTHERS: &str = "pass secret securestring pwd bindpw credential sessionid apikey authkey community genkey keygen pwgen";
+    const OTHERS: &str = "pass secret securestring pwd bindpw rootpw credential sessionid apikey authkey community genkey keygen pwgen";
     let own = WHOLE.into_iter().chain(OTHERS.split(' '));
     let own = own.map(|word| word.as_bytes().to_vec());
     own.chain(languages::latin_words()).collect()
@@ -453,7 +453,13 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
 /// Returns the word behind the name of a secret in a line of words alone, as in files of configuration: `bindpw …`, `enable secret 0 …`,
 /// `crypto isakmp key … address 10.0.0.1`. In a line of more than two, names may be parts of other words.
 fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
-    const MOST_WORDS: usize = 12;
+    const MOST_WORDS: usize = 24;
+    const MOST_WORDS_OF_NAME: usize = 12;
+    static KIND: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted)$",
+        )
+    });
     let text = letters[line.clone()].trim_ascii_end();
     let of_line =
         |letter: &u8| letter.is_ascii_graphic() && !b"(){}[]<>=;|`".contains(letter) || *letter == b' ';
@@ -469,11 +475,15 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
         return None;
     }
     let (at, _) = words.iter().enumerate().find(|(at, word)| {
-        let is_key = *at > 0 && (*word == b"key" || word.ends_with(b"-key")) || word.ends_with(b"community");
-        word[0].is_ascii_alphabetic() && (is_key || is_name(word))
+        let is_key = *at > 0 && (*word == b"key" || word.ends_with(b"-key"))
+            || word.ends_with(b"community")
+            || *word == b"key-string";
+        word[0].is_ascii_alphabetic() && (is_key || words.len() <= MOST_WORDS_OF_NAME && is_name(word))
     })?;
-    let of_kind = |word: &&&[u8]| matches!(word, [b'0'..=b'9']) || matches!(**word, b"md5" | b"ascii");
-    let kinds = words[at + 1..].iter().take_while(of_kind).count();
+    let kinds = words[at + 1..]
+        .iter()
+        .take_while(|word| KIND.is_match(word))
+        .count();
     let word = words.get(at + 1 + kinds)?;
     let start = line.start + word.as_ptr() as usize - text.as_ptr() as usize;
     let value = trimmed(letters, start..start + word.len());
@@ -491,7 +501,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LEAST_KEY: usize = 24;
     const MOST_NAME: usize = 40;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
-        const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|gh|gcloud|heroku|fly|sudo";
+        const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|oc|gh|gcloud|heroku|fly|sudo";
         expression(&format!(r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*$"))
     });
     // A label of one word may have no colon.
@@ -583,6 +593,7 @@ fn is_value(value: &[u8]) -> bool {
         && !is_uuid(value)
         // A word or a constant of a program.
         && value.iter().any(|letter| !letter.is_ascii_alphabetic() && *letter != b'_')
-        && value.iter().any(|letter| !letter.is_ascii_uppercase() && !letter.is_ascii_digit() && *letter != b'_')
+        && (is_generated(value)
+            || value.iter().any(|letter| !letter.is_ascii_uppercase() && !letter.is_ascii_digit() && *letter != b'_'))
         && !value.iter().any(|letter| b"()<>{}[]".contains(letter))
 }
