@@ -6,14 +6,17 @@ use regex::bytes::Regex;
 
 use crate::{
     keywords::{Owner, apart},
+    languages::is_shaped,
     names::{is_label, is_secret, is_secret_name},
     pairs::{closing_quote, opening_at},
     random::{is_hexadecimal, is_opaque},
     ranges::{Lazy, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
     values::{
-        is_expression, is_generated, is_keyword, is_marked, is_mixed, is_nothing, is_path, is_small_number,
+        is_chosen, is_expression, is_generated, is_keyword, is_marked, is_mixed, is_nothing, is_path,
+        is_small_number,
     },
+    words::Words,
 };
 
 /// A line of `rules/commands.tsv`: where a command has a secret. Its expressions are tried in the words of the command, one a line.
@@ -398,12 +401,44 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         let is_named = || is_secret_name(name) && is_argument(text) && is_secret(name, text);
         let is_place = name.is_empty() || name.ends_with(b"id") || name.ends_with(b"ref");
         let is_key = || name.ends_with(b"key") && text.len() >= LEAST_KEY && is_hexadecimal(text);
-        if (is_named() || !is_place && is_opaque(text) || is_key()) && (!is_help || is_mixed(text)) {
+        if let Some(secret) = chosen_in(letters, start, name_start..name_end, &word) {
+            from = secret.end;
+            ranges.push(secret);
+        } else if (is_named() || !is_place && is_opaque(text) || is_key()) && (!is_help || is_mixed(text)) {
             from = word.end;
             ranges.push(word);
         }
     }
     ranges
+}
+
+/// Returns the password of an option that is one's in many programs, by its shape: `-p falcon-violet-89`, `-pFalcon1704`, `-C bob:Falcon1704`.
+fn chosen_in(
+    letters: &[u8],
+    command: usize,
+    name: Range<usize>,
+    value: &Range<usize>,
+) -> Option<Range<usize>> {
+    const MOST_BEFORE: usize = 256;
+    static OPTIONS: Words = Words::of("commands.options");
+    /// Programs whose options mean something else.
+    static OTHERS: Words = Words::of("commands.others");
+    let is_password = |part: &Range<usize>| {
+        let text = &letters[part.clone()];
+        is_chosen(text) || is_shaped(text)
+    };
+    let glued = (name.start + 1).min(name.end)..name.end;
+    let colon = letters[value.clone()].iter().rposition(|letter| *letter == b':');
+    let own = value.start + colon.map_or(0, |at| at + 1)..value.end;
+    let secret = match &letters[name.clone()] {
+        [b'p' | b'k', ..] if is_chosen(&letters[glued.clone()]) => glued,
+        option if OPTIONS.has(option) && is_password(&own) => own,
+        _ => return None,
+    };
+    let before = command.saturating_sub(MOST_BEFORE)..command;
+    let start = skip_back(letters, before, |letter| !b"\n\r;|&`(".contains(&letter));
+    let mut words = letters[start..command].split(|letter| !is_word(*letter) && *letter != b'+');
+    (!words.any(|word| OTHERS.has(word))).then_some(secret)
 }
 
 const MOST_SECRET_LETTERS: usize = 4096;
@@ -426,7 +461,7 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
     const ALGORITHMS: &[&str] = &[
         "argon2", "base64", "md5", "oauth2", "pbkdf2", "sha", "utf", "http", "bcrypt", "scrypt", "v1", "v2",
         "v3", "2fa", "aes", "rs256", "hs256", "es256", "0x", "ed25519", "x25519", "x509", "k8s", "i18n",
-        "l10n", "s3",
+        "l10n", "s3", "gpio",
     ];
     const SIGNS: &[u8] = b"!#$%&*+?@^~";
     let text = &letters[value.clone()];

@@ -66,7 +66,7 @@ const SORTS: &[(Sort, &str)] = &[
         Sort::Secret,
         concat!(
             r"(?:pass-?(?:word|phrase|code)|passwd|secret(?:-?(?:string|text|id))?|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
-            r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|<pw>|<psw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
+            r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|rootpw|<pw>|<psw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
         ),
     ),
     // In other languages, as far as letters of ASCII write them.
@@ -365,8 +365,10 @@ impl<'l> Assignment<'l> {
                 .any(|label| before.ends_with(label)),
             _ => is_element_of,
         };
-        // `--- PASS: TestLogin2` of Go's tests.
-        if name.is_empty() || before.ends_with(b"--- ") || is_refused {
+        // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`
+        static VERB: LazyLock<Regex> =
+            LazyLock::new(|| expression(r"(?:---|s|all|should|must|to|not) (?i:pass)$"));
+        if name.is_empty() || is_refused || VERB.is_match(&letters[name.start.saturating_sub(8)..name.end]) {
             return None;
         }
         let text = &letters[name.clone()];
@@ -536,13 +538,12 @@ impl<'l> Assignment<'l> {
         let letters = self.letters;
         let is_cdata = letters[self.pair.start..].starts_with(CDATA);
         // `<AdministratorPassword><Value>…`
-        let has_value = starts_with(&letters[self.pair.start..], "<value>");
-        let tag = if is_cdata {
-            CDATA.len()
-        } else {
-            "<value>".len() * usize::from(has_value)
+        let inner = skip_at_most(letters, self.pair.start, MOST_BLANKS, is_white_space);
+        let start = match () {
+            () if is_cdata => self.pair.start + CDATA.len(),
+            () if starts_with(&letters[inner..], "<value>") => inner + "<value>".len(),
+            () => self.pair.start,
         };
-        let start = self.pair.start + tag;
         let end = skip(letters, start, |letter| {
             !(matches!(letter, b'<' | b'>') || is_cdata && letter == b']')
         });
@@ -653,17 +654,15 @@ impl<'l> Assignment<'l> {
         None
     }
 
-    /// Returns whether a value is the name again, as in `self.api_token = api_token` and `apiKey: apiKeyOption`.
+    /// Returns whether a value is the name again, as in `self.apiToken = api_token` and `apiKey: apiKeyOption`.
     fn is_own_name(&self, value: &[u8]) -> bool {
-        let name = &self.letters[self.pair.name.clone()];
-        let (shorter, longer) = if name.len() < value.len() {
-            (name, value)
-        } else {
-            (value, name)
+        let joined = |text: &[u8]| {
+            let letters = text.iter().filter(|letter| !b"_-".contains(letter));
+            letters.map(u8::to_ascii_lowercase).collect::<Vec<_>>()
         };
-        let is_end = || longer[longer.len() - shorter.len()..].eq_ignore_ascii_case(shorter);
-        let goes_on = || longer[..shorter.len()].eq_ignore_ascii_case(shorter) && is_of_words(value);
-        !self.is_environment && (name.len() >= value.len() && is_end() || goes_on())
+        let (name, own) = (joined(&self.letters[self.pair.name.clone()]), joined(value));
+        let goes_on = || (name.starts_with(&own) || own.starts_with(&name)) && is_of_words(value);
+        !self.is_environment && !own.is_empty() && (name.ends_with(&own) || goes_on())
     }
 
     /// Returns whether a value is the type of a name with a value: `const AUTH_KEY: c_ulong = 2`.

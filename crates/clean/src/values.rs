@@ -54,7 +54,9 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
             r"^(?:[<\[{]|[$%][({]|[#@]\{|\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_)",
-            r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|[*.xX_?#=/|\x80-\xFF-]*)$)"
+            r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|[*.xX_?#=/|\x80-\xFF-]*",
+            // A number, and words that say what stands there: `my-test-key`.
+            r"|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
         ))
     });
     EXPRESSION.is_match(value) || is_cut_off(value)
@@ -68,6 +70,17 @@ fn is_cut_off(value: &[u8]) -> bool {
         let is_prefix = !is_mixed(shown) || matches!(shown.last(), Some(b'-' | b'_'));
         shown.len() <= MOST_LETTERS && (is_prefix || shown.starts_with(b"eyJ"))
     })
+}
+
+/// Returns whether a value has the shape of a password that somebody has made of words and digits: `copperFalcon1704`, `Falconstone170`,
+/// `falcon-violet-89`.
+pub(super) fn is_chosen(value: &[u8]) -> bool {
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(
+            r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,})[!?]?$",
+        )
+    });
+    EXPRESSION.is_match(value)
 }
 
 /// Returns whether a value has the look of a generated one: letters and digits, both of them, and nothing that separates
@@ -146,7 +159,7 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         let attribute = r"[a-z][a-z\d]*(?:_[a-z\d]+)+(?:\.[a-z_][a-z\d_]*){2,}$|/(?:\^|\(|\\[bdsw])";
         // The reference of C, the negation of a variable, and pointers and references of Rust.
         expression(&format!(
-            r"(?s)^(?:{operator}|\*(?:const|mut)\b|&(?:'|mut\b|[A-Z][A-Za-z]*[,)]?$)|[\w:]+<[A-Z&'(\[]|{attribute}|[&*!]?(?:{call}|{path}|{property}))"
+            r"(?s)^(?:{operator}|\*(?:const|mut)\b|&(?:'|mut\b|[A-Z][A-Za-z]*[,)]?$)|[\w:]+<[A-Z&'(\[]|[A-Za-z]*[A-Z]\w*<[a-z]|{attribute}|[&*!]?(?:{call}|{path}|{property}))"
         ))
     });
     EXPRESSION.is_match(value)
