@@ -394,10 +394,17 @@ pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<
     (!goes_on && !is_uuid(&letters[start..end])).then_some(found)
 }
 
-/// Returns an IPv4 address that not every machine has: `127.0.0.1` and `0.0.0.0` say nothing.
+/// Returns an IPv4 address that not every machine has: `127.0.0.1`, `0.0.0.0` and public resolvers say nothing.
 pub(super) fn own_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
-    let is_everybodys = [&b"127."[..], b"255.", b"0.0.0.0"];
+    let is_everybodys = [
+        &b"127."[..],
+        b"255.",
+        b"0.0.0.0",
+        b"8.8.8.8",
+        b"8.8.4.4",
+        b"1.1.1.1",
+    ];
     (!is_everybodys.iter().any(|each| text.starts_with(each))).then_some(found)
 }
 

@@ -54,7 +54,7 @@ pub(super) fn is_person(text: &str) -> bool {
 pub(super) fn is_english(word: &str) -> bool {
     static SUFFIX: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
-            r"^.{3,}(?:[ts]ions?|ments?|ness|it(?:y|ies)|ings?|[ai]bles?|ful|less|[ae]nces?|isms?|ships?|ware|ally|ics?|[eo]rs|ives?|i[sz]ed?|ate[ds]?|ages?",
+            r"^.{3,}(?:[ts]ions?|ments?|ness|it(?:y|ies)|ings?|[ai]bles?|ful|less|[ae]nces?|isms?|ships?|ware|ally|[^jkv]ics?|[eo]rs|ives?|i[sz]ed?|ate[ds]?|ages?",
             r"|ures?|als?|ous|ed)$"
         ))
     });

@@ -8,7 +8,7 @@ use regex::bytes::Captures;
 
 use super::{
     Identities, Who,
-    people::{COMMON, GIVEN, is_full_name, is_login, is_name, is_nobody, is_person},
+    people::{COMMON, GIVEN, is_english, is_full_name, is_login, is_name, is_nobody, is_person},
     spellings::trimmed,
 };
 use crate::{
@@ -162,6 +162,8 @@ impl Identities {
                     self.add_author(value, "");
                 }
                 // Where any word may stand.
+                // Behind a word for one.
+                "account" if !is_english(trimmed(value)) => self.add_user(value, "", ""),
                 "login" if is_login(value) => self.add_user(value, "", ""),
                 "given" if GIVEN.has(value.as_bytes()) => self.add_author(value, ""),
                 "bare" if !COMMON.has(value.as_bytes()) && is_name(trimmed(value)) => {

@@ -21,7 +21,8 @@ static OF_PEOPLE: Words = Words::new("full first last given family sur fore disp
 /// Names of columns beside one with people.
 static BESIDE_PEOPLE: Words = Words::of("identity.beside_people");
 /// Names of columns that hold accounts.
-static LOGINS: Words = Words::new("authinfo owner username login user rolename usename currentuser");
+static LOGINS: Words =
+    Words::new("authinfo owner username login user rolename usename currentuser commonname");
 
 impl Identities {
     /// Learns the names in the columns of tables that are named like people, accounts or machines.
@@ -62,7 +63,8 @@ impl Identities {
             self.add_author(&format!("{} {}", text_of(&row[first]), text_of(&row[last])), "");
         }
         // A column that is called `name` alone has people if there are several, or if another column tells.
-        let is_told = table.rows.len() >= LEAST_PEOPLE || column(&BESIDE_PEOPLE).is_some();
+        let is_told =
+            table.rows.len() >= LEAST_PEOPLE || column(&BESIDE_PEOPLE).or(column(&LOGINS)).is_some();
         for (at, heading) in headings.iter().enumerate() {
             let cells: Vec<String> = table.rows.iter().map(|row| text_of(&row[at])).collect();
             if LOGINS.has(heading) {

@@ -229,6 +229,18 @@ fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
         "jdoe@sw-1> show version",
         " * @author jdoe\n",
         "user:        jdoe\ndate: x",
+        "%ASA-5-111010: User 'jdoe', running 'CLI'",
+        "User \"jdoe\" logged in",
+        "imap-login: user=<jdoe>, method=PLAIN",
+        "09:26:29 SSLVPN LOGOUT: User jdoe - Client",
+        "Login succeeded for user 'CORP\\jdoe'.",
+        "SCRAM-SHA-1 authentication failed for jdoe on db",
+        "Failed login for jdoe\n",
+        "Authentication failure for 'jdoe' from x",
+        "access for jdoe from 10.0.0.9",
+        "Post by jdoe on 2021-08-12",
+        "jdoe (x@corp.example) has joined #x",
+        "INSERT INTO customers VALUES (1, 'jdoe', 7)",
     ] {
         let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
         assert!(
@@ -351,6 +363,11 @@ fn learn_text_finds_the_machine() {
         "$ cat /etc/hostname\nkrypton7\n",
         "Last login: Sat Nov 28 10:01:22 from krypton7",
         "client-hostname \"krypton7\";",
+        "Nov 28 10:01:22 krypton7 su(pam_unix)[1]: x",
+        "Mar 10 10:05:59 krypton7 gsad main[1]: x",
+        "|   Computer name: krypton7\n",
+        "Client host: krypton7\n",
+        "sev=1\tidentHostName=krypton7\tx",
     ] {
         assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
     }
@@ -499,6 +516,9 @@ fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
         "git user.name not configured; all user role entries; Claude continues",
         " * @param name the User continues",
         "os.WriteFile, \"test@test.com\"",
+        "TODO(ENT-221): x",
+        "'member_name' => 'string', /Users/foo/x",
+        "12:00:01 INFO user created for requests from 127.0.0.1",
     ] {
         let mut identities = Identities::default();
         identities.learn_text(text);
