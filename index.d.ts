@@ -345,33 +345,12 @@ export function select(traces: readonly ScorableTrace[], options: SelectOptions)
 
 /** A format of agents' logs: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/formats.md | Formats}. */
 export type FormatName =
-  | (
-      | 'trace'
-      | 'atif'
-      | 'swe-agent'
-      | 'gemini-cli'
-      | 'qwen-code'
-      | 'pi'
-      | 'cursor'
-      | 'copilot-cli'
-      | 'codebuddy'
-    )
-  | (
-      | 'copilot-chat'
-      | 'opencode'
-      | 'cline'
-      | 'goose'
-      | 'droid'
-      | 'hermes'
-      | 'kimi'
-      | 'grok'
-      | 'crush'
-      | 'forge'
-    )
-  | ('kiro' | 'antigravity' | 'continue' | 'zed' | 'amp' | 'letta' | 'aider' | 'gptme' | 'openhands')
-  | ('inspect' | 'vibe' | 'pydantic-ai' | 'google-adk' | 'smolagents' | 'strands' | 'autogen' | 'tau2')
-  | ('openai-agents' | 'langsmith' | 'langfuse' | 'phoenix' | 'mlflow' | 'weave' | 'braintrust' | 'logfire')
-  | ('langchain' | 'sharegpt' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'streams' | 'mastra');
+  | ('trace' | 'atif' | 'swe-agent' | 'opencode' | 'goose' | 'amp' | 'google-adk' | 'mlflow' | 'claude-code')
+  | ('gemini-cli' | 'cline' | 'droid' | 'letta' | 'openhands' | 'langfuse' | 'openai-chat' | 'mastra')
+  | ('qwen-code' | 'copilot-cli' | 'hermes' | 'kimi' | 'aider' | 'pydantic-ai' | 'strands' | 'logfire')
+  | ('pi' | 'codebuddy' | 'crush' | 'kiro' | 'vibe' | 'openai-agents' | 'phoenix' | 'langchain' | 'sharegpt')
+  | ('cursor' | 'copilot-chat' | 'grok' | 'forge' | 'continue' | 'inspect' | 'smolagents' | 'tau2' | 'codex')
+  | ('antigravity' | 'zed' | 'gptme' | 'autogen' | 'langsmith' | 'weave' | 'braintrust' | 'otel' | 'streams');
 
 /**
  * What {@link readTraces} reads: the path of a file or folder, as a line or a `file:` URL; text or bytes of JSON Lines, arrays or single
