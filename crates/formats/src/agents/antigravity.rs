@@ -9,9 +9,11 @@ use std::{
     time::SystemTime,
 };
 
-use crate::prelude::*;
+use crate::{input::text_of_small, prelude::*};
 
-pub static FORMAT: Format = Format::of_messages("antigravity", add_step).named(named);
+pub static FORMAT: Format = Format::of_messages("antigravity", add_step)
+    .named(named)
+    .beside(beside);
 
 /// The step that starts conversations of sub-agents, and what stands before the name of each in it. Nothing else names both.
 const STARTS: [&str; 2] = ["\"INVOKE_SUBAGENT\"", "\"conversationId\""];
@@ -43,6 +45,16 @@ fn named(path: &Path) -> Named {
         session: name.map(Into::into),
         parent,
     }
+}
+
+/// Says the folder that the conversation was begun in, which the list of prompts has: commands may run in another one.
+fn beside(path: &Path, say: &mut Events) {
+    let list = path.ancestors().nth(5).map(|folder| folder.join("history.jsonl"));
+    let list = list.and_then(|list| text_of_small(&list)).unwrap_or_default();
+    let name = folders_of(path).nth(2).unwrap_or_default();
+    let mut own = list.lines().filter(|line| line.contains(name));
+    let own = own.find_map(|line| parse_str(line).ok()).unwrap_or_default();
+    say.fact("cwd", own.get("workspace"));
 }
 
 /// Looks through the conversations in a folder for those that they have started.
