@@ -345,17 +345,17 @@ export function select(traces: readonly ScorableTrace[], options: SelectOptions)
 
 /** A format of agents' logs: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/formats.md | Formats}. */
 export type FormatName =
-  | ('trace' | 'atif' | 'swe-agent' | 'opencode' | 'goose' | 'amp' | 'google-adk' | 'mlflow' | 'claude-code')
-  | ('gemini-cli' | 'cline' | 'droid' | 'letta' | 'openhands' | 'langfuse' | 'openai-chat' | 'mastra')
-  | ('qwen-code' | 'copilot-cli' | 'hermes' | 'kimi' | 'aider' | 'pydantic-ai' | 'strands' | 'logfire')
-  | ('pi' | 'codebuddy' | 'crush' | 'kiro' | 'vibe' | 'openai-agents' | 'phoenix' | 'langchain' | 'sharegpt')
-  | ('cursor' | 'copilot-chat' | 'grok' | 'forge' | 'continue' | 'inspect' | 'smolagents' | 'tau2' | 'codex')
-  | ('antigravity' | 'zed' | 'gptme' | 'autogen' | 'langsmith' | 'weave' | 'braintrust' | 'otel' | 'streams');
+  | ('claude-code' | 'codex' | 'cursor' | 'copilot-cli' | 'copilot-chat' | 'opencode' | 'cline')
+  | ('qwen-code' | 'gemini-cli' | 'goose' | 'droid' | 'hermes' | 'kimi' | 'grok' | 'crush' | 'kiro')
+  | ('antigravity' | 'continue' | 'zed' | 'vibe' | 'codebuddy' | 'codewhale' | 'forge' | 'aider' | 'gptme')
+  | ('amp' | 'letta' | 'pi' | 'openhands' | 'swe-agent' | 'atif' | 'inspect' | 'pydantic-ai' | 'google-adk')
+  | ('smolagents' | 'strands' | 'autogen' | 'tau2' | 'otel' | 'langsmith' | 'langfuse' | 'phoenix')
+  | ('mlflow' | 'weave' | 'braintrust' | 'logfire' | 'openai-agents' | 'mastra' | 'streams' | 'langchain')
+  | ('sharegpt' | 'openai-chat' | 'trace');
 
 /**
  * What {@link readTraces} reads: the path of a file or folder, as a line or a `file:` URL; text or bytes of JSON Lines, arrays or single
- * objects, or a stream of either; or a parsed value. A text of one line that does not begin with `{`, `[` or `"` is a path: give text of
- * others as bytes.
+ * objects, or a stream of either; or a parsed value. A line that does not begin with `{`, `[` or `"` is a path: give others as bytes.
  */
 export type ReadInput =
   | (string | { readonly href: string; readonly protocol: string })

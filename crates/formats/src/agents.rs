@@ -9,6 +9,7 @@ mod chat;
 mod claude_code;
 mod cline;
 mod codebuddy;
+mod codewhale;
 mod codex;
 mod continue_dev;
 mod copilot_chat;
@@ -107,6 +108,7 @@ agents! {
     Zed = zed::FORMAT,
     Vibe = vibe::FORMAT,
     Codebuddy = codebuddy::FORMAT,
+    Codewhale = codewhale::FORMAT,
     Forge = forge::FORMAT,
     Aider = aider::FORMAT,
     Gptme = gptme::FORMAT,
