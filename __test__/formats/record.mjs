@@ -1,5 +1,5 @@
 // node record.mjs FOLDER NAME…: writes what frameworks in TypeScript make of a run, by the names of the functions, as the folders in agents/
-// have it. A server in this process is the model. ai 6.0.326 (aiSdk7: 7.0.173) with @ai-sdk/openai-compatible 2, @openai/agents 0.20.0, langchain 1.5.14 with
+// have it. A server in this process is the model. ai 6.0.326 (aiSdk7: 7.0.173 with @ai-sdk/devtools 0.0.24) with @ai-sdk/openai-compatible 2, @openai/agents 0.20.0, langchain 1.5.14 with
 // @langchain/openai, genkit 1.42.0 with @genkit-ai/compat-oai, @voltagent/core 2.10.0, @mastra/core 1.71.0 with libsql, memory and
 // observability (Node 24), llamaindex 0.12.1 with @llamaindex/openai and workflow, @inngest/agent-kit 0.13.2.
 import fs from 'node:fs';
@@ -101,14 +101,18 @@ async function aiSdk() {
 }
 
 async function aiSdk7() {
-  const { generateText, stepCountIs, tool } = await import('ai');
+  const { generateText, stepCountIs, tool, wrapLanguageModel } = await import('ai');
+  const { devToolsMiddleware } = await import('@ai-sdk/devtools');
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const model = createOpenAICompatible({ name: 'script', baseURL })('script');
   const tools = { depth: tool({ inputSchema: schema, execute: depth }) };
-  write(
-    'openai-chat-turns/ai-sdk-7.json',
-    await generateText({ model, tools, prompt: TASK, stopWhen: stepCountIs(5) }),
-  );
+  const options = { tools, prompt: TASK, stopWhen: stepCountIs(5) };
+  const result = await generateText({ ...options, model });
+  write('openai-chat-turns/ai-sdk-7.json', result);
+  write('openai-chat-turns/ai-sdk-7-steps.json', result.steps);
+  await generateText({ ...options, model: wrapLanguageModel({ model, middleware: devToolsMiddleware() }) });
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  write('openai-chat-turns/devtools.json', fs.readFileSync('.devtools/generations.json', 'utf8'));
 }
 
 async function aiSdkSpans() {

@@ -3,12 +3,12 @@
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
-claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1.
+claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
 
-import asyncio, json, os, sqlite3, sys
+import asyncio, json, os, re, sqlite3, sys
 from pathlib import Path
 
 OUT = Path(sys.argv[1])
@@ -544,26 +544,35 @@ def logged_responses():
     text = lambda words: {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": words, "annotations": []}]}
     call = lambda at: {"type": "function_call", "call_id": f"c{at}", "name": "depth", "arguments": json.dumps(CALLS[at])}
     thought = {"type": "reasoning", "id": "t", "summary": [{"type": "summary_text", "text": "Ask the gauge."}]}
-    outputs = iter([[thought, call(0)], [text("Once more."), call(1)], [text(ANSWER)]])
+    more = [text("In Meissen, 1.9 m.")], [text("In Pirna, 2.4 m.")]
+    outputs = enumerate([[thought, call(0)], [text("Once more."), call(1)], [text(ANSWER)], *more], 1)
 
     def reply(request):
         given = json.loads(request.content)
-        at = int(given.get("previous_response_id", "resp_0")[-1]) + 1
-        reply = {"id": f"resp_{at}", "object": "response", "created_at": at, "model": "script", "output": next(outputs)}
+        at, output = next(outputs)
+        reply = {"id": f"resp_{at}", "object": "response", "created_at": at, "model": "script", "output": output}
         return httpx.Response(200, json={**reply, "previous_response_id": given.get("previous_response_id")})
 
     client = OpenAI(api_key="none", http_client=httpx.Client(transport=httpx.MockTransport(reply)))
     given, more, rows = TASK, {}, []
-    while given:
+
+    def ask(given):
         request = {"model": "script", "input": given, **more}
         response = client.responses.create(**request)
         rows.append(json.dumps({"request": request, "response": response.model_dump(mode="json", exclude_none=True)}))
+        return response
+
+    while given:
+        response = ask(given)
         given, more = [], {"previous_response_id": response.id}
         for call in response.output:
             if call.type == "function_call":
                 output = result_of(call.arguments)
                 given.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
     write("openai-chat-log/responses.jsonl", "\n".join(rows))
+    ask("And in Meissen?")
+    ask("And in Pirna?")
+    write("openai-chat-log/responses-forked.jsonl", "\n".join(rows))
 
 
 def posthog():
@@ -585,6 +594,7 @@ def posthog():
 
 def claude_agent_sdk():
     from dataclasses import asdict
+    from claude_agent_sdk import UserMessage
     from claude_agent_sdk._internal.message_parser import parse_message
 
     named = lambda at: {"session_id": "5f3c0b1e-2f4a-4c7e-9a53-1d2b3c4d5e6f", "uuid": f"0f8e{at}", "parent_tool_use_id": None}
@@ -609,6 +619,8 @@ def claude_agent_sdk():
     ]
     rows = [asdict(parse_message(event)) for event in printed]
     write("claude-code-sdk/messages.jsonl", "\n".join(map(json.dumps, rows)))
+    asked = asdict(UserMessage(content=TASK))
+    write("claude-code-sdk/asked.jsonl", "\n".join(map(json.dumps, [asked, rows[0], *rows[2:]])))
 
 
 def verifiers():
@@ -932,6 +944,69 @@ def letta():
     write("openai-chat-turns/letta.json", json.dumps(rows))
 
 
+def llm_log():
+    """Writes the database of llm, and its log in JSON."""
+    import llm, subprocess
+    from llm.migrations import migrate
+    from sqlite_utils import Database
+
+    class Script(llm.Model):
+        model_id, supports_tools, can_stream = "script", True, False
+
+        def execute(self, prompt, stream, response, conversation):
+            at = len(conversation.responses)
+            if at < 2:
+                response.add_tool_call(llm.ToolCall("depth", CALLS[at], tool_call_id=f"c{at}"))
+            yield ["Ask the gauge.", "Once more.", ANSWER][at]
+
+    database = Database("logs.db")
+    migrate(database)
+    chain = llm.Conversation(Script(), tools=[depth]).chain(TASK, system="You know rivers.")
+    chain.text()
+    chain.log_to_db(database)
+    log = ["llm", "logs", "list", "--json", "-n", "0", "-d", "logs.db"]
+    write("openai-chat-turns/llm.json", subprocess.run(log, capture_output=True, text=True).stdout)
+    kept = re.compile(r"(CREATE TABLE|INSERT INTO) .(threads|turns|messages|parts)\W")
+    lines = filter(kept.match, database.conn.iterdump())
+    write("openai-chat-turns/llm.db.sql", "\n".join(["PRAGMA foreign_keys = OFF;", *lines]))
+    os.unlink("logs.db")
+
+
+async def llama_index_memory():
+    from llama_index.core.llms import ChatMessage
+    from llama_index.core.memory import Memory
+
+    memory = Memory.from_defaults("river-1", async_database_uri="sqlite+aiosqlite:///memory.db")
+    said = lambda at, text: ChatMessage(role="assistant", content=text, additional_kwargs={"tool_calls": [call_of_chat(at)]})
+    told = lambda at, text: ChatMessage(role="tool", content=text, additional_kwargs={"tool_call_id": f"c{at + 1}"})
+    await memory.aput_messages([
+        ChatMessage(role="user", content=TASK),
+        said(0, "Ask the gauge."), told(0, "Error: name a place"),
+        said(1, "Once more."), told(1, "2.1 m"),
+        ChatMessage(role="assistant", content=ANSWER),
+    ])
+    dump("openai-chat-turns/llama-index.db.sql", "memory.db")
+
+
+def art():
+    from art import Trajectory, TrajectoryGroup
+    from openai.types.chat.chat_completion import Choice
+
+    def said(text, **more):
+        message = {"role": "assistant", "content": text, **more}
+        return Choice.model_validate({"index": 0, "finish_reason": "stop", "message": message})
+
+    told = lambda at, text: {"role": "tool", "tool_call_id": f"c{at + 1}", "content": text}
+    asked = {"role": "user", "content": TASK}
+    calls = [said(text, tool_calls=[call_of_chat(at)]) for at, text in enumerate(["Ask the gauge.", "Once more."])]
+    turns = [asked, calls[0], told(0, "Error: name a place"), calls[1], told(1, "2.1 m"), said(ANSWER)]
+    group = TrajectoryGroup([
+        Trajectory(messages_and_choices=turns, reward=1.0),
+        Trajectory(messages_and_choices=[asked, said("I do not know.")], reward=0.0),
+    ])
+    write("openai-chat-evaluations/art.json", group.model_dump_json())
+
+
 def data_sets():
     from datasets import Dataset
     from pyarrow import parquet
@@ -966,6 +1041,9 @@ if __name__ == "__main__":
     deepeval()
     ragas()
     letta()
+    llm_log()
+    asyncio.run(llama_index_memory())
+    art()
     google_adk_cases()
     haystack()
     dspy()

@@ -1,6 +1,6 @@
 //! The messages of a conversation, wherever a record of a chat API, of its log or of a data set has them.
 
-use std::{borrow::Cow, iter, mem};
+use std::{borrow::Cow, iter, mem, slice};
 
 use crate::{langchain, messages::role_by, prelude::*, written};
 
@@ -257,12 +257,8 @@ fn by_fields(record: &Object) -> Option<Value> {
 fn side_of<'a>(record: &'a Object, name: &str, role: &str) -> Option<Messages<'a>> {
     match record.get(name)? {
         text @ Value::String(words) if !begins_messages(words) => {
-            let alone = || vec![Cow::Owned(said_by(role, text, record))];
-            Some(
-                dialogue_in(words)
-                    .or_else(|| marked_in(words, role))
-                    .unwrap_or_else(alone),
-            )
+            let turns = dialogue_in(words).or_else(|| marked_in(words, role));
+            Some(turns.unwrap_or_else(|| vec![Cow::Owned(said_by(role, text, record))]))
         }
         Value::Array(list) if list.is_empty() => None,
         _ => list_in(record, name).or_else(|| list_in(fields_of(record, name), "messages")),
@@ -297,7 +293,7 @@ fn dialogue_in(text: &str) -> Option<Messages<'static>> {
     (messages.len() > 1).then_some(messages)
 }
 
-/// Returns the turns of a text in ChatML, which may begin within a turn of this role; `None` for another text.
+/// Returns the turns of a text in ChatML, which may begin within a turn of this role; `None` for another text. Only a user's is one alone.
 fn marked_in(text: &str, role: &str) -> Option<Messages<'static>> {
     let (first, turns) = text.split_once("<|im_start|>")?;
     let turns = turns
@@ -307,7 +303,8 @@ fn marked_in(text: &str, role: &str) -> Option<Messages<'static>> {
     let turns = turns.map(|(role, words)| (role, words.trim_end().trim_end_matches("<|im_end|>").trim()));
     let turns = turns.filter(|(_, words)| !words.is_empty());
     let message = |(role, words): (&str, &str)| Cow::Owned(message_by(role.trim(), words.into()));
-    Some(turns.map(message).collect()).filter(|messages: &Messages| !messages.is_empty())
+    let messages: Messages = turns.map(message).collect();
+    (messages.len() > 1 || role == "user").then_some(messages)
 }
 
 /// Returns the messages of a row that has a query and the calls that answer it, as xLAM's data set has them.
@@ -369,9 +366,7 @@ fn replied_in(record: &Object) -> Option<Messages<'_>> {
 fn pair_of(record: &Object) -> Option<Messages<'_>> {
     let chat = text_at(record, "chat").map(|chat| format!("\n\n{chat}"));
     let chat = chat.and_then(|chat| dialogue_in(&chat));
-    if let Some(dialogue) =
-        chat.or_else(|| marked_in(&text_at(record, "text")?, "").filter(|turns| turns.len() > 1))
-    {
+    if let Some(dialogue) = chat.or_else(|| marked_in(&text_at(record, "text")?, "")) {
         return Some(dialogue);
     }
     if let (Some(instruction), Some(output)) = (text_at(record, "instruction"), record.get("output")) {
@@ -397,7 +392,10 @@ fn pair_of(record: &Object) -> Option<Messages<'_>> {
     if answer.starts_with(&prompt) {
         answer.drain(..prompt.len());
     }
-    Some([prompt, answer].concat())
+    // llm has the results of the calls before beside the prompt.
+    let results = list_at(record, "tool_results").to_vec();
+    let results = (!results.is_empty()).then(|| Cow::Owned(message_by("tool", results.into())));
+    Some([results.into_iter().collect(), prompt, answer].concat())
 }
 
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
@@ -482,9 +480,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         return Some(runs);
     }
     // The longest list of messages, whatever its name, but of no answer that was turned down.
-    let names = record
-        .keys()
-        .filter(|name| !matches!(name.as_str(), "rejected" | "non_preferred_output"));
+    let names = record.keys().filter(|name| !is_one(name, "turned-down"));
     let lists = names.filter_map(|name| list_in(record, name));
     lists.filter(|list| !list.is_empty()).max_by_key(Vec::len)
 }
@@ -549,9 +545,11 @@ fn plain_list(row: &Value) -> &[Value] {
         .into_iter()
         .chain(asked.map(|name| fields_of(inner, name)));
     // Requests of Responses have items.
-    let is_list = |list: &&[Value], name| !list.is_empty() && (name != "input" || is_message(&list[0]));
+    let is_list = |list: &&[Value], name| {
+        !list.is_empty() && (!matches!(name, "input" | "prompt") || is_message(&list[0]))
+    };
     let mut lists = inner.flat_map(|inner| {
-        let names = words("messages-field").chain(["input"]);
+        let names = words("messages-field").chain(["input", "prompt"]);
         names.filter_map(|name| Some(list_at(inner, name)).filter(|list| is_list(list, name)))
     });
     lists.next().unwrap_or_default()
@@ -613,30 +611,50 @@ fn response_of(row: &Value) -> Option<&Value> {
         .filter(|_| str_of(response.get("object")) == Some("response"))
 }
 
-/// Returns the name of the response that a row goes on with, if its request names one.
-pub fn previous_of(row: &Value) -> Option<&Value> {
-    let sides = [Some(row), row.get("request"), row.get("response")];
-    let mut named = sides
-        .into_iter()
-        .flatten()
-        .map(|side| side.get("previous_response_id"));
-    named.find(|name| is_given(*name)).flatten()
+/// Returns the name of the conversation of which a row has one turn: a row of llm's log, or a step of the AI SDK.
+fn conversation_of(row: &Value) -> Option<&Value> {
+    first_of(row, &["conversation_id", "callId"]).filter(|_| is(row, "turn"))
 }
 
-/// Returns whether a row, or the last of those that were joined in it, has the response of this name.
-pub fn has_response(row: &Value, name: &Value) -> bool {
-    response_of(list_at(row, JOINED).last().unwrap_or(row)) == Some(name)
+/// What a row goes on with: a name, and where another row has that name.
+pub type Link<'r> = (&'r Value, fn(&Value) -> Option<&Value>);
+
+/// Returns what a row goes on with: the response that its request names, or the turns before.
+pub fn link_of(row: &Value) -> Option<Link<'_>> {
+    let mut named = words("previous-response").filter_map(|path| in_path(row, path));
+    match named.find(|name| !name.is_null()) {
+        Some(name) => Some((name, response_of)),
+        None => Some((conversation_of(row)?, conversation_of)),
+    }
 }
 
-/// Joins a row with the one that it goes on with.
-pub fn join(before: &mut Value, row: Value) {
+/// Returns the rows that were joined in a row, or the row itself.
+fn joined_in(row: &Value) -> &[Value] {
+    row.get(JOINED)
+        .map_or(slice::from_ref(row), |rows| list_of(Some(rows)))
+}
+
+/// Returns the place of the row with which another goes on among those that were joined.
+pub fn place_of(row: &Value, (name, named): Link) -> Option<usize> {
+    joined_in(row).iter().rposition(|row| named(row) == Some(name))
+}
+
+/// Joins a row with those until the one with which it goes on. Returns it with copies of them if they go on otherwise.
+pub fn join(before: &mut Value, at: usize, row: Value) -> Option<Value> {
+    let rows = joined_in(before);
+    if at + 1 < rows.len() {
+        let rows = rows[..=at].iter().cloned().chain([row]);
+        return Some(object([(JOINED, rows.collect())]));
+    }
     if let Value::Object(fields) = before
         && let Some(Value::Array(rows)) = fields.get_mut(JOINED)
     {
-        return rows.push(row);
+        rows.push(row);
+    } else {
+        let rows = vec![mem::take(before), row];
+        *before = object([(JOINED, rows.into())]);
     }
-    let rows = vec![mem::take(before), row];
-    *before = object([(JOINED, rows.into())]);
+    None
 }
 
 /// Fields of a message that a copy of it may have otherwise.
@@ -692,8 +710,12 @@ fn reply_of(reply: &Object) -> Messages<'_> {
         return vec![Cow::Borrowed(message)];
     }
     let is_message = str_of(reply.get("type")).is_none_or(|kind| kind == "message");
-    if is_message && reply.contains("content") && str_of(reply.get("role")) == Some("assistant") {
-        return vec![Cow::Owned(reply.clone().into())];
+    let role = str_of(reply.get("role"));
+    let is_agent = role == Some("assistant") && reply.contains("content");
+    if is_message && (is_agent || role.is_none() && has_list(reply, "content")) {
+        let mut reply = reply.clone();
+        reply.insert("role", "assistant");
+        return vec![Cow::Owned(reply.into())];
     }
     borrowed(list_of(reply.get("output")))
 }

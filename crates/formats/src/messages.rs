@@ -11,25 +11,13 @@ use crate::{
     shapes::is,
     tagged,
     trace::UNKNOWN_CALL,
-    values::{fields_of, first_of, id_of, is_given, is_truthy, list_of, object_of, str_of},
+    values::{fields_of, first_named, first_of, id_of, is_given, list_of, object_of, str_of},
     words::tags,
     written::is_like_call,
 };
 
 /// Counts messages of roles that are not known.
 pub const UNKNOWN_ROLE: &str = "role that is not known";
-
-/// Where messages have their content: of most APIs, of Microsoft's Agent Framework and Semantic Kernel, of LlamaIndex, of data sets, and
-/// of Letta and LibreChat.
-const CONTENTS: &[&str] = &[
-    "content",
-    "contents",
-    "items",
-    "blocks",
-    "value",
-    "tool_return",
-    "text",
-];
 
 /// Where turns of ShareGPT have theirs.
 const SAID: &[&str] = &["value", "content"];
@@ -54,31 +42,18 @@ pub fn role_by(name: &str) -> Option<&'static str> {
     speakers.find_map(|[other, role]| other.eq_ignore_ascii_case(name).then_some(*role))
 }
 
-/// Returns the role that a message without one names, by its speaker or its type.
+/// Returns the role that a message without one names, by its sender, who is an agent if not known, or by its type.
 fn role_in(message: &Object) -> Option<&str> {
-    let by_user = message.get("isCreatedByUser").map(|by_user| {
-        if is_truthy(Some(by_user)) {
-            "user"
-        } else {
-            "assistant"
-        }
-    });
-    let named = ["sender", "message_type", "type"].map(|name| str_of(message.get(name)));
-    by_user.or_else(|| named.into_iter().flatten().find(|name| role_by(name).is_some()))
+    let sender = str_of(message.get("sender")).map(|sender| role_by(sender).unwrap_or("assistant"));
+    let types = ["message_type", "type"].map(|name| str_of(message.get(name)).and_then(role_by));
+    sender.or_else(|| types.into_iter().flatten().next())
 }
 
 /// Returns the item that one of the OpenAI Agents SDK has, or the message of a choice or of a node.
-fn item_in(fields: &Object) -> Option<&Value> {
-    let is_item = str_of(fields.get("type")).is_some_and(|kind| kind.ends_with("_item"));
-    let is_around = ["finish_reason", "parentId"]
-        .iter()
-        .any(|name| fields.contains(name));
-    let item = first_of(fields, &["raw_item", "rawItem"]).filter(|_| is_item);
-    item.or_else(|| {
-        fields
-            .get("message")
-            .filter(|_| is_around && !fields.contains("role"))
-    })
+fn item_in(value: &Value) -> Option<&Value> {
+    let is_item = str_of(value.get("type")).is_some_and(|kind| kind.ends_with("_item"));
+    let item = first_of(value, &["raw_item", "rawItem"]).filter(|_| is_item);
+    item.or_else(|| value.get("message").filter(|_| is(value, "around-message")))
 }
 
 /// Returns a message of a role.
@@ -93,7 +68,7 @@ pub fn add_message(say: &mut Events, value: &Value) {
         let text = value.as_text().cloned().into_iter();
         return text.for_each(|text| say.say(TextKind::Event, text));
     };
-    if let Some(item) = item_in(message) {
+    if let Some(item) = item_in(value) {
         return add_message(say, item);
     }
     if let Some(role) = str_of(message.get("role")) {
@@ -145,7 +120,7 @@ fn add_of_role(say: &mut Events, message: &Object, role: &str) {
     say.at(message.get("createdAt"));
     // Messages of a UI may have their text in both; their tools are in the parts.
     let parts = message.get("parts");
-    let own = first_of(message, CONTENTS).or(message.get("content"));
+    let own = first_named(message, "content-field").or(message.get("content"));
     let is_in_parts = !list_of(parts).is_empty() || !is_given(own);
     let content = if is_in_parts { parts } else { own };
     add_as(say, message, role, content)

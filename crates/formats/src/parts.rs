@@ -515,14 +515,10 @@ fn reasoning_of(message: &Object) -> Option<&Value> {
 
 /// Appends a call, and its result where the call has it.
 fn add_answered(call: &Value, parts: &mut Vec<Part>) {
-    let (own, content) = (Call::of(call), first_of(call, &["output", "result"]));
-    let id = own.id.clone();
-    parts.push(Part::Call(own));
-    parts.extend(content.map(|content| Part::Result {
-        id,
-        content: parts_of(Some(content)),
-        failed: failure_of(call),
-    }));
+    let content = first_of(call, &["output", "result"]);
+    parts.push(Part::Call(Call::of(call)));
+    let result = |content| Part::result(first_named(call, "call-id"), Some(content), failure_of(call));
+    parts.extend(content.map(result));
 }
 
 fn calls_beside(message: &Object) -> Vec<Part> {

@@ -12,14 +12,15 @@ pub use crate::{
 use crate::{
     DEFAULT_LIMIT, FormatName, Place,
     agent::Kind,
-    conversations::{has_response, is_begun_by, join, marks_of, previous_of, updates_of, usual_row},
+    conversations::{is_begun_by, join, link_of, marks_of, place_of, updates_of, usual_row},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
     records::{Record, Records, may_be_trace},
     runs::{Row, Runs},
     shapes::is,
-    values::object_of,
+    values::{list_at, object_of},
+    words::words,
 };
 
 /// How many keys of a record are named, and how long they may be.
@@ -121,6 +122,20 @@ impl TraceReader {
             return self.done(place, Content::Skipped(reason.into()));
         }
         let is_row = !matches!(self.file, FileKind::Of(_));
+        if let Some(rows) = self.rows_in(&value).filter(|_| is_row) {
+            let size = place.size / rows.len() as u64;
+            let place = |index| Place {
+                index: Some(index),
+                size,
+                ..place
+            };
+            let rows = (0..).zip(rows.into_iter().map(Ok));
+            let rows = rows.map(|(at, content)| Record {
+                place: place(at),
+                content,
+            });
+            return rows.flat_map(|row| self.read(row)).collect();
+        }
         let usual = is_row.then(|| usual_row(&value)).flatten();
         let row = Row {
             value: usual.unwrap_or(value),
@@ -146,6 +161,18 @@ impl TraceReader {
         }
         self.read_row(row, &mut runs);
         runs
+    }
+
+    /// Returns the rows around which a record of no format is: pages of the Hub, groups of trajectories, the file of the AI SDK's tools.
+    fn rows_in(&self, value: &Value) -> Option<Vec<Value>> {
+        let mut lists = words("rows-field").map(|name| list_at(value, name));
+        let list = lists.find(|list| !list.is_empty())?;
+        let is_of_none = self.settings.format_of(value).is_none() && !may_be_trace(value);
+        let rows = list.iter().map(|row| row.get("row").unwrap_or(row).clone());
+        let rows: Vec<_> = rows.filter(|_| is_of_none).collect();
+        let usual = usual_row(rows.first()?);
+        let format = self.settings.format_of(usual.as_ref().unwrap_or(&rows[0]))?;
+        (format.format().kind == Kind::Rows).then_some(rows)
     }
 
     /// Returns what became of a record that is not read, behind the row that was waiting.
@@ -239,12 +266,16 @@ impl TraceReader {
             return;
         }
         let mut held = self.held.iter_mut().map(|(_, held)| held);
-        let before =
-            previous_of(&row.value).and_then(|name| held.find(|before| has_response(&before.value, name)));
-        if let Some(before) = before {
-            join(&mut before.value, row.value);
-            before.place.size += row.place.size;
-            return;
+        let before = link_of(&row.value)
+            .and_then(|link| held.find_map(|before| Some((place_of(&before.value, link)?, before))));
+        if let Some((at, before)) = before {
+            match join(&mut before.value, at, mem::take(&mut row.value)) {
+                Some(fork) => row.value = fork,
+                None => {
+                    before.place.size += row.place.size;
+                    return;
+                }
+            }
         }
         self.held.push_back((marks, row));
         let size = |held: &VecDeque<(_, Row)>| held.iter().map(|(_, row)| row.place.size).sum::<u64>();

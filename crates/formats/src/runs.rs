@@ -226,7 +226,8 @@ impl Runs {
     fn begins(&mut self, header: &mut [Event]) -> bool {
         let id = name_in(header);
         let is_copied = |id: &Text| self.copied.contains(id);
-        if !mem::take(&mut self.has_said) && id.as_ref().is_some_and(is_copied) {
+        let has_said = mem::take(&mut self.has_said);
+        if !has_said && id.as_ref().is_some_and(is_copied) {
             for event in header {
                 event.what = vec![What::LeftOut("session that was copied".into())];
             }
@@ -243,8 +244,10 @@ impl Runs {
         self.copied = copied.unwrap_or_default();
         // A segment is named by its rollout, which only the first has for its own name too.
         let is_known = |name: &Text| self.names.contains(name);
-        let goes_on =
-            base.filter(|(of, _)| is_known(of) || id.as_ref().is_some_and(is_known) || self.names.len() > 1);
+        // A program may keep the first prompt of Claude's Agent SDK itself, which is not printed.
+        let is_asked = has_said && self.names.is_empty();
+        let is_named = |of: &Text| is_known(of) || id.as_ref().is_some_and(is_known);
+        let goes_on = base.filter(|(of, _)| is_named(of) || self.names.len() > 1 || is_asked);
         match (&goes_on, header.first_mut()) {
             (Some((_, until)), Some(first)) => first.what.insert(0, What::Undo(Undo::Ordinal(*until))),
             _ => self.names.clear(),

@@ -330,8 +330,8 @@ pub fn text_of_part(part: &Value) -> Option<&Text> {
 
 /// Returns the text in the fields of a part, whatever its type.
 pub fn text_in(part: &impl Fields) -> Option<&Text> {
-    let mut texts = ["text", "content", "refusal"].into_iter();
-    texts.find_map(|name| part.field(name).and_then(Value::as_text))
+    let mut texts = ["text", "text/value", "content", "refusal"].into_iter();
+    texts.find_map(|path| in_path(part, path).and_then(Value::as_text))
 }
 
 #[cfg(test)]

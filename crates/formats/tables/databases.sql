@@ -172,3 +172,19 @@ SELECT id FROM threads ORDER BY updated_at, id;
 SELECT json_set(CASE data_type WHEN 'zstd' THEN unzstd(data) ELSE CAST(data AS TEXT) END, '$.id', id,
     '$.parent_id', (SELECT parent_id FROM threads WHERE id = t.id))
 FROM threads t, (SELECT NULL AS parent_id) WHERE t.id = ?1;
+
+-- Threads of llm, whose messages name the one before. A message may have its call before its words.
+-- @ openai-chat threads tip_message_hash threads turns messages parts
+SELECT id FROM threads WHERE tip_message_hash IS NOT NULL ORDER BY datetime_utc, id;
+WITH RECURSIVE said AS (SELECT m.*, 0 AS back FROM messages m JOIN threads t ON m.hash = t.tip_message_hash WHERE t.id = ?1
+    UNION ALL SELECT m.*, back + 1 FROM messages m JOIN said ON m.hash = said.parent_hash)
+SELECT json_object('id', id, 'created_at', datetime_utc, 'model', (SELECT model FROM turns WHERE thread_id = t.id LIMIT 1),
+    'messages', (SELECT json_group_array(json_object('role', role, 'content', (
+        SELECT json_group_array(json_patch(json_object('type', type, 'text', text), coalesce(payload, '{}')) ORDER BY type = 'tool_call', position)
+        FROM parts WHERE message_hash = said.hash)) ORDER BY back DESC) FROM said))
+FROM threads t WHERE id = ?1;
+
+-- Memories of LlamaIndex.
+-- @ openai-chat llama_index_memory data llama_index_memory
+SELECT key FROM llama_index_memory GROUP BY key ORDER BY min(timestamp), key;
+SELECT json_object('session_id', ?1, 'messages', json_group_array(json(data) ORDER BY timestamp, id)) FROM llama_index_memory WHERE key = ?1;

@@ -96,9 +96,8 @@ fn add_details(say: &mut Events, record: &Object) {
     for name in ["created_at", "created", "timestamp", "request_created_at"] {
         say.at(record.get(name));
     }
-    let models = ["model", "modelId", "modelVersion"].map(|name| record.get(name));
-    let model = models.into_iter().find(|model| string_of(*model).is_some());
-    say.fact("model", model.flatten());
+    let mut models = words("model").filter_map(|name| record.get(name));
+    say.fact("model", models.find(|model| string_of(Some(model)).is_some()));
     say.first_fact(
         TOOLS,
         tools_of(first_of(record, &["tools", "functions"])).as_ref(),
