@@ -37,10 +37,10 @@ const PROMPTS: [[&str; 3]; 3] = [
 ];
 const NEW_TASK: &str = "New task:\n";
 
-/// What OpenClaw writes before a turn: blocks about the sender, the time, or the words before a task of a sub-agent.
+/// What OpenClaw writes before a turn: blocks about the sender, events, the time, or the words before a task of a sub-agent.
 static OPENCLAW: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"^(?:[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *)+",
+        r"^(?:[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|System(?: \(untrusted\))?: \[[^\]\n]{10,40}\] [^\n]*[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *)+",
     )
 });
 
@@ -341,6 +341,31 @@ mod tests {
                 vec![Words::Context, own("Count the plums")],
             ),
             ("[Sun] is it open?", vec![own("[Sun] is it open?")]),
+            (
+                "System: [2026-09-18 11:21:00 GMT+1] Exec completed (ab1, code 0) :: done\n\nWater the beans",
+                vec![Words::Context, own("Water the beans")],
+            ),
+            (
+                "System: [2026-09-18 11:21:00 GMT+1] Node: on\n\nRead HEARTBEAT.md if it exists (workspace context).",
+                vec![Words::Context, Words::Context],
+            ),
+            ("System: is it open?", vec![own("System: is it open?")]),
+            (
+                "A new session was started via /new or /reset. Execute your Session Startup sequence now",
+                vec![Words::Context],
+            ),
+            (
+                "[SYSTEM: The user has invoked the \"mow\" skill.]\n\n# Mow\nSlowly.\n\nThe user has provided the following instruction alongside the skill invocation: Mow the lawn",
+                vec![Words::Context, own("Mow the lawn")],
+            ),
+            (
+                "<goal_context>\nContinue working toward the active thread goal.\n</goal_context>",
+                vec![Words::Context],
+            ),
+            (
+                "<codex_internal_context source=\"goal\">Continue</codex_internal_context>",
+                vec![Words::Context],
+            ),
             ("<command-name>/clear</command-name>", vec![Words::Command]),
             (
                 "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>a</command-args>",
