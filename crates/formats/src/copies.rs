@@ -77,6 +77,8 @@ pub(crate) struct Print {
     name: Option<Text>,
     /// The kind of file that it is in: an agent may keep a session in several.
     store: Option<OsString>,
+    /// Whether it is of a sub-agent, which may begin with all that its parent has said.
+    is_sub_agent: bool,
     /// When its first message was said.
     began: Option<String>,
     /// The ids of its messages.
@@ -103,6 +105,7 @@ impl Print {
         Some(Self {
             name: names.first().copied().cloned(),
             store: None,
+            is_sub_agent: session.is_sub_agent(),
             began: said().next().and_then(time_of),
             ids: said().filter_map(id_of).map(|id| hash_of(&id.as_str())).collect(),
             said: said().map(content_of).collect(),
@@ -111,6 +114,9 @@ impl Print {
 
     /// Returns whether the run is an earlier copy of another one.
     fn is_in(&self, other: &Self) -> bool {
+        if other.is_sub_agent && !self.is_sub_agent {
+            return false;
+        }
         let is_most = |part: usize, of: usize| of > 0 && (of - part) * MAY_LACK_ONE_OF <= of;
         if !self.ids.is_empty() && !other.ids.is_empty() {
             let common = self.ids.intersection(&other.ids).count();
@@ -200,6 +206,7 @@ mod tests {
         Print {
             name: Some(name.into()),
             store: Some(store.into()),
+            is_sub_agent: false,
             began: None,
             ids: ids.iter().copied().collect(),
             said: said.to_vec(),
@@ -221,6 +228,15 @@ mod tests {
         assert!(print("b", "jsonl", &[], &[1, 2]).is_in(&said));
         assert!(!print("a", "jsonl", &[], &[1, 4]).is_in(&said));
         assert!(print("a", "vscdb", &[], &[8, 9]).is_in(&said));
+        let forked = Print {
+            is_sub_agent: true,
+            ..print("c", "jsonl", &[], &[1, 2, 3, 4])
+        };
+        assert!(!said.is_in(&forked));
+        assert!(forked.is_in(&Print {
+            is_sub_agent: true,
+            ..print("c", "jsonl", &[], &[1, 2, 3, 4, 5])
+        }));
         assert!(!print("b", "vscdb", &[], &[8, 9]).is_in(&said));
         let at = |ids: &[u64], said: &[u64], time: &str| Print {
             began: Some(time.into()),

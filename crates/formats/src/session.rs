@@ -8,7 +8,7 @@ use std::{
 use knowledgepulse_json::{Text, units_of};
 
 use crate::{
-    event::{Event, Events, Fact, PARENT, Parent, TextKind, ToolResult, Undo, What},
+    event::{Event, Events, Fact, IS_SUB_AGENT, PARENT, Parent, TextKind, ToolResult, Undo, What},
     parts::Call,
     spans::joined,
     trace::TraceBuilder,
@@ -49,6 +49,13 @@ impl Session {
         let known = ["session_id", PARENT].map(|name| string_of(self.builder.details.get(name)));
         let names = self.builder.ids.first().into_iter();
         (&self.events, names.chain(known.into_iter().flatten()).collect())
+    }
+
+    /// Returns whether it is of a sub-agent.
+    pub(crate) fn is_sub_agent(&self) -> bool {
+        let is_said = |what: &What| matches!(what, What::Fact(Fact::Last(IS_SUB_AGENT, _)));
+        let mut whats = self.events.iter().flat_map(|event| &event.what);
+        whats.any(is_said) || self.builder.details.contains(IS_SUB_AGENT)
     }
 
     /// Makes the steps of the trace.
