@@ -63,6 +63,10 @@ impl Identities {
 
     /// Adds names of somebody: each to be found by itself, or with the text around it, if it is a common word or `is_bare`.
     pub(super) fn add(&mut self, who: Who, names: &[&str], before: &str, after: &str, is_bare: bool) {
+        // A session names the same people again and again.
+        if !self.is_new((who, names, before, after, is_bare)) {
+            return;
+        }
         let is_alone = |name: &str| !is_bare && is_telling(name);
         let is_wanted = |name: &&&str| {
             let length = name.chars().count();
