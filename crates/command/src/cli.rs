@@ -1,9 +1,6 @@
 //! The command as a whole: arguments in, exit code out.
 
-use std::{
-    io::{self, IsTerminal},
-    path::Path,
-};
+use std::path::Path;
 
 use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand,
@@ -13,9 +10,9 @@ use knowledgepulse_error::guarded;
 use knowledgepulse_index::method::Method;
 
 use crate::{
-    Exit, Failure, Host, Messages, Output, Result, Stop, VERSION, allows_colours, commands::clean,
-    commands::completions, commands::formats, commands::report, commands::score, commands::select,
-    commands::sessions, commands::share, commands::show, show::messages::MessageArgs,
+    Exit, Failure, Host, Messages, Output, Result, Stop, VERSION, commands::clean, commands::completions,
+    commands::formats, commands::report, commands::score, commands::select, commands::sessions,
+    commands::share, commands::show, show::messages::MessageArgs,
 };
 
 /// The example stands before the usage.
@@ -132,14 +129,14 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
 
 /// Prints the help or the version, or tells what is wrong with the arguments.
 fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
-    let text = |is_terminal: bool| match is_terminal && allows_colours() {
+    let text = |has_colours: bool| match has_colours {
         true => error.render().ansi().to_string(),
         false => error.render().to_string(),
     };
     let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     match error.kind() {
         ErrorKind::DisplayVersion => Output::print(&format!("{VERSION}\n"))?,
-        ErrorKind::DisplayHelp => Output::print(&text(io::stdout().is_terminal()))?,
+        ErrorKind::DisplayHelp => Output::print(&text(console::colors_enabled()))?,
         // An option of many programs.
         ErrorKind::UnknownArgument if argument.as_deref() == Some("--json") => {
             return Err(Failure::usage(
@@ -147,7 +144,7 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
             ));
         }
         _ => {
-            messages.text(&text(io::stderr().is_terminal()));
+            messages.text(&text(console::colors_enabled_stderr()));
             return Ok(Exit::Usage);
         }
     }

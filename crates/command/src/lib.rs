@@ -38,11 +38,8 @@ pub(crate) use {
     score::{Candidate, Scoring, load_embedder},
     scored::{Place, RunInfo, Scored, TraceInfo},
     show::{
-        messages::{Messages, allows_colours},
-        printable::{
-            MOST_UNITS, counted, decimal, escaped, fitted, fixed, grouped, label_of, pad_end, printable,
-            width_of,
-        },
+        messages::Messages,
+        printable::{MOST_UNITS, counted, decimal, escaped, fixed, grouped, label_of, printable},
         results::Results,
         review::{tell_places, told},
         rows::Format,

@@ -9,6 +9,7 @@ use std::{
 };
 
 use clap::Args;
+use console::{Alignment::Left, pad_str, truncate_str};
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
@@ -23,9 +24,9 @@ use knowledgepulse_share::{
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, Messages, Output, Purpose, Result, STDIN, Scored,
-    Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration, fitted,
-    listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, pad_end, printable,
-    tell_places, told,
+    Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
+    listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, printable, tell_places,
+    told,
 };
 
 /// How much of an objective is shown, in columns.
@@ -392,10 +393,10 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
             (text(entry, "created_at", 200).chars().take(10).collect(), 10),
             (counted(redacted, "redaction"), 15),
         ];
-        cells
-            .iter()
-            .for_each(|(cell, width)| lines += &(pad_end(cell, *width) + " "));
-        lines += &fitted(&objective, OBJECTIVE_WIDTH);
+        for (cell, width) in cells {
+            lines += &(pad_str(&cell, width, Left, None) + " ");
+        }
+        lines += &truncate_str(&objective, OBJECTIVE_WIDTH, "…");
         lines.truncate(lines.trim_end().len());
         lines.push('\n');
     }

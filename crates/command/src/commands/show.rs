@@ -7,23 +7,23 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anstyle::{AnsiColor, Style};
 use clap::Args;
+use console::Style;
 use knowledgepulse_json::{Text, Value, parse_str};
 use knowledgepulse_share::{Shown, Turn, logs::WholeFiles, shown, turns_of};
 use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use super::clean::CleaningArgs;
 use crate::{
-    Exit, Failure, Filter, Inputs, Item, Messages, Output, Result, State, TraceRead, agent_of,
-    allows_colours, counted, listed::listed, printable, tell_places, told, traces::each,
+    Exit, Failure, Filter, Inputs, Item, Messages, Output, Result, State, TraceRead, agent_of, counted,
+    listed::listed, printable, tell_places, told, traces::each,
 };
 
 /// The beginning of what patterns have replaced, which ends with a bracket.
 const MARKER: &str = "[REDACTED:";
 
 const NAME: Style = Style::new().bold();
-const REPLACED: Style = AnsiColor::Yellow.on_default().invert();
+const REPLACED: Style = Style::new().yellow().reverse();
 
 /// Print a session as a conversation, without secrets and identities
 #[derive(Debug, Clone, Args)]
@@ -49,7 +49,6 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
     }
     let files = WholeFiles::of(&paths);
     let cleaner = args.cleaning.open()?;
-    let has_colours = io::stdout().is_terminal() && allows_colours();
     let mut text = String::new();
     let mut take = |Item { place, state, .. }: Item<TraceRead>| {
         let read = match state {
@@ -73,7 +72,7 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
         let shown =
             shown(&log, Some(&cleaner)).map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
         let between = if text.is_empty() { "" } else { "\n" };
-        text += &format!("{between}{}", conversation(&shown, has_colours));
+        text += &format!("{between}{}", conversation(&shown));
         Ok(())
     };
     each(Inputs::new(paths, Filter::default()), &mut take)?;
@@ -89,7 +88,7 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
 }
 
 /// Returns a session for people.
-fn conversation(shown: &Shown, has_colours: bool) -> String {
+fn conversation(shown: &Shown) -> String {
     let project = shown.about.get("project").and_then(Value::as_str);
     let began = shown.trace.at(&["metadata", "created_at"]);
     let began = began.and_then(Value::as_str);
@@ -115,10 +114,7 @@ fn conversation(shown: &Shown, has_colours: bool) -> String {
             let lines = said.as_str().lines();
             let lines = lines.map(|line| format!("  {}", printable(&line.into(), usize::MAX)));
             let lines: String = lines.map(|line| format!("{}\n", line.trim_end())).collect();
-            text += &match has_colours {
-                true => format!("\n{NAME}{name}{NAME:#}\n{}", highlighted(&lines)),
-                false => format!("\n{name}\n{lines}"),
-            };
+            text += &format!("\n{}\n{}", NAME.apply_to(name), highlighted(&lines));
         }
     };
     for turn in turns_of(&shown.trace) {
@@ -155,7 +151,7 @@ fn highlighted(text: &str) -> String {
     let mut parts = text.split(MARKER);
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |out, part| match part.split_once(']') {
-        Some((name, rest)) => out + &format!("{REPLACED}{MARKER}{name}]{REPLACED:#}{rest}"),
+        Some((name, rest)) => out + &format!("{}{rest}", REPLACED.apply_to(format!("{MARKER}{name}]"))),
         None => out + MARKER + part,
     })
 }

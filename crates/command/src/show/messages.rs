@@ -1,7 +1,6 @@
 //! Output to standard error: messages, and on a terminal a progress bar below them.
 
 use std::{
-    env,
     io::{self, Write},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -143,10 +142,7 @@ impl Messages {
         }
         let template = match total_bytes {
             None | Some(0) => "{binary_bytes} read, {binary_bytes_per_sec}",
-            Some(_) if allows_colours() => {
-                "{bar:24.cyan} {percent:>3} %  {binary_bytes_per_sec}  ETA {eta_precise}"
-            }
-            Some(_) => "{bar:24} {percent:>3} %  {binary_bytes_per_sec}  ETA {eta_precise}",
+            Some(_) => "{bar:24.cyan} {percent:>3} %  {binary_bytes_per_sec}  ETA {eta_precise}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             self.bar.set_style(style.progress_chars("█░"));
@@ -169,11 +165,6 @@ impl Messages {
     pub fn on_read(&self, bytes: u64) {
         self.bar.inc(bytes);
     }
-}
-
-/// Returns whether the user wants colours: see <https://no-color.org>.
-pub(crate) fn allows_colours() -> bool {
-    env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// So many messages about bad lines are written, unless all are asked for.

@@ -3,7 +3,6 @@
 use indicatif::HumanCount;
 use knowledgepulse_json::{Text, cut, is_white_space};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The most UTF-16 code units that are printed of a text, unless there is less room.
 pub const MOST_UNITS: usize = 200;
@@ -60,33 +59,6 @@ pub fn escaped(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
         }
     }
     out
-}
-
-/// Returns a text with spaces behind it, to a width in columns of a terminal.
-pub fn pad_end(text: &str, width: usize) -> String {
-    let missing = width.saturating_sub(width_of(text));
-    format!("{text}{:missing$}", "")
-}
-
-/// Returns the width of a text in columns of a terminal.
-pub fn width_of(text: &str) -> usize {
-    text.width()
-}
-
-/// Returns a text that takes at most so many columns of a terminal: where it is longer, its beginning and an ellipsis.
-pub fn fitted(text: &str, width: usize) -> String {
-    if width_of(text) <= width {
-        return text.to_owned();
-    }
-    let mut left = width.saturating_sub(1);
-    let beginning = text.chars().take_while(|character| {
-        let taken = character.width().unwrap_or_default();
-        let fits = taken <= left;
-        left = left.saturating_sub(taken);
-        fits
-    });
-    let beginning: String = beginning.collect();
-    format!("{}…", beginning.trim_end())
 }
 
 /// Returns a number with this many decimals, as JavaScript's `toFixed`: of two that are equally near, the greater in magnitude.
@@ -160,25 +132,6 @@ mod tests {
     fn is_blank_sees_through_white_space_and_format_characters() {
         assert!(is_blank(" \t\u{200b}\u{feff}\u{7}"));
         assert!(!is_blank(" . "));
-    }
-
-    #[test]
-    fn pad_end_counts_columns() {
-        assert_eq!(pad_end("日", 4), "日  ");
-        assert_eq!(pad_end("abc", 2), "abc");
-    }
-
-    #[test]
-    fn fitted_cuts_before_the_character_that_does_not_fit() {
-        for (text, width, shown) in [
-            ("abc", 3, "abc"),
-            ("abcd", 3, "ab…"),
-            ("ab cd", 4, "ab…"),
-            ("日本語", 5, "日本…"),
-            ("日本語", 4, "日…"),
-        ] {
-            assert_eq!(fitted(text, width), shown);
-        }
     }
 
     #[test]

@@ -1,15 +1,11 @@
 //! The table of traces for people, as wide as the terminal.
 
-use std::{
-    env,
-    io::{self, IsTerminal},
-};
+use std::env;
 
-use anstyle::{AnsiColor, Style};
-use console::Term;
+use console::{Alignment::Left, Style, Term, measure_text_width, pad_str, truncate_str};
 use knowledgepulse_share::told_apart;
 
-use crate::{Scored, Sorted, allows_colours, fitted, fixed, grouped, label_of, pad_end, width_of};
+use crate::{Scored, Sorted, fixed, grouped, label_of};
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;
@@ -23,9 +19,9 @@ const WIDEST_OF_NARROW: usize = 12;
 const MOST_UNITS: usize = 240;
 
 const HEADING: Style = Style::new().bold();
-const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default();
-const FAINT: Style = Style::new().dimmed();
+const GOOD: Style = Style::new().green();
+const BAD: Style = Style::new().red();
+const FAINT: Style = Style::new().dim();
 
 /// Rows that wait until all are known.
 #[derive(Debug)]
@@ -161,11 +157,6 @@ impl Table {
         let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || Term::stdout().size_checked().map(|(_, columns)| columns.into());
         let width: usize = width.or_else(of_terminal).unwrap_or(USUAL_WIDTH);
-        let has_colours = io::stdout().is_terminal() && allows_colours();
-        let painted = |style: Style, text: String| match has_colours && !text.is_empty() {
-            true => format!("{style}{text}{style:#}"),
-            false => text,
-        };
         let number_width = self.rows.len().to_string().len().max(2);
         let mut lines = vec![format!("{:>number_width$}", "#")];
         lines.extend((1..=self.rows.len()).map(|number| format!("{number:>number_width$}")));
@@ -187,32 +178,31 @@ impl Table {
             let (width, (heading, cells)) = (width_in(cells, widest), cells);
             let padded = |text: &str| match NUMBERS.contains(heading) {
                 true => format!("  {text:>width$}"),
-                false => format!("  {}", pad_end(&fitted(text, width), width)),
+                false => format!("  {}", pad_str(text, width, Left, Some("…"))),
             };
             lines[0].push_str(&padded(heading));
             for (line, cell) in lines[1..].iter_mut().zip(cells) {
                 let style = match cell.as_str() {
-                    "yes" => Some(GOOD),
-                    "no" => Some(BAD),
-                    "?" => Some(FAINT),
-                    _ => None,
+                    "yes" => GOOD,
+                    "no" => BAD,
+                    "?" => FAINT,
+                    _ => Style::new(),
                 };
-                let styled = style.map(|style| padded(cell).replacen(cell, &painted(style, cell.clone()), 1));
-                line.push_str(&styled.unwrap_or_else(|| padded(cell)));
+                line.push_str(&padded(&style.apply_to(cell).to_string()));
             }
         }
-        lines[0] = painted(HEADING, format!("{}  objective", lines[0]));
+        lines[0] = HEADING.apply_to(format!("{}  objective", lines[0])).to_string();
         let objectives: Vec<_> = self.rows.iter().map(|row| &*row.scored.about.objective).collect();
         let objectives = told_apart(&objectives);
         for ((line, row), objective) in lines[1..].iter_mut().zip(&self.rows).zip(&objectives) {
             let end = match row.end.as_str() {
                 "" => String::new(),
-                end => format!("  {end}"),
+                end => format!("  {}", FAINT.apply_to(end)),
             };
             let objective = label_of(objective, "", MOST_UNITS);
-            let left = room.saturating_sub(width_of(&end)).max(1);
-            let objective = fitted(objective.trim(), left);
-            let whole = format!("{line}  {objective}{}", painted(FAINT, end));
+            let left = room.saturating_sub(measure_text_width(&end)).max(1);
+            let objective = truncate_str(objective.trim(), left, "…");
+            let whole = format!("{line}  {objective}{end}");
             *line = format!("{}\n{}", whole.trim_end(), row.below);
             line.truncate(line.trim_end_matches('\n').len());
         }
@@ -225,7 +215,7 @@ type Cells = (&'static str, Vec<String>);
 
 /// Returns the width of a column in which a cell is at most so wide.
 fn width_in((heading, cells): &Cells, widest: usize) -> usize {
-    let widths = cells.iter().map(|cell| width_of(cell).min(widest));
+    let widths = cells.iter().map(|cell| measure_text_width(cell).min(widest));
     widths.max().unwrap_or_default().max(heading.len())
 }
 
