@@ -143,11 +143,11 @@ impl Set {
     #[must_use]
     pub fn form(&self) -> Option<Form> {
         let file = text(self.lines.first()?, "file")?;
-        let of_all = Form::ALL.iter().find(|form| form.file() == Some(file));
-        Some(of_all.copied().unwrap_or(match file.ends_with(".json") {
-            true => Form::Atif,
-            false => Form::Native,
-        }))
+        let mut forms = Form::ALL.iter().copied();
+        forms.find(|form| {
+            let (folder, ending) = form.files();
+            file.starts_with(folder) && file.rsplit('.').next() == Some(ending)
+        })
     }
 
     /// Returns the files that have its sessions.
@@ -257,9 +257,4 @@ pub(crate) fn files_of(line: &Value) -> impl Iterator<Item = &str> {
 pub(crate) fn is_inside(name: &str) -> bool {
     let is_below = |part: Component| matches!(part, Component::Normal(_));
     Path::new(name).components().all(is_below) && !name.split('\\').any(|part| part == "..")
-}
-
-/// Returns the number of a row in the file that has all sessions.
-pub(crate) fn line_of(row: &Value) -> Option<u64> {
-    row.get("line").map(count_of)
 }
