@@ -36,9 +36,9 @@ beforeAll(() => fs.writeFileSync(file, session));
 
 test.each([
   ['native', /^sessions\/2\d{3}-\d\d-\d\d-log-in-with-.+\.jsonl$/],
-  ['messages', /^messages\.jsonl$/],
+  ['messages', /^messages[/]2026-01-01-/],
   ['atif', /^sessions\/2\d{3}-\d\d-\d\d-log-in-with-.+\.json$/],
-  ['knowledgepulse', /^units\.jsonl$/],
+  ['knowledgepulse', /^units[/]2026-01-01-/],
 ])('share as %s writes traces without secrets, and resolves to the manifest', async (as, name) => {
   const folder = newFolder();
   const { sessions, leftOut } = await share([trace, makeTrace()], folder, { as });
