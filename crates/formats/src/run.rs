@@ -53,22 +53,17 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
         return Ok(head);
     }
     let mut head = Head::default();
-    let mut agent = None;
     first_records(path, |record| {
         let Ok(value) = record.content else {
             return true;
         };
         head.is_json = true;
-        if head.format.is_none() {
-            head.format = FormatName::of(&value, Some(path));
-            let found = head.format.filter(|format| format.is_of_sessions());
-            agent = found.map(FormatName::format);
-        }
-        let (Some(agent), Some(format)) = (agent, head.format) else {
+        head.format = head.format.or_else(|| FormatName::of(&value, Some(path)));
+        let Some(format) = head.format.filter(|format| format.is_of_sessions()) else {
             return head.format.is_none();
         };
         let mut say = Events::default();
-        if agent.decode(&value, &mut say).is_ok() {
+        if format.format().decode(&value, &mut say).is_ok() {
             let events = say.into_list();
             let named = events.iter().flat_map(names_of);
             head.keys
@@ -222,37 +217,27 @@ impl Ids {
 #[must_use]
 pub fn runs(files: &[String]) -> Vec<Vec<String>> {
     let all: HashSet<&str> = files.iter().map(String::as_str).collect();
-    let files: Vec<&String> = files.iter().filter(|file| !is_copy(file, &all)).collect();
-    let segments = Segments::of(&files);
-    let mut groups: Vec<Vec<(u64, String)>> = Vec::new();
+    let files = files.iter().map(String::as_str);
+    let files: Vec<&str> = files.filter(|file| !is_copy(file, &all)).collect();
+    let bases = bases_of(&files);
+    let of_one_thread = bases.values().filter(|(_, is_same)| *is_same);
+    let segments: HashSet<&str> = of_one_thread.map(|(base, _)| *base).collect();
+    let mut groups: Vec<Vec<String>> = Vec::new();
     let mut folders: HashMap<&Path, usize> = HashMap::new();
-    for file in files {
-        if segments.is_base.contains(file.as_str()) {
-            continue;
-        }
+    for file in files.into_iter().filter(|file| !segments.contains(file)) {
         match event_of(file) {
-            Some((folder, number)) => {
+            Some((folder, _)) => {
                 let at = *folders.entry(folder).or_insert(groups.len());
-                if at == groups.len() {
-                    groups.push(Vec::new());
-                }
-                groups[at].push((number, file.clone()));
+                groups.resize_with(groups.len().max(at + 1), Vec::new);
+                groups[at].push(file.to_owned());
             }
-            None => groups.push(
-                segments
-                    .before(file)
-                    .into_iter()
-                    .zip(0..)
-                    .map(|(file, at)| (at, file))
-                    .collect(),
-            ),
+            None => groups.push(segments_of(file, &bases)),
         }
     }
-    for group in &mut groups {
-        group.sort_by_key(|(number, _)| *number);
+    for at in folders.into_values() {
+        groups[at].sort_by_key(|file| event_of(file).map(|(_, number)| number));
     }
-    let names = |group: Vec<(u64, String)>| group.into_iter().map(|(_, file)| file).collect();
-    groups.into_iter().map(names).collect()
+    groups
 }
 
 /// Returns whether a file is a copy of others that are read too.
@@ -301,52 +286,27 @@ fn event_of(file: &str) -> Option<(&Path, u64)> {
         .map(|number| (folder, number))
 }
 
-/// The rollouts of Codex that go on with others. The name of a file has the id of its rollout; a thread that was rolled back has several.
-#[derive(Default)]
-struct Segments<'f> {
-    /// By a file, the file that it goes on with.
-    bases: HashMap<&'f str, &'f str>,
-    /// The files that another file of the same thread goes on with.
-    is_base: HashSet<&'f str>,
+/// Returns by each rollout of Codex the file that it goes on with, and whether both are of one thread, as where a thread was rolled back. The
+/// name of a file has the id of its rollout.
+fn bases_of<'f>(files: &[&'f str]) -> HashMap<&'f str, (&'f str, bool)> {
+    let rollouts = files.iter().filter_map(|file| Some((rollout_of(file)?, *file)));
+    let by_id: HashMap<&str, &str> = rollouts.clone().collect();
+    let based = rollouts.filter_map(|(_, file)| {
+        let meta = meta_of(file)?;
+        let base = str_of(fields_of(&meta, "history_base").get("thread_id"))?;
+        let base = *by_id.get(base).filter(|base| **base != file)?;
+        let is_same = meta_of(base).is_some_and(|other| other.get("id") == meta.get("id"));
+        Some((file, (base, is_same)))
+    });
+    based.collect()
 }
 
-impl<'f> Segments<'f> {
-    fn of(files: &[&'f String]) -> Self {
-        let mut by_rollout = HashMap::new();
-        for file in files {
-            by_rollout.extend(rollout_of(file).map(|id| (id, file.as_str())));
-        }
-        let mut segments = Self::default();
-        for file in files.iter().filter(|file| rollout_of(file).is_some()) {
-            let Some(meta) = meta_of(file) else { continue };
-            let base = fields_of(&meta, "history_base").get("thread_id").cloned();
-            let base = str_of(base.as_ref());
-            let Some(&base) = base
-                .and_then(|base| by_rollout.get(base))
-                .filter(|base| **base != file.as_str())
-            else {
-                continue;
-            };
-            segments.bases.insert(file, base);
-            let is_same = meta_of(base).is_some_and(|other| other.get("id") == meta.get("id"));
-            if is_same {
-                segments.is_base.insert(base);
-            }
-        }
-        segments
-    }
-
-    /// Returns a file and those that it goes on with, the first one first.
-    fn before(&self, file: &str) -> Vec<String> {
-        let mut all = vec![file.to_owned()];
-        let mut next = file;
-        while let Some(base) = self.bases.get(next).filter(|_| all.len() < MOST_SEGMENTS) {
-            all.push((*base).to_owned());
-            next = base;
-        }
-        all.reverse();
-        all
-    }
+/// Returns a file and those that it goes on with, the first one first.
+fn segments_of(file: &str, bases: &HashMap<&str, (&str, bool)>) -> Vec<String> {
+    let before = iter::successors(Some(file), |file| bases.get(file).map(|(base, _)| *base));
+    let mut all: Vec<String> = before.take(MOST_SEGMENTS).map(str::to_owned).collect();
+    all.reverse();
+    all
 }
 
 /// Returns the id of a rollout, which the name of its file ends with: `rollout-2026-10-01T09-00-00-ID.jsonl`.

@@ -69,6 +69,7 @@ struct Format {
     /// The agent, and the names of the sessions, of a database.
     names_in: fn(&Path) -> io::Result<Option<Named>>,
     /// What is said of bytes that are none.
+    #[cfg(not(target_family = "wasm"))]
     broken: Foreign,
 }
 
