@@ -368,16 +368,12 @@ fn begin(
     last: Option<&Text>,
     named: &Named,
 ) -> Session {
-    let (builder, name) = match agent.kind {
-        Kind::Sessions => (TraceBuilder::of_coding_agent(agent.name, place), "session_id"),
-        Kind::Spans => (TraceBuilder::new(agent.name, place), "trace_id"),
-        Kind::Rows | Kind::Traces => (TraceBuilder::new(agent.name, place), "session_id"),
-    };
-    let mut session = Session::new(builder);
-    if agent.kind == Kind::Sessions {
-        session.fact(Fact::Domain(agent.domain));
-    }
+    let mut session = Session::new(TraceBuilder::new(agent, place));
     if let Some(run) = &origin.run {
+        let name = match agent.kind {
+            Kind::Spans => "trace_id",
+            _ => "session_id",
+        };
         session.fact(Fact::Id(key.clone()));
         session.fact(Fact::Last(name, run.clone().into()));
     }

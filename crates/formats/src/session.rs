@@ -25,8 +25,7 @@ pub struct Session {
 impl Session {
     /// Begins a run, whose steps are added to a trace.
     #[must_use]
-    pub(crate) fn new(mut builder: TraceBuilder) -> Self {
-        builder.place.size = 0;
+    pub(crate) fn new(builder: TraceBuilder) -> Self {
         Self {
             builder,
             events: Vec::new(),
@@ -544,7 +543,7 @@ mod tests {
     use knowledgepulse_json::{Object, Value};
 
     use super::*;
-    use crate::{Given, Place, event::Origin};
+    use crate::{FormatName, Given, Place, event::Origin};
 
     fn said(kind: TextKind, text: &str) -> What {
         What::Said(kind, text.into())
@@ -597,7 +596,10 @@ mod tests {
 
     /// Returns the task and the contents of the steps that events become.
     fn told(events: Vec<Event>) -> Vec<String> {
-        let mut session = Session::new(TraceBuilder::of_coding_agent("claude-code", Place::default()));
+        let mut session = Session::new(TraceBuilder::new(
+            FormatName::ClaudeCode.format(),
+            Place::default(),
+        ));
         session.add(events, 0);
         let trace = session.finish().finish(&Given::default());
         let text = |value: Option<&Value>| {

@@ -12,7 +12,9 @@ use sha2::{Digest, Sha256};
 use uuid::{Builder, Uuid};
 
 use crate::{
-    Given, Known, Place, date,
+    Given, Known, Place,
+    agent::{Format, Kind},
+    date,
     event::{Fact, TextKind, ToolResult},
     parts::Call,
     pictures,
@@ -271,25 +273,18 @@ pub(crate) struct TraceBuilder {
 }
 
 impl TraceBuilder {
-    /// Creates a trace that begins at a place.
+    /// Creates a trace that begins at a place. A session is of a conversation once something was said.
     #[must_use]
-    pub fn new(format: &'static str, place: Place) -> Self {
+    pub fn new(agent: &Format, place: Place) -> Self {
+        let is_session = agent.kind == Kind::Sessions;
         Self {
-            format,
-            place,
-            domain: "default",
-            is_conversation: true,
+            format: agent.name,
+            place: Place { size: 0, ..place },
+            domain: if is_session { agent.domain } else { "default" },
+            framework: is_session.then(|| agent.name.into()),
+            is_conversation: !is_session,
             ..Self::default()
         }
-    }
-
-    /// Creates a trace of a program that writes code, which is of a conversation once something was said.
-    pub(crate) fn of_coding_agent(format: &'static str, place: Place) -> Self {
-        let mut builder = Self::new(format, place);
-        builder.framework = Some(format.into());
-        builder.domain = "code";
-        builder.is_conversation = false;
-        builder
     }
 
     /// Returns whether nothing was found that belongs to a trace.
