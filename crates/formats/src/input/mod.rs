@@ -62,35 +62,6 @@ pub type Lines = Box<dyn Iterator<Item = String> + Send>;
 /// Makes lines of all bytes of an input.
 pub type LinesOf = fn(Vec<u8>) -> Result<Lines, Foreign>;
 
-/// A database or a table: how it begins, and how its file becomes lines.
-struct Format {
-    magic: &'static [u8],
-    of_file: fn(&Path) -> io::Result<Lines>,
-    /// The agent, and the names of the sessions, of a database.
-    names_in: fn(&Path) -> io::Result<Option<Named>>,
-    /// What is said of bytes that are none.
-    #[cfg(not(target_family = "wasm"))]
-    broken: Foreign,
-}
-
-/// What becomes lines on this platform.
-const FORMATS: &[Format] = &[
-    #[cfg(not(target_family = "wasm"))]
-    Format {
-        magic: sqlite::MAGIC,
-        of_file: sqlite::lines_of_file,
-        names_in: sqlite::names_in_file,
-        broken: Foreign::new("a database of SQLite of no agent that is known", "sqlite3 -json"),
-    },
-    #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
-    Format {
-        magic: parquet::MAGIC,
-        of_file: parquet::lines_of_file,
-        names_in: |_| Ok(None),
-        broken: Foreign::new("a table in Parquet that cannot be read", "pqrs cat --json"),
-    },
-];
-
 /// The bytes by which an input that is pushed is told, of which there may be no more yet.
 const FIRST_BYTES: usize = 6;
 
@@ -105,49 +76,50 @@ pub fn reader_of(beginning: &[u8]) -> Option<LinesOf> {
         return Some(aider::lines_of);
     }
     #[cfg(not(target_family = "wasm"))]
-    if FORMATS.iter().any(|format| begins(format.magic)) {
-        return Some(lines_of_bytes);
+    if begins(sqlite::MAGIC) {
+        const OF_NO_AGENT: Foreign =
+            Foreign::new("a database of SQLite of no agent that is known", "sqlite3 -json");
+        return Some(|bytes| lines_of_bytes(&bytes).ok_or(OF_NO_AGENT));
+    }
+    #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
+    if begins(parquet::MAGIC) {
+        const BROKEN: Foreign = Foreign::new("a table in Parquet that cannot be read", "pqrs cat --json");
+        return Some(|bytes| lines_of_bytes(&bytes).ok_or(BROKEN));
     }
     None
 }
 
-/// Returns the lines of the bytes of a database or a table, which are read as a file.
+/// Returns the lines of the bytes of a database or a table, which are read as a file; `None` if they cannot be read.
 #[cfg(not(target_family = "wasm"))]
-fn lines_of_bytes(bytes: Vec<u8>) -> Result<Lines, Foreign> {
-    let read = || {
-        let mut file = tempfile::NamedTempFile::new()?;
-        file.write_all(&bytes)?;
-        let lines = lines_of_file(file.path())?.into_iter().flatten();
-        io::Result::Ok(lines.collect::<Vec<_>>())
-    };
-    let format = FORMATS.iter().find(|format| bytes.starts_with(format.magic));
-    match (read(), format) {
-        (Err(_), Some(format)) => Err(format.broken),
-        (lines, _) => Ok(Box::new(lines.into_iter().flatten())),
-    }
+fn lines_of_bytes(bytes: &[u8]) -> Option<Lines> {
+    let mut file = tempfile::NamedTempFile::new().ok()?;
+    file.write_all(bytes).ok()?;
+    let lines: Vec<String> = lines_of_file(file.path()).ok()??.collect();
+    Some(Box::new(lines.into_iter()))
 }
-
-/// How long the beginning of a file is that says whether it is a database.
-const LONGEST_MAGIC: u64 = 16;
 
 /// Returns the sessions of a database or the rows of a table, a line each; `None` if the file is neither, or cannot be read here.
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
 pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
-    format_of(path)?.map(|format| (format.of_file)(path)).transpose()
+    match beginning_of(path)?.as_slice() {
+        #[cfg(not(target_family = "wasm"))]
+        beginning if beginning.starts_with(sqlite::MAGIC) => sqlite::lines_of_file(path).map(Some),
+        #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
+        beginning if beginning.starts_with(parquet::MAGIC) => parquet::lines_of_file(path).map(Some),
+        _ => Ok(None),
+    }
 }
 
-/// Returns what a file is by its first bytes.
-fn format_of(path: &Path) -> io::Result<Option<&'static Format>> {
+/// Returns the first bytes of a file, by which it is a database or a table; none of a pipe, of which what is read is gone.
+fn beginning_of(path: &Path) -> io::Result<Vec<u8>> {
+    const LONGEST: u64 = 16;
     let mut beginning = Vec::new();
-    // What is read from a pipe is gone.
     if path.metadata()?.is_file() {
-        File::open(path)?
-            .take(LONGEST_MAGIC)
-            .read_to_end(&mut beginning)?;
+        File::open(path)?.take(LONGEST).read_to_end(&mut beginning)?;
     }
-    Ok(FORMATS.iter().find(|format| beginning.starts_with(format.magic)))
+    Ok(beginning)
 }
 
 /// The agent of a database, and the names of its sessions, each with what it has in common with its forks, if that is known.
@@ -158,7 +130,11 @@ pub(crate) type Named = (&'static str, Vec<(String, Option<String>)>);
 /// # Errors
 /// If the file cannot be read; [`ErrorKind::Unsupported`](io::ErrorKind::Unsupported) if it is a database of no agent that is known.
 pub(crate) fn names_in_database(path: &Path) -> io::Result<Option<Named>> {
-    format_of(path)?.map_or(Ok(None), |format| (format.names_in)(path))
+    match beginning_of(path)?.as_slice() {
+        #[cfg(not(target_family = "wasm"))]
+        beginning if beginning.starts_with(sqlite::MAGIC) => sqlite::names_in_file(path).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The result of a trial is some kilobytes long.

@@ -325,9 +325,9 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::input::{Foreign, lines_of_bytes};
+    use crate::input::lines_of_bytes;
 
-    fn text_of(table: Vec<u8>) -> Result<String, Foreign> {
+    fn text_of(table: &[u8]) -> Option<String> {
         lines_of_bytes(table).map(Iterator::collect)
     }
 
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn lines_of_bytes_names_the_way_out_of_a_compression_that_is_not_read() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../__test__/formats/brotli.parquet");
-        let lines = text_of(fs::read(path).unwrap()).unwrap();
+        let lines = text_of(&fs::read(path).unwrap()).unwrap();
         assert!(lines.contains("write it with snappy"), "{lines}");
     }
 
@@ -352,7 +352,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("rows.parquet");
         fs::write(&path, table()).unwrap();
-        let lines = text_of(table()).unwrap();
+        let lines = text_of(&table()).unwrap();
         assert_eq!(lines, lines_of_file(&path).unwrap().collect::<String>());
         let last = r#"{"instance_id":"shop-2","messages":[{"content":"List the routes","role":"user","tool_call_id":null,"#;
         assert!(lines.lines().last().unwrap().starts_with(last), "{lines}");
@@ -364,11 +364,11 @@ mod tests {
         for at in (4..table.len()).step_by(7) {
             let mut broken = table.clone();
             broken[at] ^= 0xff;
-            if let Ok(lines) = text_of(broken) {
+            if let Some(lines) = text_of(&broken) {
                 assert!(lines.lines().count() <= 3, "{at}: {lines}");
             }
         }
-        assert!(text_of(table[..table.len() / 2].to_vec()).is_err());
+        assert_eq!(text_of(&table[..table.len() / 2]), None);
     }
 
     /// Writes a number as Thrift's compact protocol does.
@@ -454,7 +454,7 @@ mod tests {
     }
 
     fn last_of(table: Vec<u8>) -> (usize, String) {
-        let lines = text_of(table).unwrap_or_else(|_| "broken\n".into());
+        let lines = text_of(&table).unwrap_or_else(|| "broken\n".into());
         (
             lines.lines().count(),
             lines.lines().last().unwrap_or_default().to_owned(),
@@ -505,7 +505,7 @@ mod tests {
         }
         let deep = |levels: usize| [vec![group(1); levels], number_schema()[1..].to_vec()].concat();
         for levels in [100, 100_000] {
-            assert!(text_of(table_of(b"", &deep(levels), &[], 1, 2)).is_err());
+            assert_eq!(text_of(&table_of(b"", &deep(levels), &[], 1, 2)), None);
         }
     }
 }

@@ -106,7 +106,7 @@ pub fn lines_of_file(path: &Path) -> io::Result<Lines> {
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
-pub fn names_in_file(path: &Path) -> io::Result<Option<Named>> {
+pub fn names_in_file(path: &Path) -> io::Result<Named> {
     let sessions = Sessions::open(path, &DATABASES, DEFAULT_LIMIT)?;
     let text = |name| match name {
         Value::Text(name) => Some(name),
@@ -115,7 +115,7 @@ pub fn names_in_file(path: &Path) -> io::Result<Option<Named>> {
     };
     let named = |(_, name, begins): Name| Some((text(name)?, begins.and_then(text)));
     let names = sessions.names.into_iter().filter_map(named).collect();
-    Ok(Some((sessions.agent, names)))
+    Ok((sessions.agent, names))
 }
 
 impl Sessions {
@@ -467,9 +467,9 @@ mod tests {
             "PRAGMA journal_mode = WAL; CREATE TABLE threads (id, data_type, data, updated_at);
             INSERT INTO threads VALUES ('a', 'json', '{\"version\":1}', 1), ('b', 'zstd', x'28b52ffd00', 2)",
         );
-        let lines: Vec<_> = lines_of_bytes(fs::read(path).unwrap()).unwrap().collect();
+        let lines: Vec<_> = lines_of_bytes(&fs::read(path).unwrap()).unwrap().collect();
         assert_eq!(lines[0], "{\"version\":1,\"id\":\"a\",\"parent_id\":null}\n");
         assert!(lines[1].starts_with("{\"unreadable_part_of_an_input\":\"SQLite cannot read it: "));
-        assert!(lines_of_bytes([MAGIC, &[0; 100]].concat()).is_err());
+        assert!(lines_of_bytes(&[MAGIC, &[0; 100]].concat()).is_none());
     }
 }
