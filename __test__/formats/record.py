@@ -3,7 +3,7 @@
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
-claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18.
+claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
@@ -1007,6 +1007,43 @@ def art():
     write("openai-chat-evaluations/art.json", group.model_dump_json())
 
 
+def google_genai():
+    """Writes a response whose tools were called by the client."""
+    import httpx
+    from google import genai
+    from google.genai import types
+
+    call = lambda at: {"functionCall": {"id": f"c{at}", "name": "depth", "args": CALLS[at]}}
+    turns = [[{"text": "Ask the gauge.", "thought": True}, call(0)], [{"text": "Once more."}, call(1)], [{"text": ANSWER}]]
+
+    def reply(request):
+        at = sum(content["role"] == "model" for content in json.loads(request.content)["contents"])
+        candidate = {"content": {"role": "model", "parts": turns[at]}, "finishReason": "STOP"}
+        return httpx.Response(200, json={"candidates": [candidate], "modelVersion": "script"})
+
+    options = types.HttpOptions(httpx_client=httpx.Client(transport=httpx.MockTransport(reply)))
+    client = genai.Client(api_key="none", http_options=options)
+    config = types.GenerateContentConfig(tools=[depth])
+    response = client.models.generate_content(model="script", contents=TASK, config=config)
+    write("openai-chat-turns/gemini.json", response.model_dump_json(exclude_none=True))
+
+
+def livekit():
+    from unittest.mock import MagicMock
+    from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
+    from livekit.agents.voice.report import SessionReport
+
+    context = ChatContext.empty()
+    context.add_message(role="user", content=TASK)
+    for at, (said, told) in enumerate([("Ask the gauge.", "name a place"), ("Once more.", "2.1 m")]):
+        context.add_message(role="assistant", content=said)
+        context.insert(FunctionCall(call_id=f"c{at}", name="depth", arguments=json.dumps(CALLS[at])))
+        context.insert(FunctionCallOutput(call_id=f"c{at}", name="depth", output=told, is_error=not at))
+    context.add_message(role="assistant", content=ANSWER)
+    report = SessionReport("job", "r1", "rivers", MagicMock(), [], context).to_dict()
+    write("openai-chat-turns/livekit.json", json.dumps(report, default=lambda option: None))
+
+
 def data_sets():
     from datasets import Dataset
     from pyarrow import parquet
@@ -1044,6 +1081,8 @@ if __name__ == "__main__":
     llm_log()
     asyncio.run(llama_index_memory())
     art()
+    google_genai()
+    livekit()
     google_adk_cases()
     haystack()
     dspy()

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, iter, mem, slice};
 
-use crate::{langchain, messages::role_by, prelude::*, written};
+use crate::{date, langchain, messages::role_by, prelude::*, written};
 
 /// The role of the first message of a list in JSON is within so many bytes, if the content does not come before.
 const ROLE_WITHIN: usize = 64 * 1024;
@@ -482,7 +482,10 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     // The longest list of messages, whatever its name, but of no answer that was turned down.
     let names = record.keys().filter(|name| !is_one(name, "turned-down"));
     let lists = names.filter_map(|name| list_in(record, name));
-    lists.filter(|list| !list.is_empty()).max_by_key(Vec::len)
+    let mut list = lists.filter(|list| !list.is_empty()).max_by_key(Vec::len)?;
+    // APIs list the newest first.
+    list.sort_by_cached_key(|message| date::of(message.get("created_at")));
+    Some(list)
 }
 
 /// Returns the messages that nodes of a graph of LangGraph have added, as its stream of updates has them, or an agent of a network of

@@ -65,6 +65,9 @@ impl Platform {
         if self.is_span(value) {
             return self.tell(value, None, None, say).map(|()| Decoded::GoesOn);
         }
+        if is(value, "mastra-page") {
+            return Err("a page of traces has no spans of models and tools: write each trace, as `getTrace` returns it".into());
+        }
         // The spans of one trace may leave its id to the record around them.
         let trace = self.word("trace").and_then(|name| string_of(value.get(name)));
         // The first problem; the other spans are read.
