@@ -246,6 +246,7 @@ fn add_event(say: &mut Events, event: &Object) {
         let turns = number_of(event.get("num_turns")).unwrap_or(1.0) as usize;
         return say.add(What::Undo(Undo::Turns(turns)));
     }
+    say.fact("summary", event.get("thread_name"));
     let item = event.get("item").and_then(Value::as_object).unwrap_or(event);
     if kind == Some("item_completed")
         && let Some((call, outcome)) = ran(say, item)
