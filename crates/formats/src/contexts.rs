@@ -37,15 +37,13 @@ const PROMPTS: [[&str; 3]; 3] = [
 ];
 const NEW_TASK: &str = "New task:\n";
 
-/// What OpenClaw writes before a turn: blocks about the sender, events, the time, or the words before a task of a sub-agent.
-static OPENCLAW: LazyLock<Regex> = LazyLock::new(|| {
+/// What programs write before a turn: Pi each file that the prompt names; OpenClaw blocks about the sender, events, the time, or the
+/// words before a task of a sub-agent.
+static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"^(?:[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|System(?: \(untrusted\))?: \[[^\]\n]{10,40}\] [^\n]*[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *)+",
+        r#"^(?:<file name="(?s:.*?)</file>[ \t\r\n]*|[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|System(?: \(untrusted\))?: \[[^\]\n]{10,40}\] [^\n]*[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *)+"#,
     )
 });
-
-/// What stands around each file that a prompt of Pi names, before the prompt.
-const FILE: [&str; 2] = ["<file name=\"", "</file>"];
 
 /// How a command begins that becomes a prompt, and the tags of its name and its arguments.
 const PROMPT_COMMAND: &str = "<command-message>";
@@ -71,20 +69,11 @@ pub fn words_of(part: Text) -> Vec<Words> {
     }
     let text = part.as_str();
     let beginning = text.trim_start();
-    let mut own = beginning;
-    while let Some((_, after)) = own
-        .strip_prefix(FILE[0])
-        .and_then(|file| file.split_once(FILE[1]))
+    if beginning.starts_with(|first: char| "<[".contains(first) || first.is_ascii_uppercase())
+        && let Some(found) = BEFORE.find(beginning)
     {
-        own = after.trim_start();
-    }
-    if own.starts_with(|first: char| first == '[' || first.is_ascii_uppercase())
-        && let Some(found) = OPENCLAW.find(own)
-    {
-        own = &own[found.end()..];
-    }
-    if own.len() < beginning.len() {
-        return [Words::Context].into_iter().chain(words_of(own.into())).collect();
+        let own = beginning[found.end()..].into();
+        return [Words::Context].into_iter().chain(words_of(own)).collect();
     }
     let mut prompts = PROMPTS
         .iter()

@@ -1,9 +1,6 @@
 //! The input and the output of a model, by the conventions for attributes and events.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashSet},
-};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::merged::{Item, items_of_all};
 use crate::{conversations, prelude::*};
@@ -100,10 +97,7 @@ fn found_in(attributes: &Object, kind: &str, role: &str) -> Vec<Value> {
                 Some(Value::Array(messages)) => messages,
                 found => messages_in(found.as_ref(), role),
             },
-            "members" => {
-                let members = unflattened(attributes, name, "message.");
-                members.iter().map(message_of).collect()
-            }
+            "members" => members_of(attributes, name),
             "reply" => response_of(attributes, name),
             "model" if !calls_model(attributes) => Vec::new(),
             _ => messages_in(value, role),
@@ -126,21 +120,47 @@ fn calls_model(attributes: &Object) -> bool {
     attributes.contains("llm.model_name") || attributes.contains("gen_ai.request.model")
 }
 
-/// Returns the members of a list that is written as attributes, `PREFIX.0.NAME`, by their names without a beginning.
-fn unflattened(attributes: &Object, prefix: &str, beginning: &str) -> Vec<Object> {
-    let mut members: BTreeMap<u32, Object> = BTreeMap::new();
-    for (name, value) in attributes {
-        let rest = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('.'));
-        let Some((digits, rest)) = rest.and_then(|rest| rest.split_once('.')) else {
-            continue;
-        };
-        let is_number = digits.len() <= 9 && digits.bytes().all(|digit| digit.is_ascii_digit());
-        if let Some(number) = digits.parse().ok().filter(|_| is_number) {
-            let member = members.entry(number).or_default();
-            member.insert(rest.strip_prefix(beginning).unwrap_or(rest), value.clone());
-        }
+/// What stands before the names of fields, by the kind of the member that has them.
+const AROUND: [&str; 3] = ["message.", "message_content.", "tool_call."];
+
+/// Names with more dots are no paths.
+const MOST_DOTS: usize = 16;
+
+/// Returns the messages of a list that is written as attributes, `PREFIX.0.NAME`.
+fn members_of(attributes: &Object, prefix: &str) -> Vec<Value> {
+    let fields = attributes.iter().filter_map(|(name, value)| {
+        let path = name.strip_prefix(prefix)?.strip_prefix('.')?;
+        let (at, _) = path.split_once('.')?;
+        let is_member = at.len() <= 9 && at.bytes().all(|digit| digit.is_ascii_digit());
+        (is_member && path.matches('.').count() <= MOST_DOTS).then_some((path, value))
+    });
+    let members = unflattened(fields);
+    list_of(Some(&members)).iter().map(message_of).collect()
+}
+
+/// Returns the object that the fields behind these paths make, or the list where all of them begin with numbers.
+fn unflattened<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
+    let mut inner: BTreeMap<(Option<u32>, &str), Vec<(&str, &Value)>> = BTreeMap::new();
+    for (path, value) in fields {
+        let path = AROUND
+            .iter()
+            .find_map(|around| path.strip_prefix(around))
+            .unwrap_or(path);
+        let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+        inner
+            .entry((name.parse().ok(), name))
+            .or_default()
+            .push((rest, value));
     }
-    members.into_values().collect()
+    let is_list = inner.keys().all(|(at, _)| at.is_some());
+    let values = inner.into_iter().map(|((_, name), inner)| match inner[..] {
+        [("", value)] => (Text::from(name), value.clone()),
+        _ => (name.into(), unflattened(inner.into_iter())),
+    });
+    match is_list {
+        true => Value::Array(values.map(|(_, value)| value).collect()),
+        false => Value::Object(values.collect()),
+    }
 }
 
 /// Returns the messages in the value of an attribute: those in its JSON, if there are any, or else all of it as one of
@@ -240,45 +260,21 @@ fn reply_with<'a>(field: impl Fn(&str) -> Option<&'a Value>) -> Vec<Value> {
     ])]
 }
 
-/// Returns a message of the flattened kinds as one of a chat.
-fn message_of(fields: &Object) -> Value {
-    let mut calls = unflattened(fields, "tool_calls", "");
-    let id_of = |call: &Object| first_of(call, &["tool_call.id", "id"]).map(Value::to_json);
-    let ids: HashSet<_> = calls.iter().map(id_of).collect();
-    let mut parts = Vec::new();
-    for part in unflattened(fields, "contents", "message_content.") {
-        let kind = first_of(&part, &["type"]).cloned().unwrap_or("text".into());
-        if kind != "tool_use".into() {
-            let text = part.get("text").cloned();
-            parts.push(some_object([("type", Some(kind)), ("text", text)]));
-        } else if !ids.contains(&part.get("tool_call.id").map(Value::to_json)) {
-            // OpenInference has a call of Anthropic's API in both places.
-            calls.push(part);
-        }
+/// Returns a member of a list as a message, which is the model's where it has no role.
+fn message_of(member: &Value) -> Value {
+    let mut message = object_of(Some(member)).clone();
+    if first_of(&message, &["role"]).is_none() {
+        message.insert("role", "assistant");
     }
-    // A message has its only text in either way, and once more in the other when it is given again.
-    let text = match &parts[..] {
-        [part] if str_of(part.get("type")) == Some("text") => first_of(part, &["text"]),
-        _ => None,
-    };
-    let content = first_of(fields, &["content"]).or(text).cloned();
-    let content = content.unwrap_or(Value::Array(parts));
-    let role = first_of(fields, &["role"]).cloned();
-    let call_of = |call: &Object| {
-        let first = |names: [&str; 2]| first_of(call, &names).cloned();
-        some_object([
-            ("id", first(["tool_call.id", "id"])),
-            ("name", first(["tool_call.function.name", "name"])),
-            ("arguments", first(["tool_call.function.arguments", "arguments"])),
-        ])
-    };
-    let calls: Vec<Value> = calls.iter().map(call_of).collect();
-    some_object([
-        ("role", Some(role.unwrap_or("assistant".into()))),
-        ("content", Some(content)),
-        ("tool_calls", (!calls.is_empty()).then_some(calls.into())),
-        ("tool_call_id", fields.get("tool_call_id").cloned()),
-    ])
+    if first_of(&message, &["content"]).is_none() {
+        // A message has its only text in either way, and once more in the other when it is given again.
+        let content = match list_at(&message, "contents") {
+            [part] if str_of(part.get("type")) == Some("text") => part.get("text").cloned(),
+            parts => Some(parts.to_vec().into()),
+        };
+        message.insert("content", content.unwrap_or_default());
+    }
+    message.into()
 }
 
 /// Returns the input and the output that an event has. It was a message, before messages were attributes.
