@@ -2,7 +2,7 @@
 
 pub use std::path::Path;
 
-pub use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, parse_str};
+pub use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, parse_str, trim};
 
 pub use crate::{
     Wrong,

@@ -161,12 +161,6 @@ fn entity_in(attributes: &Object, side: &str) -> Option<Value> {
     Some(inner.unwrap_or(&parsed).clone())
 }
 
-const TOOL_NAMES: &str = "gen_ai.tool.name ai.toolCall.name tool.name traceloop.entity.name";
-/// OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
-const TOOL_INPUTS: &str = "gen_ai.tool.call.arguments tool_arguments ai.toolCall.args gcp.vertex.agent.tool_call_args input.value tool.parameters";
-const TOOL_OUTPUTS: &str =
-    "gen_ai.tool.call.result tool_response ai.toolCall.result gcp.vertex.agent.tool_response output.value";
-
 fn tool_of(span: &mut Span) -> Said {
     let attributes = &span.attributes;
     // Strands has both in events.
@@ -174,13 +168,13 @@ fn tool_of(span: &mut Span) -> Said {
         let mut events = span.events.iter().filter(|(each, _)| *each == event);
         events.find_map(|(_, attributes)| attributes.get(name).cloned())
     };
-    let name = first_in(attributes, TOOL_NAMES);
-    let id = first_in(attributes, "gen_ai.tool.call.id ai.toolCall.id tool_call.id");
-    let args = first_in(attributes, TOOL_INPUTS)
+    let name = first_in(attributes, "tool-name");
+    let id = first_in(attributes, "tool-id");
+    let args = first_in(attributes, "tool-input")
         .cloned()
         .or_else(|| entity_in(attributes, "input"))
         .or_else(|| told("gen_ai.tool.message", "content"));
-    let content = first_in(attributes, TOOL_OUTPUTS)
+    let content = first_in(attributes, "tool-output")
         .cloned()
         .or_else(|| told("gen_ai.choice", "message"))
         .or_else(|| entity_in(attributes, "output"));
@@ -248,9 +242,7 @@ fn keep_outermost(told: &mut Vec<Told>, builder: &mut TraceBuilder) {
 }
 
 fn model_of(span: &Span) -> Option<&Value> {
-    let names = "gen_ai.response.model gen_ai.request.model llm.model_name ai.model.id";
-    let mut models = names.split(' ').map(|name| span.attributes.get(name));
-    models.find(|model| is_given(*model))?
+    first_named(&span.attributes, "span-model")
 }
 
 fn tools_in(span: &Span) -> Option<Value> {
@@ -301,7 +293,7 @@ fn acts_of(told: &mut [Told], builder: &mut TraceBuilder) -> Vec<Act> {
         let is_in = |ids: &HashSet<Text>| span.id.as_ref().is_some_and(|id| ids.contains(id));
         each.repeats = is_in(&around_messages) || span.end == LATEST;
         let is_around = each.repeats || is_in(&around_tools);
-        if each.is_tool && has_messages && first_in(&span.attributes, TOOL_NAMES).is_none() {
+        if each.is_tool && has_messages && first_in(&span.attributes, "tool-name").is_none() {
             builder.leave_out("tool span without a name");
             continue;
         }

@@ -223,12 +223,10 @@ pub fn truth_of(value: Option<&Value>) -> Option<bool> {
 /// Returns whether a condition takes a value for true in JavaScript.
 pub fn is_truthy(value: Option<&Value>) -> bool {
     match value {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(is_true)) => *is_true,
+        None | Some(Value::Null | Value::Bool(false)) => false,
         Some(Value::Number(number)) => *number != 0.0 && !number.is_nan(),
         Some(Value::String(text)) => !text.is_empty(),
-        Some(Value::Digits(_)) => true,
-        Some(Value::Array(_) | Value::Object(_)) => true,
+        Some(_) => true,
     }
 }
 
@@ -301,11 +299,6 @@ pub fn input_of(args: Option<&Value>) -> Object {
 /// Returns whether a text is empty or only white space.
 pub fn is_blank(text: &Text) -> bool {
     text.chars().all(is_white_space)
-}
-
-/// Returns the text without white space around it.
-pub fn trimmed(text: &Text) -> Text {
-    trim(text).into()
 }
 
 /// Returns whether a text, or that of the first part, begins with a word of a kind.

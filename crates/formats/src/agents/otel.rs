@@ -2,7 +2,6 @@
 //! `spans` reads their attributes.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use knowledgepulse_json::trim;
 
 use crate::{agents::platforms::Platform, prelude::*};
 

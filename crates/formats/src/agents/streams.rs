@@ -183,20 +183,10 @@ fn add_arguments(say: &mut Events, text: Option<&Value>) {
     }
 }
 
-/// Where events have the id of the call that they are of.
-const CALL_IDS: [&str; 6] = [
-    "toolCallId",
-    "tool_call_id",
-    "tool_id",
-    "toolId",
-    "started_event_id",
-    "event_id",
-];
-
 /// Adds what an event of the AI SDK, of Anthropic's API, of Responses, of AG-UI, of the OpenAI Agents SDK, of Mastra, of LlamaIndex or of CrewAI
 /// has. The table says what each type is, or each shape where events have no type.
 fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
-    let call = id_of(first_of(record, &CALL_IDS));
+    let call = id_of(first_named(record, "stream-call-id"));
     let kind = str_of(event.get("type")).unwrap_or_default();
     let is_one = |name: &str| name == kind || kind.is_empty() && is(record, name);
     let mut types = tags("stream-event").iter();

@@ -152,13 +152,13 @@ fn add_other(say: &mut Events, role: Option<&str>, content: Option<&Value>) {
 
 /// Adds the call of a command, unless it is blank.
 fn add_command(say: &mut Events, command: &Text) {
-    let command = trimmed(command);
+    let command = trim(command);
     if let Some(name) = command
         .split(is_white_space)
         .next()
         .filter(|name| !name.is_empty())
     {
-        let args = [("command".into(), command.clone().into())];
+        let args = [("command".into(), command.into())];
         say.call(Call::named(name, args.into_iter().collect()));
     }
 }

@@ -27,7 +27,7 @@ impl Item {
         let key = match &what {
             What::Call(call) => hash_of(&("call", &call.id, &call.name, call.args.to_json())),
             // Some spans have a text without the blanks around it.
-            What::Said(kind, text) => hash_of(&(*kind as u8, trimmed(text))),
+            What::Said(kind, text) => hash_of(&(*kind as u8, trim(text))),
             What::Result(result) => hash_of(&("result", &result.content)),
             // Of these, nothing else is kept.
             What::LeftOut(name) if [SYSTEM, MALFORMED].iter().any(|whole| *name == **whole) => {

@@ -49,9 +49,9 @@ pub fn said_in(span: &Span) -> Said {
     }
 }
 
-/// Returns the first of these attributes, apart by spaces, that is there, be it `null`.
-pub fn first_in<'a>(attributes: &'a Object, names: &str) -> Option<&'a Value> {
-    names.split(' ').find_map(|name| attributes.get(name))
+/// Returns the first of the attributes of a kind that is there, be it `null`.
+pub fn first_in<'a>(attributes: &'a Object, kind: &str) -> Option<&'a Value> {
+    words(kind).find_map(|name| attributes.get(name))
 }
 
 /// Returns the only argument that a function of Python was given, of a value with its `args` and `kwargs`, which may be JSON in a text.
@@ -269,7 +269,7 @@ fn message_of(member: &Value) -> Value {
     if first_of(&message, &["content"]).is_none() {
         // A message has its only text in either way, and once more in the other when it is given again.
         let content = match list_at(&message, "contents") {
-            [part] if str_of(part.get("type")) == Some("text") => part.get("text").cloned(),
+            [part] if str_of(part.get("type")).is_none_or(|kind| kind == "text") => part.get("text").cloned(),
             parts => Some(parts.to_vec().into()),
         };
         message.insert("content", content.unwrap_or_default());
