@@ -10,7 +10,7 @@ use crate::{
     input::read_small,
     parts::{Call, Part, parts_of},
     values::{
-        Fields, id_of, in_path, is_blank, is_given, joined, joined_parts, string_of, text_at, without_nulls,
+        Fields, first_at, id_of, is_blank, is_given, joined, joined_parts, string_of, text_at, without_nulls,
     },
     words::{Row, tags},
 };
@@ -357,8 +357,7 @@ impl Events {
     /// names.
     pub fn facts(&mut self, kind: &str, record: &impl Fields) {
         for [name, paths] in tags(kind) {
-            let mut values = paths.split(' ').map(|path| in_path(record, path));
-            let value = values.find(|value| is_given(*value)).flatten();
+            let value = first_at(record, paths);
             match *name {
                 "id" => self.session(value),
                 "time" => self.at(value),

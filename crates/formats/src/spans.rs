@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use crate::{date, langchain, prelude::*, trace::TraceBuilder, verdicts::is_verdict};
 use merged::{Conversation, Item, List, items_of_all};
-use said::{Said, argument_in, first_in, messages_in, said_in, text_within};
+use said::{Said, argument_in, messages_in, said_in, text_within};
 
 /// The event of an evaluation.
 const EVALUATION: &str = "gen_ai.evaluation.result";
@@ -168,13 +168,13 @@ fn tool_of(span: &mut Span) -> Said {
         let mut events = span.events.iter().filter(|(each, _)| *each == event);
         events.find_map(|(_, attributes)| attributes.get(name).cloned())
     };
-    let name = first_in(attributes, "tool-name");
-    let id = first_in(attributes, "tool-id");
-    let args = first_in(attributes, "tool-input")
+    let name = first_named(attributes, "tool-name");
+    let id = first_named(attributes, "tool-id");
+    let args = first_named(attributes, "tool-input")
         .cloned()
         .or_else(|| entity_in(attributes, "input"))
         .or_else(|| told("gen_ai.tool.message", "content"));
-    let content = first_in(attributes, "tool-output")
+    let content = first_named(attributes, "tool-output")
         .cloned()
         .or_else(|| told("gen_ai.choice", "message"))
         .or_else(|| entity_in(attributes, "output"));
@@ -293,7 +293,7 @@ fn acts_of(told: &mut [Told], builder: &mut TraceBuilder) -> Vec<Act> {
         let is_in = |ids: &HashSet<Text>| span.id.as_ref().is_some_and(|id| ids.contains(id));
         each.repeats = is_in(&around_messages) || span.end == LATEST;
         let is_around = each.repeats || is_in(&around_tools);
-        if each.is_tool && has_messages && first_in(&span.attributes, "tool-name").is_none() {
+        if each.is_tool && has_messages && first_named(&span.attributes, "tool-name").is_none() {
             builder.leave_out("tool span without a name");
             continue;
         }

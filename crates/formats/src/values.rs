@@ -84,6 +84,12 @@ pub fn in_path<'a>(record: &'a impl Fields, path: &str) -> Option<&'a Value> {
     names.try_fold(first, step)
 }
 
+/// Returns the first of the values at these paths, apart by spaces, that is there and not `null`.
+pub fn first_at<'a>(record: &'a impl Fields, paths: &str) -> Option<&'a Value> {
+    let mut values = paths.split(' ').filter_map(|path| in_path(record, path));
+    values.find(|value| !value.is_null())
+}
+
 fn step<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     match value {
         Value::Array(list) if name == "-1" => list.last(),

@@ -192,8 +192,11 @@ fn user_parts(part: &Value, is_interrupted: bool) -> Vec<Part> {
             *failed = Some(false);
         }
         if let Some(given) = given {
-            let response = object_of(in_path(given, "functionResponse/response"));
-            *content = parts_of(response.get("output").or(response.get("error")).or(Some(given)));
+            let response = first_at(
+                given,
+                "functionResponse/response/output functionResponse/response/error",
+            );
+            *content = parts_of(response.or(Some(given)));
         }
     }
     parts

@@ -66,13 +66,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 
 fn add_session(say: &mut Events, session: &Value) {
     say.begin_run("cline-facts", session);
-    say.sub_agent(
-        str_of(session.get("agent")) != Some("lead"),
-        or(
-            session.get("parentSessionId"),
-            fields_of(session, "origin").get("parentThreadId"),
-        ),
-    );
+    let parent = first_at(session, "parentSessionId origin/parentThreadId");
+    say.sub_agent(str_of(session.get("agent")) != Some("lead"), parent);
     for message in list_at(session, "messages") {
         say.begin_record(message.get("id"), message.get("ts"));
         say.first_fact("model", fields_of(message, "modelInfo").get("id"));
@@ -88,12 +83,8 @@ fn add_session(say: &mut Events, session: &Value) {
             add_said(say, role_of(message), message.get("content"));
             continue;
         };
-        add_parts(
-            say,
-            object_of(None),
-            role_of(message),
-            parts.iter().flat_map(shown).collect(),
-        );
+        let parts = parts.iter().flat_map(shown).collect();
+        add_parts(say, object_of(None), role_of(message), parts);
     }
 }
 

@@ -69,12 +69,12 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 fn add_meta(say: &mut Events, meta: &Object) {
     say.session(first_of(meta, &["id", "session_id"]));
     say.first_fact(TOOLS, tools_of(meta.get("dynamic_tools")).as_ref());
-    let source = fields_of(fields_of(meta, "source"), "subagent");
     let parents = [
-        meta.get("parent_thread_id"),
-        fields_of(source, "thread_spawn").get("parent_thread_id"),
-        meta.get("forked_from_id"),
-    ];
+        "parent_thread_id",
+        "source/subagent/thread_spawn/parent_thread_id",
+        "forked_from_id",
+    ]
+    .map(|path| in_path(meta, path));
     // Guardians and reviews are threads of their own.
     let thread = str_of(meta.get("thread_source")).is_some_and(|thread| thread != "user");
     let is_one = fields_of(meta, "source").contains("subagent") || (thread && parents[0].is_some());

@@ -59,14 +59,11 @@ fn add_request(say: &mut Events, request: &Value) {
     if ["shouldBeRemovedOnSend", "isHidden"].iter().any(is_set) {
         return say.leave_out("message that was taken back");
     }
-    let message = request.get("message");
     if ["isSystemInitiated", "hiddenFromTranscript"].iter().any(is_set) {
         say.leave_out("prompt of the program");
     } else {
-        say.say_content(
-            TextKind::User,
-            message.and_then(|message| message.get("text")).or(message),
-        );
+        let prompt = in_path(request, "message/text").or(request.get("message"));
+        say.say_content(TextKind::User, prompt);
     }
     let known = fields_of(fields_of(request, "result"), "metadata");
     say.first_fact("model", known.get("resolvedModel").or(request.get("modelId")));
@@ -100,13 +97,7 @@ fn add_request(say: &mut Events, request: &Value) {
             Some("inlineReference") => {
                 // A file, a place in one, or a symbol, which has a name.
                 let file = fields_of(part, "inlineReference");
-                let uri = object_of(file.get("uri"));
-                let named = [
-                    file.get("name"),
-                    first_of(file, &["fsPath", "path"]),
-                    first_of(uri, &["fsPath", "path"]),
-                ];
-                text.push_str(&say.text_of(named.into_iter().find(|name| is_given(*name)).flatten()));
+                text.push_str(&say.text_of(first_at(file, "name fsPath path uri/fsPath uri/path")));
             }
             None | Some("markdownContent") => {
                 let value = first_of(part, &["value", "content"]);

@@ -44,11 +44,8 @@ fn add_event(say: &mut Events, record: &Value) {
 }
 
 fn add_result(say: &mut Events, data: &Object) {
-    let (result, error) = (data.get("result"), data.get("error"));
-    let content = or(
-        result.and_then(|result| result.get("content")).or(result),
-        error.and_then(|error| error.get("message")).or(error),
-    );
+    let content = in_path(data, "result/content").or(data.get("result"));
+    let content = or(content, first_at(data, "error/message error"));
     say.first_fact("model", data.get("model"));
     let failed = (truth_of(data.get("success")) == Some(false)).then_some(true);
     let failed = failed.or_else(|| failed_by(fields_of(data, "shellExecution").get("exitCode")));

@@ -6,9 +6,8 @@ pub static FORMAT: Format = Format::of_messages("opencode", add_message_of).end(
 
 /// Takes back what the user went back before.
 fn take_back(say: &mut Events, session: &Value) {
-    let revert = fields_of(fields_of(session, "info"), "revert");
     say.begin(Origin::default());
-    if let Some(from) = string_of(first_of(revert, &["partID", "messageID"])) {
+    if let Some(from) = string_of(first_at(session, "info/revert/partID info/revert/messageID")) {
         say.add(What::Undo(Undo::FromIfThere(from.clone())));
     }
 }
@@ -94,8 +93,7 @@ fn add_tool(say: &mut Events, part: &Value) {
     ));
     let id = id_of(id);
     let code = first_of(fields_of(state, "metadata"), &["exit", "exitCode"]);
-    let error = first_of(state, &["error"]);
-    let error = error.and_then(|error| error.get("message")).or(error);
+    let error = first_at(state, "error/message error");
     match str_of(state.get("status")) {
         Some("completed") => say.answer(
             id.clone(),

@@ -62,8 +62,7 @@ fn add_outcome(say: &mut Events, record: &Value) {
         say.add(What::Success(false));
     }
     let mut result = fields_of(record, "test_result").clone();
-    let resolved = fields_of(&result, "report").get("resolved");
-    let success = truth_of(or(resolved, result.get("resolved")));
+    let success = truth_of(first_at(&result, "report/resolved resolved"));
     say.add_all(success.map(What::Success));
     for patch in PATCHES {
         if is_given(result.remove(patch).as_ref()) {

@@ -267,7 +267,7 @@ fn objects_in<'v>(lists: impl Iterator<Item = &'v Value>) -> impl Iterator<Item 
 
 /// Returns the value at the first path that leads to one. JSON in a text is parsed.
 fn at<'v>(span: &'v Value, paths: &'static str) -> Option<Cow<'v, Value>> {
-    let value = all_at(span, paths).find(|value| !value.is_null())?;
+    let value = first_at(span, paths)?;
     let json = value.as_str().filter(|text| text.starts_with(['{', '[', '"']));
     let parsed = json.and_then(|json| parse_str(json).ok());
     Some(parsed.map_or(Cow::Borrowed(value), Cow::Owned))

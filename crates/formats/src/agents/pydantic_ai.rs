@@ -43,8 +43,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 
 fn add_request(say: &mut Events, message: &Value) {
     let parts = list_at(message, "parts");
-    let time = first_of(message, &["timestamp"]).or_else(|| parts.first()?.get("timestamp"));
-    say.begin_record(None, time);
+    say.begin_record(None, first_at(message, "timestamp parts/0/timestamp"));
     say.session(message.get("conversation_id"));
     say.first_fact("model", message.get("model_name"));
     if message.get("instructions").is_some_and(|text| !text.is_null()) {

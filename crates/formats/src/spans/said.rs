@@ -49,11 +49,6 @@ pub fn said_in(span: &Span) -> Said {
     }
 }
 
-/// Returns the first of the attributes of a kind that is there, be it `null`.
-pub fn first_in<'a>(attributes: &'a Object, kind: &str) -> Option<&'a Value> {
-    words(kind).find_map(|name| attributes.get(name))
-}
-
 /// Returns the only argument that a function of Python was given, of a value with its `args` and `kwargs`, which may be JSON in a text.
 pub fn argument_in(value: &Value) -> Option<Value> {
     if value.as_str().is_some_and(|text| !text.contains("\"kwargs\"")) {
@@ -268,11 +263,13 @@ fn message_of(member: &Value) -> Value {
     }
     if first_of(&message, &["content"]).is_none() {
         // A message has its only text in either way, and once more in the other when it is given again.
-        let content = match list_at(&message, "contents") {
-            [part] if str_of(part.get("type")).is_none_or(|kind| kind == "text") => part.get("text").cloned(),
-            parts => Some(parts.to_vec().into()),
+        let parts = list_at(&message, "contents");
+        let text = match parts {
+            [part] if str_of(part.get("type")).is_none_or(|kind| kind == "text") => first_of(part, &["text"]),
+            _ => None,
         };
-        message.insert("content", content.unwrap_or_default());
+        let content = text.cloned().unwrap_or_else(|| parts.to_vec().into());
+        message.insert("content", content);
     }
     message.into()
 }
