@@ -133,9 +133,12 @@ fn members_of(attributes: &Object, prefix: &str) -> Vec<Value> {
     list_of(Some(&members)).iter().map(message_of).collect()
 }
 
+/// A path of names with dots between them, and the value at its end.
+type Field<'a> = (&'a str, &'a Value);
+
 /// Returns the object that the fields behind these paths make, or the list where all of them begin with numbers.
-fn unflattened<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) -> Value {
-    let mut inner: BTreeMap<(Option<u32>, &str), Vec<(&str, &Value)>> = BTreeMap::new();
+fn unflattened<'a>(fields: impl Iterator<Item = Field<'a>>) -> Value {
+    let mut inner: BTreeMap<(Option<u32>, &str), Vec<Field>> = BTreeMap::new();
     for (path, value) in fields {
         let path = AROUND
             .iter()
