@@ -111,7 +111,7 @@ impl Set {
             let names = ["rank", "redactions", "stands_for"];
             names.iter().all(|name| line.get(name).is_some())
                 && files_of(line).next().is_some()
-                && files_of(line).all(is_inside)
+                && files_of(line).all(|file| is_inside(file) && form_of(file).is_some())
         };
         Ok(lines.iter().all(is_entry).then(|| Self::of(lines, removed)))
     }
@@ -142,12 +142,7 @@ impl Set {
     /// Returns the form that its sessions are in; `None` if it has none.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
-        let file = text(self.lines.first()?, "file")?;
-        let mut forms = Form::ALL.iter().copied();
-        forms.find(|form| {
-            let (folder, ending) = form.files();
-            file.starts_with(folder) && file.rsplit('.').next() == Some(ending)
-        })
+        form_of(text(self.lines.first()?, "file")?)
     }
 
     /// Returns the files that have its sessions.
@@ -251,6 +246,15 @@ pub(crate) fn rows_of(line: &Value) -> impl Iterator<Item = &Value> {
 /// Returns the files of the rows of a line.
 pub(crate) fn files_of(line: &Value) -> impl Iterator<Item = &str> {
     rows_of(line).filter_map(|row| text(row, "file"))
+}
+
+/// Returns the form that has files of such names; `None` if none has.
+fn form_of(file: &str) -> Option<Form> {
+    let mut forms = Form::ALL.iter().copied();
+    forms.find(|form| {
+        let (folder, ending) = form.files();
+        file.starts_with(folder) && file.rsplit('.').next() == Some(ending)
+    })
 }
 
 /// Returns whether the name of a file leads nowhere but into its folder, on any platform.

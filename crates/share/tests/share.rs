@@ -969,13 +969,16 @@ fn folder_refuses_what_is_somebody_elses_by_its_name() {
         folder.set(Some(form)).map(drop)
     };
     fs::write(path("file"), "").unwrap();
-    fs::create_dir(path("other")).unwrap();
-    fs::write(path("other").join(MANIFEST), "{\"rank\":1}\n").unwrap();
-    let refused = refusal("other", Form::Messages);
-    assert!(
-        matches!(&refused, Err(ShareError::Taken(_, taken)) if taken == MANIFEST),
-        "{refused:?}"
-    );
+    let elsewhere = "{\"rank\":1,\"redactions\":{},\"stands_for\":0,\"file\":\"data/a.jsonl\"}\n";
+    for (folder, manifest) in [("other", "{\"rank\":1}\n"), ("elsewhere", elsewhere)] {
+        fs::create_dir(path(folder)).unwrap();
+        fs::write(path(folder).join(MANIFEST), manifest).unwrap();
+        let refused = refusal(folder, Form::Messages);
+        assert!(
+            matches!(&refused, Err(ShareError::Taken(_, taken)) if taken == MANIFEST),
+            "{refused:?}"
+        );
+    }
     assert!(matches!(
         refusal("file", Form::Native),
         Err(ShareError::Taken(..))
