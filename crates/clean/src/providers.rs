@@ -27,8 +27,8 @@ const MOST_LETTERS: usize = 1500;
 const MOST_TAIL_LETTERS: usize = 48;
 /// A shorter prefix of letters and digits alone begins words too.
 const LEAST_PREFIX_LETTERS: usize = 3;
-/// A rule that has failed more often in a run of letters is tried at its end alone. See [`Failures`].
-const MOST_FAILURES: usize = 8;
+/// Where rules have failed more often in a run of letters, they are tried at its end alone.
+const MOST_FAILURES: usize = 64;
 /// The last letters of a run, in which a rule is tried at each keyword.
 const LAST_LETTERS: usize = 128;
 /// A prefix tells a key, so only repetitions of a few letters are placeholders.
@@ -96,16 +96,6 @@ impl Rule {
     }
 }
 
-/// How often a rule has failed within a run of letters without blanks and quotes, and the end of the run.
-///
-/// A run can repeat a prefix whose key has all letters of the run, and each attempt reads up to [`MOST_LETTERS`]. So after some failures
-/// the rule is tried at the end of the run alone.
-#[derive(Clone, Default)]
-struct Failures {
-    end: usize,
-    count: usize,
-}
-
 static ALL: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let lines = RULES.iter().flat_map(|rules| rules.lines());
     let rules = lines.filter(|line| !line.starts_with('#')).filter_map(Rule::of);
@@ -134,8 +124,8 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
     let mut run = 0;
     // Where the letters end that a rule looks at.
     let mut line = 0;
-    // Of the rules that have failed.
-    let mut failures: Vec<Failures> = Vec::new();
+    // How often rules have failed in these letters. They can repeat a prefix whose key has all of them, and each attempt reads so many.
+    let mut failures = 0;
     for Keyword {
         range: keyword,
         number,
@@ -153,25 +143,18 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
         }
         if line < keyword.end {
             line = skip(letters, keyword.end, is_within_line);
+            failures = 0;
         }
-        for (index, rule) in ALL.of_keyword(*number) {
-            let is_tired = |rule: &Failures| {
-                rule.end == line && rule.count > MOST_FAILURES && keyword.start + LAST_LETTERS < line
-            };
-            if failures.get(index).is_some_and(is_tired) {
-                continue;
+        for (_, rule) in ALL.of_keyword(*number) {
+            if failures > MOST_FAILURES && keyword.start + LAST_LETTERS < line {
+                break;
             }
             match rule.key(letters, keyword, run) {
                 Some(key) => {
                     last = key.start..key.end.max(last.end);
                     ranges.push(key);
                 }
-                None => {
-                    failures.resize(ALL.rows.len(), Failures::default());
-                    let rule = &mut failures[index];
-                    rule.count = if rule.end == line { rule.count + 1 } else { 1 };
-                    rule.end = line;
-                }
+                None => failures += 1,
             }
         }
     }
@@ -179,7 +162,7 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
 }
 
 /// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D`, but not behind the name of a hash.
-fn begins_word(letters: &[u8], start: usize) -> bool {
+pub(super) fn begins_word(letters: &[u8], start: usize) -> bool {
     match &letters[..start] {
         [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b's', b'h', b'a', _, _, _, b'-'] => false,
