@@ -424,30 +424,27 @@ fn fields_around(letters: &[u8], line: Range<usize>, cells: &[Range<usize>], sor
     values
 }
 
-/// Returns the second cell of a row whose first one names a secret.
+/// Returns the second cell of a row whose first one names a secret, or the last one behind a cell that says of what kind it is.
 fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Range<usize>> {
     const LEAST_LETTERS: usize = 6;
-    let [first, second, rest @ ..] = cells else {
+    let text = |cell: &Range<usize>| &letters[cell.clone()];
+    // Types of the registry of Windows stand before a value.
+    let cells: Vec<_> = cells
+        .iter()
+        .filter(|cell| !text(cell).starts_with(b"REG_"))
+        .collect();
+    let [name, kinds @ .., last] = &cells[..] else {
         return None;
     };
-    // Of the registry of Windows, the value behind its type.
-    let second = match rest.first() {
-        Some(third) if letters[second.clone()].starts_with(b"REG_") => third,
-        _ => second,
-    };
-    let (name, value) = (&letters[first.clone()], &letters[second.clone()]);
     let is_table = matches!(sort, Cells::Sign(b'|' | b'\t' | OTHER) | Cells::Blanks);
-    // A cell that says of what kind the last one is.
-    let is_kind = |cell: &Range<usize>| SECRET_KINDS.has(&letters[cell.clone()]);
-    if let [kinds @ .., last] = rest
-        && is_table
-        && (is_kind(second) || kinds.iter().any(is_kind))
-    {
-        let value = &letters[last.clone()];
-        return (is_value(value) && is_mixed(value) && value.len() >= LEAST_LETTERS).then(|| last.clone());
-    }
-    (is_table && value.len() >= LEAST_LETTERS && is_mixed(value) && is_name(name) && is_value(value))
-        .then(|| second.clone())
+    let is_kind = kinds.iter().any(|cell| SECRET_KINDS.has(text(cell)));
+    let value = if is_kind { last } else { cells[1] };
+    let is_secret = is_table
+        && value.len() >= LEAST_LETTERS
+        && is_mixed(text(value))
+        && (is_kind || is_name(text(name)))
+        && is_value(text(value));
+    is_secret.then(|| value.clone())
 }
 
 /// Returns the word behind the name of a secret in a line of words alone, as in files of configuration: `bindpw …`, `enable secret 0 …`,
@@ -455,40 +452,37 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
 fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     const MOST_WORDS: usize = 24;
     const MOST_WORDS_OF_NAME: usize = 12;
+    // How a secret is written.
     static KIND: LazyLock<Regex> = LazyLock::new(|| {
         expression(
             r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted)$",
         )
     });
-    let text = letters[line.clone()].trim_ascii_end();
     let of_line =
         |letter: &u8| letter.is_ascii_graphic() && !b"(){}[]<>=;|`".contains(letter) || *letter == b' ';
-    if text.ends_with(b".") || !text.iter().all(of_line) {
+    let whole = letters[line.clone()].trim_ascii_end();
+    if whole.ends_with(b".") || !whole.iter().all(of_line) {
         return None;
     }
-    let words = text
-        .split(|letter| *letter == b' ')
-        .filter(|word| !word.is_empty());
-    let words: Vec<_> = words.take(MOST_WORDS + 1).collect();
-    let is_secret = |word: &[u8]| is_mixed(word) || has_sign(word);
-    if words.len() > MOST_WORDS || !words.iter().skip(1).any(|word| is_secret(word)) {
+    let words = Cells::Words.split(letters, line);
+    let text = |word: &Range<usize>| &letters[word.clone()];
+    let is_secret = |word: &Range<usize>| is_mixed(text(word)) || has_sign(text(word));
+    if words.len() > MOST_WORDS || !words.iter().skip(1).any(is_secret) {
         return None;
     }
-    let (at, _) = words.iter().enumerate().find(|(at, word)| {
-        let is_key = *at > 0 && (*word == b"key" || word.ends_with(b"-key"))
+    let names_secret = |(at, word): (usize, &Range<usize>)| {
+        let is_quoted = matches!(letters[..word.start].last(), Some(b'"' | b'\''));
+        let word = text(word);
+        let is_key = at > 0 && (word == b"key" || word.ends_with(b"-key"))
             || word.ends_with(b"community")
-            || *word == b"key-string";
-        word[0].is_ascii_alphabetic() && (is_key || words.len() <= MOST_WORDS_OF_NAME && is_name(word))
-    })?;
-    let kinds = words[at + 1..]
-        .iter()
-        .take_while(|word| KIND.is_match(word))
-        .count();
-    let word = words.get(at + 1 + kinds)?;
-    let start = line.start + word.as_ptr() as usize - text.as_ptr() as usize;
-    let value = trimmed(letters, start..start + word.len());
-    let text = &letters[value.clone()];
-    (is_secret(text) && is_value(text) && is_said(letters, &value, false)).then_some(value)
+            || word == b"key-string";
+        !is_quoted
+            && word.first().is_some_and(u8::is_ascii_alphabetic)
+            && (is_key || words.len() <= MOST_WORDS_OF_NAME && is_name(word))
+    };
+    let name = words.iter().enumerate().position(names_secret)?;
+    let value = words[name + 1..].iter().find(|word| !KIND.is_match(text(word)))?;
+    (is_secret(value) && is_value(text(value)) && is_said(letters, value, false)).then(|| value.clone())
 }
 
 /// Returns the only word of one of the two lines below a line that tells of a secret, or the one behind a colon in it: by its shape, or if the line
