@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 use crate::{
     keywords::{Owner, apart},
     languages::is_shaped,
-    names::{is_label, is_secret, is_secret_name},
+    names::{is_camel, is_label, is_secret, is_secret_name},
     pairs::{closing_quote, opening_at},
     random::{is_hexadecimal, is_opaque},
     ranges::{Lazy, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
@@ -420,6 +420,7 @@ fn chosen_in(
     value: &Range<usize>,
 ) -> Option<Range<usize>> {
     const MOST_BEFORE: usize = 256;
+    const MOST_SHORT: usize = 4;
     static OPTIONS: Words = Words::of("commands.options");
     /// Programs whose options mean something else.
     static OTHERS: Words = Words::of("commands.others");
@@ -430,9 +431,12 @@ fn chosen_in(
     let glued = (name.start + 1).min(name.end)..name.end;
     let colon = letters[value.clone()].iter().rposition(|letter| *letter == b':');
     let own = value.start + colon.map_or(0, |at| at + 1)..value.end;
+    let is_short = name.start == command + 1 && name.len() <= MOST_SHORT;
     let secret = match &letters[name.clone()] {
         [b'p' | b'k', ..] if is_chosen(&letters[glued.clone()]) => glued,
         option if OPTIONS.has(option) && is_password(&own) => own,
+        // Two words that are joined to one and a number are no name of a thing.
+        _ if is_short && is_camel(&letters[own.clone()]) && is_chosen(&letters[own.clone()]) => own,
         _ => return None,
     };
     let before = command.saturating_sub(MOST_BEFORE)..command;

@@ -289,7 +289,8 @@ fn is_of_words(value: &[u8]) -> bool {
         .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'-' | b'.'))
 }
 
-fn is_camel(value: &[u8]) -> bool {
+/// Returns whether a value has a capital behind a small letter.
+pub(super) fn is_camel(value: &[u8]) -> bool {
     value
         .windows(2)
         .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
