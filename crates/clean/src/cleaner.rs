@@ -222,13 +222,7 @@ impl Cleaner {
             let ranges = ranges.filter(|range| !range.is_empty() && is_new(range));
             found.extend(ranges.map(|range| Named::of(range, kind.name)));
         }
-        found.sort_by_key(|found| found.range.start);
-        let mut end = 0;
-        found.retain(|found| {
-            let is_apart = found.range.start >= end;
-            end = end.max(found.range.end);
-            is_apart
-        });
+        Named::keep_apart(&mut found);
         self.replace(text, found, "");
     }
 

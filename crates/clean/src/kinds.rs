@@ -4,17 +4,14 @@
 use std::{ops::Range, sync::LazyLock};
 
 use knowledgepulse_json::Value;
-use memchr::memchr2;
-use regex::bytes::Regex;
 
 use crate::{
     columns, commands, emails, encoded, keys,
     keywords::{ByKeyword, Keyword, Owner},
     languages, names, numbers, pem, phrases, providers, random,
-    ranges::{Lazy, Ranges, expression, lazy, merged, runs, skip, skip_back},
+    ranges::{Lazy, Ranges, lazy, merged, runs, skip},
     siblings, structures,
-    text::{Text, is_white_space, is_word, with_around},
-    words::Words,
+    text::{Text, is_word, with_around},
     wrapped,
 };
 
@@ -90,13 +87,14 @@ pub(super) fn keywords() -> Vec<Vec<u8>> {
 
 /// A mark in `rules/kinds.tsv`, and the least length and the letters of the runs in which alone its kinds are searched.
 type Run = (u8, usize, fn(u8) -> bool);
-const RUNS: [Run; 5] = [
+const RUNS: [Run; 6] = [
     (b'G', 7, |letter| matches!(letter, b'0'..=b'9' | b'-')),
     (b'N', 7, |letter| matches!(letter, b'0'..=b'9' | b'.')),
     (b'L', 36, |each| is_word(each) || b"~.:+/=-".contains(&each)),
     (b'M', 14, |each| {
         each.is_ascii_hexdigit() || b":-.".contains(&each)
     }),
+    (b'V', 6, |each| each.is_ascii_hexdigit() || b":.".contains(&each)),
     (b'<', 19, |each| matches!(each, b'A'..=b'Z' | b'0'..=b'9' | b'<')),
 ];
 
@@ -105,7 +103,6 @@ const FINDERS: &[(&str, Finder)] = &[
     ("", Match(|_, found| Some(found))),
     ("arguments", InText(commands::arguments)),
     ("assigned", InText(names::assigned)),
-    ("bearer_tokens", Own(bearer_tokens)),
     ("card_number", Match(numbers::card_number)),
     ("columns", InText(columns::values)),
     ("in_columns", InColumns),
@@ -115,7 +112,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ),
     ("iban", Match(numbers::iban)),
     ("international_phone", Match(numbers::international_phone)),
-    ("ipv6_addresses", Own(numbers::ipv6_addresses)),
+    ("ipv6_address", Match(numbers::ipv6_address)),
     ("json_web_tokens", Own(keys::json_web_tokens)),
     ("kubernetes_secrets", Own(siblings::kubernetes_secrets)),
     ("mac_address", Match(numbers::mac_address)),
@@ -125,7 +122,6 @@ const FINDERS: &[(&str, Finder)] = &[
     ("of_structures", InText(structures::of_structures)),
     ("own_address", Match(numbers::own_address)),
     ("own_email", Match(emails::own_email)),
-    ("passwords", Own(passwords)),
     ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
     ("beside_label", Match(numbers::beside_label)),
     ("hook", Match(random::hook)),
@@ -190,11 +186,20 @@ impl Kind {
         let expression = &self.expression;
         let mut ranges = Ranges::new();
         let has_number = self.needs.contains(&b'6');
+        let has_group = expression.captures_len() > 1;
         let mut from = 0;
         let mut find_in = |part: Range<usize>| {
             from = part.start.max(from);
             while let Some(found) = expression.find_at(&letters[..part.end], from.min(part.end)) {
-                let range = check(letters, found.range());
+                let group = || {
+                    expression
+                        .captures_at(&letters[..part.end], found.start())?
+                        .get(1)
+                };
+                let range = match has_group {
+                    true => group().map(|part| part.range()),
+                    false => check(letters, found.range()),
+                };
                 // A number can begin with the next group of one that is none.
                 from = match &range {
                     Some(range) => range.end.max(found.end()),
@@ -204,7 +209,7 @@ impl Kind {
                 ranges.extend(range);
             }
         };
-        match self.needs.iter().find(|need| b"6GNL@<M".contains(need)) {
+        match self.needs.iter().find(|need| b"6GNL@<MV".contains(need)) {
             Some(b'6') => text.numbers().iter().cloned().for_each(find_in),
             Some(b'@') => emails::parts(letters).for_each(find_in),
             Some(mark) => {
@@ -275,74 +280,4 @@ pub(super) fn over_strings(list: &[Value]) -> Vec<Option<&'static str>> {
         }
     }
     types
-}
-
-/// `Bearer\s+(?!kp_)[A-Za-z0-9_\-.~+/=]{20,}`, without `Bearer`.
-fn bearer_tokens(letters: &[u8]) -> Ranges {
-    static EXPRESSION: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"Bearer[\s\x80]+[A-Za-z0-9_\-.~+/=]{20,}"));
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(found) = EXPRESSION.find_at(letters, from) {
-        let space = found.start() + b"Bearer".len();
-        let token = skip(letters, space, is_white_space);
-        // With less white space, the token would begin with white space: backtracking finds nothing else.
-        from = if letters[token..].starts_with(b"kp_") {
-            token
-        } else {
-            ranges.push(space..found.end());
-            found.end()
-        };
-    }
-    ranges
-}
-
-/// `\b(?:password|…)\s*[=:]\s*(?!\[REDACTED)(?:'[^'"]*'|"[^'"]*"|[^\s'"`,;)}[\]]{2,})` in any case; the value is replaced.
-///
-/// Goes from separator to separator, which are rarer than the beginnings of the names. The look-ahead has nothing to refuse:
-/// no value begins with `[`, and with less white space before it the value would begin with white space, which no value does
-/// either.
-fn passwords(letters: &[u8]) -> Ranges {
-    static NAMES: Words = Words::of("kinds.names");
-    const MOST_NAME_LETTERS: usize = 16;
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    let mut least = 0;
-    while let Some(index) = memchr2(b'=', b':', letters.get(from..).unwrap_or_default()) {
-        let separator = from + index;
-        from = separator + 1;
-        let end = skip_back(letters, 0..separator, is_white_space);
-        let name = skip_back(letters, end.saturating_sub(MOST_NAME_LETTERS)..end, is_word);
-        // A value can be a name as well, but belongs to the match before.
-        if name < least || !NAMES.has(&letters[name..end]) {
-            continue;
-        }
-        let start = skip(letters, from, is_white_space);
-        let end = match letters.get(start) {
-            Some(quote @ (b'\'' | b'"')) => {
-                let end = skip(letters, start + 1, |letter| !matches!(letter, b'\'' | b'"'));
-                if letters.get(end) != Some(quote) {
-                    continue;
-                }
-                end + 1
-            }
-            _ => {
-                let end = skip(letters, start, |letter| {
-                    !is_white_space(letter)
-                        && !matches!(
-                            letter,
-                            b'\'' | b'"' | b'`' | b',' | b';' | b')' | b'}' | b'[' | b']'
-                        )
-                });
-                if end - start < 2 {
-                    continue;
-                }
-                end
-            }
-        };
-        ranges.push(start..end);
-        from = end;
-        least = end;
-    }
-    ranges
 }

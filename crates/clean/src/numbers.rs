@@ -2,11 +2,12 @@
 
 use std::{net::Ipv6Addr, ops::Range, str, sync::LazyLock};
 
+use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
     random::is_uuid,
-    ranges::{Ranges, expression, find_letter, skip, skip_at_most, skip_back, stands_alone},
+    ranges::{expression, skip, skip_at_most, skip_back, stands_alone},
     text::{OTHER, is_word},
 };
 
@@ -81,27 +82,15 @@ fn has_luhn_check_digit(digits: &[u8]) -> bool {
 /// The longest text of an IPv6 address: `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255`.
 const MOST_IPV6_LETTERS: usize = 45;
 
-/// IPv6 addresses. `::` and `::1` say nothing: every machine has them.
-pub(super) fn ipv6_addresses(letters: &[u8]) -> Ranges {
-    let of_address = |letter: u8| letter.is_ascii_hexdigit() || matches!(letter, b':' | b'.');
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(colon) = find_letter(letters, from, b':') {
-        let start = skip_back(letters, from..colon, of_address);
-        let run_end = skip(letters, colon, of_address);
-        from = run_end;
-        let mut range = start..run_end;
-        // The end of a sentence.
-        while letters[range.clone()].ends_with(b".")
-            || (letters[range.clone()].ends_with(b":") && !letters[range.clone()].ends_with(b"::"))
-        {
-            range.end -= 1;
-        }
-        if stands_alone(letters, &(start..run_end)) && is_ipv6_address(&letters[range.clone()]) {
-            ranges.push(range);
-        }
+/// Returns an IPv6 address, without the end of a sentence. `::` and `::1` say nothing: every machine has them.
+pub(super) fn ipv6_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let mut range = found.clone();
+    while letters[range.clone()].ends_with(b".")
+        || (letters[range.clone()].ends_with(b":") && !letters[range.clone()].ends_with(b"::"))
+    {
+        range.end -= 1;
     }
-    ranges
+    (stands_alone(letters, &found) && is_ipv6_address(&letters[range.clone()])).then_some(range)
 }
 
 fn is_ipv6_address(letters: &[u8]) -> bool {
@@ -293,34 +282,18 @@ pub(super) fn beside_label(letters: &[u8], found: Range<usize>) -> Option<Range<
     let value = found.end..skip_back(letters, found.end..end, |letter| b" ,.".contains(&letter));
     let text = &letters[value.clone()];
     // The number of a house can be a field of its own.
-    let is_field = || {
-        let label = &letters[found.clone()];
-        label
-            .to_ascii_lowercase()
-            .windows(6)
-            .any(|part| part == b"street")
-            && label.ends_with(b"\"")
-            && text.iter().filter(|letter| **letter == b' ').count() > 0
-    };
+    let label = &letters[found];
+    let is_street = label.ends_with(b"\"") && memmem::find(label, b"treet").is_some() && text.contains(&b' ');
     let has_number = text.iter().any(u8::is_ascii_digit);
-    (text.iter().any(u8::is_ascii_uppercase) && (has_number || is_field())).then_some(value)
+    (text.iter().any(u8::is_ascii_uppercase) && (has_number || is_street)).then_some(value)
 }
 
 /// Returns whether no digit stands beside a number, also behind a hyphen or a point.
 fn is_whole_number(letters: &[u8], range: &Range<usize>) -> bool {
-    let continues = |sign: Option<&u8>, digit: Option<&u8>| {
-        sign.is_some_and(|sign| matches!(sign, b'-' | b'.' | b'/'))
-            && digit.is_some_and(u8::is_ascii_alphanumeric)
-    };
-    let before = |count: usize| {
-        range
-            .start
-            .checked_sub(count)
-            .and_then(|index| letters.get(index))
-    };
+    let (before, behind) = (&letters[..range.start], &letters[range.end..]);
     stands_alone(letters, range)
-        && !continues(before(1), before(2))
-        && !continues(letters.get(range.end), letters.get(range.end + 1))
+        && !matches!(before, [.., digit, b'-' | b'.' | b'/'] if digit.is_ascii_alphanumeric())
+        && !matches!(behind, [b'-' | b'.' | b'/', digit, ..] if digit.is_ascii_alphanumeric())
 }
 
 /// Returns an international telephone number in groups: `+49 30 901820`, `+44 (0)20 7946 0958`. `found` is all that can
@@ -415,9 +388,8 @@ pub(super) fn mac_address(letters: &[u8], found: Range<usize>) -> Option<Range<u
     let is_one_digit = digits().all(|digit| digit.eq_ignore_ascii_case(&text[0]));
     // With other signs, it can be a time or a list of numbers.
     let is_hexadecimal = text.contains(&b':') || digits().any(u8::is_ascii_alphabetic);
-    let continues = |sign: Option<&u8>| sign.is_some_and(|sign| matches!(sign, b':' | b'-' | b'.'));
-    let continues_behind =
-        continues(letters.get(found.end)) && letters.get(found.end + 1).is_some_and(u8::is_ascii_hexdigit);
-    let continues_before = continues(found.start.checked_sub(1).and_then(|before| letters.get(before)));
-    (!is_one_digit && is_hexadecimal && !continues_before && !continues_behind).then_some(found)
+    let (before, behind) = (&letters[..found.start], &letters[found.end..]);
+    let goes_on = matches!(before, [.., b':' | b'-' | b'.'])
+        || matches!(behind, [b':' | b'-' | b'.', digit, ..] if digit.is_ascii_hexdigit());
+    (!is_one_digit && is_hexadecimal && !goes_on).then_some(found)
 }

@@ -99,12 +99,12 @@ impl<'t> Text<'t> {
         &self.units
     }
 
-    /// Returns whether all of these letters are in the text; `0`, `6`, `G`, `N` and `L` stand for any digit, `M` for nothing, and `*` for a part of
+    /// Returns whether all of these letters are in the text; `0`, `6`, `G`, `N` and `L` stand for any digit, `M` and `V` for nothing, and `*` for a part of
     /// the name of a secret.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| match letter {
             b'0' | b'6' | b'G' | b'N' | b'L' => (b'0'..=b'9').any(|digit| self.has[usize::from(digit)]),
-            b'M' => true,
+            b'M' | b'V' => true,
             b'*' => self
                 .keywords(Owner::Names)
                 .iter()
@@ -134,21 +134,7 @@ impl<'t> Text<'t> {
 
     /// Returns the text in UTF-8, with U+FFFD for lone surrogates.
     pub(super) fn to_utf8(&self) -> String {
-        let mut text = String::with_capacity(self.letters.len());
-        let mut at = 0;
-        // The letters of ASCII characters are themselves, so runs of them are copied.
-        for run in self
-            .letters
-            .chunk_by(|one, next| one.is_ascii() == next.is_ascii())
-        {
-            let end = at + run.len();
-            match std::str::from_utf8(run) {
-                Ok(ascii) => text += ascii,
-                Err(_) => text += &String::from_utf16_lossy(&self.units[at..end]),
-            }
-            at = end;
-        }
-        text
+        String::from_utf16_lossy(&self.units)
     }
 
     /// Puts markers in place of the ranges, which are in order and do not overlap.

@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 
 use super::{
     Identities,
-    people::{COMMON, is_english, is_full_name, is_name, is_nobody, is_person},
+    people::{COMMON, is_english, is_name, is_nobody, is_person},
     rules::AFTER,
 };
 use crate::{phrases, ranges::expression, words::Words};
@@ -39,16 +39,8 @@ impl Identities {
         let has_account = ["username", "login", "email"]
             .iter()
             .any(|account| fields.contains(account));
-        let full = || {
-            fields
-                .values()
-                .filter_map(Value::as_str)
-                .find(|text| is_full_name(text))
-        };
         if (name.contains(' ') || has_account && !is_english(name)) && is_person(name) {
             self.add_author(name, "");
-        } else if full().is_some_and(|full| belongs(full, name)) {
-            self.add_user(name, "", "");
         }
     }
 

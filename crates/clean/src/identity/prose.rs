@@ -82,15 +82,9 @@ impl Identities {
                     .split(' ')
                     .any(|word| is_english(word) || has_small(bytes, word))
             {
-                let forms = forms_of(found);
-                let whole = &forms[..forms.len().saturating_sub(2)];
-                self.add(
-                    Who::User,
-                    &whole.iter().map(String::as_str).collect::<Vec<_>>(),
-                    "",
-                    "",
-                    false,
-                );
+                let mut forms = forms_of(found);
+                forms.truncate(forms.len().saturating_sub(2));
+                self.add(Who::User, forms, "", "", false);
             }
         }
     }

@@ -1,14 +1,11 @@
 //! Where the names of a session stand in a text.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{cmp::Reverse, ops::Range, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use regex::bytes::Regex;
 
-use super::{
-    Identities, Pattern, Who,
-    people::{GIVEN, is_english},
-};
+use super::{Identities, Pattern, Who};
 use crate::{
     ranges::expression,
     text::{LATIN, Text, letter},
@@ -30,6 +27,17 @@ impl<'n> Named<'n> {
     pub(crate) fn of(range: Range<usize>, kind: &'n str) -> Self {
         let marker = None;
         Self { range, kind, marker }
+    }
+
+    /// Sorts parts, and keeps the first of those that overlap: of those that begin together, the longest.
+    pub(crate) fn keep_apart(parts: &mut Vec<Self>) {
+        parts.sort_by_key(|part| (part.range.start, Reverse(part.range.end)));
+        let mut end = 0;
+        parts.retain(|part| {
+            let is_apart = part.range.start >= end;
+            end = if is_apart { part.range.end } else { end };
+            is_apart
+        });
     }
 }
 
@@ -58,40 +66,27 @@ impl Identities {
         let Some(finder) = self.finder() else {
             return Vec::new();
         };
-        let mut found: Vec<(Range<usize>, usize)> = Vec::new();
-        for each in finder.find_overlapping_iter(text.letters()) {
+        let letters = text.letters();
+        let mut found: Vec<_> = Vec::new();
+        for each in finder.find_overlapping_iter(letters) {
             let pattern = &self.patterns[each.pattern().as_usize()];
-            let whole = each.start()..each.end();
-            let mut range = whole.start + pattern.name.start..whole.start + pattern.name.end;
-            if same_letters(&text.units()[whole.clone()], &pattern.units)
+            let range = each.start() + pattern.name.start..each.start() + pattern.name.end;
+            if same_letters(&text.units()[each.range()], &pattern.units)
                 && stands_alone(text, &range)
-                && !is_in_marker(text.letters(), range.start)
+                && !is_in_marker(letters, range.start)
             {
-                if self.owners[pattern.owner].0 == Who::User {
-                    range.end += last_name_behind(text.letters(), &range);
-                }
-                found.push((range, pattern.owner));
+                let (who, number) = self.owners[pattern.owner];
+                let before = letters[..range.start].last();
+                let is_in_path = who == Who::User && matches!(before, Some(b'/' | b'\\'));
+                found.push(Named {
+                    range,
+                    kind: if is_in_path { "filepath" } else { who.name() },
+                    marker: Some(format!("{}-{number}", who.name())),
+                });
             }
         }
-        found.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.end)));
-        let mut end = 0;
-        found.retain(|(range, _)| {
-            let is_free = range.start >= end;
-            end = if is_free { range.end } else { end };
-            is_free
-        });
-        let named = |(range, owner): (Range<usize>, usize)| {
-            let (who, number) = self.owners[owner];
-            let name = who.name();
-            let before = range.start.checked_sub(1).map(|at| text.letters()[at]);
-            let is_in_path = who == Who::User && matches!(before, Some(b'/' | b'\\'));
-            Named {
-                range,
-                kind: if is_in_path { "filepath" } else { name },
-                marker: Some(format!("{name}-{number}")),
-            }
-        };
-        found.into_iter().map(named).collect()
+        Named::keep_apart(&mut found);
+        found
     }
 
     /// Returns a name of a file without the names that were learned.
@@ -142,22 +137,6 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
         !is_part(range.end, *last) || is_long && next.is_ascii_uppercase() && last.is_ascii_lowercase()
     });
     before && after
-}
-
-/// Returns how many letters the last name has that follows a given name in a login, with the sign between them: 11 of `jane-armadale`.
-fn last_name_behind(letters: &[u8], given: &Range<usize>) -> usize {
-    static LAST: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"^[_-]([A-Za-z\x80-\xff]{4,24})(?:[^A-Za-z0-9\x80-\xff_-]|$)"));
-    let before = &letters[..given.start];
-    let is_part = before.ends_with(b"-") || before.ends_with(b"_");
-    if is_part || !GIVEN.has(&letters[given.clone()].to_ascii_lowercase()) {
-        return 0;
-    }
-    let last = LAST
-        .captures(&letters[given.end..])
-        .and_then(|found| found.get(1));
-    last.filter(|last| !is_english(&String::from_utf8_lossy(last.as_bytes())))
-        .map_or(0, |last| last.end())
 }
 
 /// Returns whether a place is within a marker such as `[REDACTED:email]`.

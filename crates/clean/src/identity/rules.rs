@@ -158,7 +158,7 @@ impl Identities {
                 "who" if !group("rest").contains("user.") => self.add_who(value, &before, &after),
                 "gecos" if value.contains(' ') => self.add_author(value, &format!("{}@", group("user"))),
                 "org" if !is_nobody(value) => {
-                    self.add(Who::User, &[value], &before, "", true);
+                    self.add(Who::User, vec![value.to_owned()], &before, "", true);
                     self.add_author(value, "");
                 }
                 // Where any word may stand.
@@ -167,7 +167,7 @@ impl Identities {
                 "login" if is_login(value) => self.add_user(value, "", ""),
                 "given" if GIVEN.has(value.as_bytes()) => self.add_author(value, ""),
                 "bare" if !COMMON.has(value.as_bytes()) && is_name(trimmed(value)) => {
-                    self.add(Who::User, &[trimmed(value)], &before, "", true);
+                    self.add(Who::User, vec![trimmed(value).to_owned()], &before, "", true);
                 }
                 "host" => self.add_host(value, &before, &after),
                 "home" | "dir" => self.add_directory(value, name == "home"),
@@ -257,7 +257,7 @@ impl Identities {
             second
         };
         if is_name(label) && !PROVIDERS.has(label.as_bytes()) {
-            self.add(Who::Host, &[label], "", "", false);
+            self.add(Who::Host, vec![label.to_owned()], "", "", false);
         }
     }
 
@@ -267,7 +267,13 @@ impl Identities {
         let is_host = host.contains(|c: char| c.is_ascii_alphabetic()) && host.bytes().all(is_of_host);
         let is_public = PUBLIC_HOSTS.iter().any(|public| host.ends_with(public));
         if is_host && !is_public && !is_nobody(first) {
-            self.add(Who::Host, &[host, first], before, after, false);
+            self.add(
+                Who::Host,
+                vec![host.to_owned(), first.to_owned()],
+                before,
+                after,
+                false,
+            );
         }
     }
 }

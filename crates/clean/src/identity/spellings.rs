@@ -18,9 +18,9 @@ impl Identities {
     pub(super) fn add_user(&mut self, name: &str, before: &str, after: &str) {
         let name = trimmed(name);
         if is_name(name) {
-            let forms = forms_of(name);
-            let forms: Vec<&str> = forms.iter().map(String::as_str).chain([name]).collect();
-            self.add(Who::User, &forms, before, after, false);
+            let mut forms = forms_of(name);
+            forms.push(name.to_owned());
+            self.add(Who::User, forms, before, after, false);
         }
     }
 
@@ -51,28 +51,20 @@ impl Identities {
         }
         let name = name.trim_matches(['\'', '’', '"', ' ']);
         let mut forms = forms_of(name);
-        forms.extend(
-            [name, local]
-                .into_iter()
-                .filter(|name| is_name(name))
-                .map(str::to_owned),
-        );
-        let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
-        self.add(Who::User, &forms, "", " <", false);
+        let own = [name, local].into_iter().filter(|name| is_name(name));
+        forms.extend(own.map(str::to_owned));
+        self.add(Who::User, forms, "", " <", false);
     }
 
     /// Adds names of somebody: each to be found by itself, or with the text around it, if it is a common word or `is_bare`.
-    pub(super) fn add(&mut self, who: Who, names: &[&str], before: &str, after: &str, is_bare: bool) {
+    pub(super) fn add(&mut self, who: Who, mut names: Vec<String>, before: &str, after: &str, is_bare: bool) {
         // A session names the same people again and again.
-        if !self.is_new((who, names, before, after, is_bare)) {
+        if !self.is_new((who, &names, before, after, is_bare)) {
             return;
         }
         let is_alone = |name: &str| !is_bare && is_telling(name);
-        let is_wanted = |name: &&&str| {
-            let length = name.chars().count();
-            length <= MOST_LETTERS && (is_alone(name) || !before.is_empty() || !after.is_empty())
-        };
-        let names: Vec<&str> = names.iter().filter(is_wanted).copied().collect();
+        let has_context = !before.is_empty() || !after.is_empty();
+        names.retain(|name| name.chars().count() <= MOST_LETTERS && (has_context || is_alone(name)));
         if names.is_empty() || self.owners.len() >= MOST_OWNERS {
             return;
         }
@@ -84,12 +76,7 @@ impl Identities {
             self.owners.push((who, *number));
             self.owners.len() - 1
         });
-        for name in names
-            .into_iter()
-            .map(str::to_owned)
-            .flat_map(spellings)
-            .collect::<Vec<_>>()
-        {
+        for name in names.into_iter().flat_map(spellings) {
             let name = name.as_str();
             self.names.insert(key(name), owner);
             let (before, after) = if is_alone(name) { ("", "") } else { (before, after) };

@@ -540,17 +540,6 @@ fn names_beyond_ascii_are_replaced_in_any_case() {
 }
 
 #[test]
-fn the_last_name_behind_a_given_name_goes_with_it() {
-    assert_eq!(
-        cleaned_text(
-            "whoami: /home/jane/x",
-            "jane-armadale/shop, jane_armadale's, jane-server/x, jane-2 x-jane-armadale jane.jsonl"
-        ),
-        "user-1/shop, user-1's, user-1-server/x, user-1-2 x-user-1-armadale user-1.jsonl"
-    );
-}
-
-#[test]
 fn a_clean_session_has_no_identities_left() {
     let session = r#"["jdoe@krypton7:~$ whoami","Author: Jane Doe <jdoe@corp.example>","/home/jdoe/x"]"#;
     let once = cleaned(session);
