@@ -371,9 +371,13 @@ fn pair_of(record: &Object) -> Option<Messages<'_>> {
     }
     if let (Some(instruction), Some(output)) = (text_at(record, "instruction"), record.get("output")) {
         let input = text_at(record, "input").into_iter();
-        let asked = joined([instruction].into_iter().chain(input), "\n\n").into();
-        let messages = [message_by("user", asked), message_by("assistant", output.clone())];
-        return Some(messages.map(Cow::Owned).to_vec());
+        let asked: Value = joined([instruction].into_iter().chain(input), "\n\n").into();
+        let pairs = list_at(record, "history").iter();
+        let before = pairs.flat_map(|pair| list_of(Some(pair)));
+        let roles = ["user", "assistant"].into_iter().cycle();
+        let said = before.chain([&asked, output]).zip(roles);
+        let message = |(text, role): (&Value, &str)| Cow::Owned(message_by(role, text.clone()));
+        return Some(said.map(message).collect());
     }
     let (name, mut answer) =
         words("answer").find_map(|name| Some((name, side_of(record, name, "assistant")?)))?;
