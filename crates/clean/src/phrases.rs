@@ -47,10 +47,12 @@ pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
 
 /// Returns where words stand that can be a phrase: so many, and most of them different.
 fn whole_phrase(letters: &[u8], words: &[Range<usize>]) -> Option<Range<usize>> {
-    let (first, last) = (words.first()?, words.last()?);
+    if !WORDS_OF_PHRASE.contains(&words.len()) {
+        return None;
+    }
     let different: HashSet<_> = words.iter().map(|word| &letters[word.clone()]).collect();
-    let is_phrase = WORDS_OF_PHRASE.contains(&words.len()) && different.len() * 4 >= words.len() * 3;
-    is_phrase.then_some(first.start..last.end)
+    let is_phrase = different.len() * 4 >= words.len() * 3;
+    is_phrase.then_some(words.first()?.start..words.last()?.end)
 }
 
 /// Returns whether a letter can stand between the words of a list, and not of a program.
