@@ -26,13 +26,10 @@ static LOOKED_AT: LazyLock<Mutex<HashMap<PathBuf, (SystemTime, Parents)>>> = Laz
 
 /// The session is the folder around `.system_generated/logs/`.
 fn named(path: &Path) -> Named {
-    let session = path
-        .ancestors()
-        .nth(3)
-        .filter(|_| folders_of(path).nth(1) == Some(".system_generated"));
-    let name = session.and_then(|session| session.file_name()?.to_str());
-    let parent = session.zip(name).and_then(|(session, name)| {
-        let brain = session.parent()?;
+    let mut folders = folders_of(path).skip(1);
+    let is_log = folders.next() == Some(".system_generated");
+    let name = folders.next().filter(|_| is_log);
+    let parent = path.ancestors().nth(4).zip(name).and_then(|(brain, name)| {
         let changed = fs::metadata(brain).ok()?.modified().ok()?;
         let mut looked_at = LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
         let found = looked_at.get(brain).filter(|(time, _)| *time == changed);
@@ -61,18 +58,13 @@ fn beside(path: &Path, say: &mut Events) {
 fn parents_in(brain: &Path) -> Parents {
     let mut parents = Parents::new();
     for entry in fs::read_dir(brain).into_iter().flatten().flatten() {
-        let steps = fs::read_to_string(entry.path().join(".system_generated/logs/transcript.jsonl"));
-        for step in steps
-            .unwrap_or_default()
-            .lines()
-            .filter(|line| line.contains(STARTS[0]))
-        {
+        let steps = entry.path().join(".system_generated/logs/transcript.jsonl");
+        let steps = fs::read_to_string(steps).unwrap_or_default();
+        for step in steps.lines().filter(|line| line.contains(STARTS[0])) {
             let step = parse_str(step).unwrap_or_default();
             let content = str_of(step.get("content")).unwrap_or_default();
-            let started = content
-                .split(STARTS[1])
-                .skip(1)
-                .filter_map(|rest| rest.split('"').nth(1));
+            let started = content.split(STARTS[1]).skip(1);
+            let started = started.filter_map(|rest| rest.split('"').nth(1));
             let parent = Text::from(entry.file_name().to_string_lossy().as_ref());
             parents.extend(started.map(|name| (name.to_owned(), parent.clone())));
         }
