@@ -588,6 +588,7 @@ fn is_value(value: &[u8]) -> bool {
         // A word or a constant of a program.
         && value.iter().any(|letter| !letter.is_ascii_alphabetic() && *letter != b'_')
         && (is_generated(value)
+            || value[0].is_ascii_digit()
             || value.iter().any(|letter| !letter.is_ascii_uppercase() && !letter.is_ascii_digit() && *letter != b'_'))
         && !value.iter().any(|letter| b"()<>{}[]".contains(letter))
 }

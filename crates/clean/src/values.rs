@@ -77,7 +77,7 @@ fn is_cut_off(value: &[u8]) -> bool {
 pub(super) fn is_chosen(value: &[u8]) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         expression(
-            r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,})[!?]?$",
+            r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[A-Z][a-z]{6,}\d{2}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,})[!?]?$",
         )
     });
     EXPRESSION.is_match(value)
