@@ -5,7 +5,7 @@ use std::{collections::HashSet, ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    ranges::{Ranges, expression, skip},
+    ranges::{Ranges, expression, runs, skip},
     words::Words,
 };
 
@@ -14,11 +14,23 @@ pub(super) static WORDS: Words = Words::new(include_str!("../rules/bip39-english
 /// More words are two phrases, or a list of words.
 const WORDS_OF_PHRASE: std::ops::RangeInclusive<usize> = 12..=50;
 const LETTERS_OF_WORD: std::ops::RangeInclusive<usize> = 3..=8;
+/// The letters of the fewest and shortest words of a phrase, with a blank between each two.
+const LEAST_LETTERS: usize = 12 * 3 + 11;
 /// Signs, numbers and blanks between two words.
 const MOST_BETWEEN: usize = 12;
 
-/// Finds seed phrases: words of the list one behind another.
+/// Finds seed phrases: words of the list one behind another, in the runs of such letters that are long enough.
 pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
+    let of_phrase = |letter: u8| letter.is_ascii_alphabetic() || is_between(letter);
+    let found = runs(letters, LEAST_LETTERS, of_phrase).flat_map(|run| {
+        let phrases = phrases_in(&letters[run.clone()]).into_iter();
+        phrases.map(move |phrase| run.start + phrase.start..run.start + phrase.end)
+    });
+    found.collect()
+}
+
+/// Finds the phrases in a run of letters.
+fn phrases_in(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut phrase: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
