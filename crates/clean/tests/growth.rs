@@ -49,6 +49,11 @@ fn split(text: &str) {
     black_box(sections.count());
 }
 
+/// Learns who is named in a text.
+fn learn(text: &str) {
+    Identities::default().learn_json(&Value::Array(vec![text.into()]));
+}
+
 /// Cleans a text as the SDK does, learns from it, cleans it as a text of JSON, and looks for places to review.
 fn clean(text: &str) {
     let sdk = CleanOptions {
@@ -101,6 +106,21 @@ fn time_grows_linearly_with_the_findings_of_a_text() {
         format!("Author: Ann{at} Lind{at} <ann{at}@x.example>\n")
     });
     expect_linear("homes", |at| format!("/home/zorb{at}x/a "));
+    // To look for something in a text takes so little that it shows in long ones alone.
+    let table = |rows: usize| (0..rows).map(row_of_names).collect::<String>();
+    let texts = [table(8000), table(8000 << DOUBLINGS)];
+    expect_linear_work("names that no list knows", learn, texts);
+}
+
+/// Returns a row of a table with names of its own, which look like no word.
+fn row_of_names(at: usize) -> String {
+    const TO_LETTERS: u8 = b'a' - b'0';
+    let letters = format!("{at:05}").into_bytes();
+    let letters: String = letters
+        .into_iter()
+        .map(|digit| char::from(digit + TO_LETTERS))
+        .collect();
+    format!("| Wv{letters}k Qj{letters}zt |\n")
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Full names of people wherever they stand.
 
-use std::sync::LazyLock;
+use std::{cell::LazyCell, collections::HashSet, sync::LazyLock};
 
-use memchr::memmem;
 use regex::bytes::Regex;
 
 use super::{
@@ -30,6 +29,7 @@ impl Identities {
             ))
         });
         let bytes = text.as_bytes();
+        let small = LazyCell::new(|| small_words(text));
         let mut from = 0;
         let next = |from| NAME.captures_at(bytes, from)?.get(1).map(|name| name.range());
         while let Some(range) = next(from) {
@@ -80,7 +80,7 @@ impl Identities {
                 && is_own(found, false)
                 && !found
                     .split(' ')
-                    .any(|word| is_english(word) || has_small(bytes, word))
+                    .any(|word| is_english(word) || small.contains(&*word.to_lowercase()))
             {
                 let mut forms = forms_of(found);
                 forms.truncate(forms.len().saturating_sub(2));
@@ -125,13 +125,11 @@ fn is_alone(before: &[u8], behind: &[u8]) -> bool {
             .is_some_and(|word| THINGS.has(word))
 }
 
-/// Returns whether a text has a word in small letters, between blanks or before a sign that ends a part of a sentence.
-fn has_small(text: &[u8], word: &str) -> bool {
-    let small = word.to_lowercase();
-    let mut places = memmem::find_iter(text, small.as_bytes());
-    places.any(|at| {
-        let behind = text.get(at + small.len());
-        text[..at].last().is_none_or(u8::is_ascii_whitespace)
-            && behind.is_none_or(|next| b" \n.,;:!?)".contains(next))
-    })
+/// Returns the words of a text that have no capital at the beginning, up to a sign that ends a part of a sentence.
+fn small_words(text: &str) -> HashSet<&str> {
+    let words = text.split_ascii_whitespace();
+    let words = words.filter_map(|word| word.split(['.', ',', ';', ':', '!', '?', ')']).next());
+    words
+        .filter(|word| word.starts_with(char::is_lowercase))
+        .collect()
 }
