@@ -501,12 +501,15 @@ export interface ShareOptions extends CallOptions {
  */
 export interface Manifest {
   sessions: Array<{
-    /** The file in the folder. */
+    /** The file in the folder, and its line if it has several sessions. */
     file: string;
-    /** The SHA-256 of its file, in hexadecimal. */
+    line?: number;
+    /** The SHA-256 of its file or line, in hexadecimal. */
     sha256: string;
     /** Its sub-agents, each a row of its own. */
-    subagents: Array<Pick<Manifest['sessions'][number], 'file' | 'sha256' | 'sessionId' | 'qualityScore'>>;
+    subagents: Array<
+      Pick<Manifest['sessions'][number], 'file' | 'line' | 'sha256' | 'sessionId' | 'qualityScore'>
+    >;
     /** From 1, in the order in which sessions were added; why; and how many others it stands for. */
     rank: number;
     reason: string;

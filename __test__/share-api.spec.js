@@ -36,9 +36,9 @@ beforeAll(() => fs.writeFileSync(file, session));
 
 test.each([
   ['native', /^sessions\/2\d{3}-\d\d-\d\d-log-in-with-.+\.jsonl$/],
-  ['messages', /^messages[/]2026-01-01-/],
+  ['messages', /^messages\.jsonl$/],
   ['atif', /^sessions\/2\d{3}-\d\d-\d\d-log-in-with-.+\.json$/],
-  ['knowledgepulse', /^units[/]2026-01-01-/],
+  ['knowledgepulse', /^units\.jsonl$/],
 ])('share as %s writes traces without secrets, and resolves to the manifest', async (as, name) => {
   const folder = newFolder();
   const { sessions, leftOut } = await share([trace, makeTrace()], folder, { as });
@@ -113,9 +113,9 @@ test('share adds to a folder in its form, each session once, and keeps the files
   fs.writeFileSync(path.join(folder, 'thesis.txt'), 'precious');
   await share([trace], folder, { as: 'messages' });
   const { sessions } = await share([trace, file], folder);
-  expect(sessions.map(({ file }) => path.dirname(file))).toEqual(['messages', 'messages']);
-  for (const { file } of sessions) expect(readTraces(path.join(folder, file))).toHaveLength(1);
-  const names = ['README.md', 'manifest.jsonl', 'messages', 'thesis.txt'];
+  expect(sessions.map(({ line }) => line)).toEqual([1, 2]);
+  expect(readTraces(path.join(folder, 'messages.jsonl'))).toHaveLength(2);
+  const names = ['README.md', 'manifest.jsonl', 'messages.jsonl', 'thesis.txt'];
   expect(fs.readdirSync(folder).sort()).toEqual(names);
 });
 

@@ -146,7 +146,7 @@ describe('share', () => {
   testTemplates('chat templates of TRL render share as messages, but for three', async () => {
     const { folder } = await shareAs('messages', '--success', 'yes');
     const script = path.join(__dirname, 'support', 'render-templates.py');
-    const printed = execFileSync(python, [script, path.join(folder, 'messages')], { encoding: 'utf8' });
+    const printed = execFileSync(python, [script, path.join(folder, 'messages.jsonl')], { encoding: 'utf8' });
     const { templates, refused, without_tools, without_calls } = JSON.parse(printed);
     expect(templates - without_tools.length).toBeGreaterThan(40);
     // The first wants arguments as a text, the others one call a message.

@@ -31,8 +31,8 @@ def native(loaded, folder):
 def messages(loaded, folder):
     from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMessageParam
 
-    for file in sorted((folder / "messages").rglob("*.jsonl")):
-        row = json.loads(file.read_text(encoding="utf-8"))
+    for line in (folder / "messages.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
         for message in row["messages"]:
             for call in message.get("tool_calls", []):
                 # Templates take an object, OpenAI's API its text.
@@ -100,8 +100,8 @@ class Unit(BaseModel):
 
 
 def knowledgepulse(loaded, folder):
-    for file in sorted((folder / "units").rglob("*.jsonl")):
-        Unit.model_validate_json(file.read_text(encoding="utf-8"), strict=True)
+    for line in (folder / "units.jsonl").read_text(encoding="utf-8").splitlines():
+        Unit.model_validate_json(line, strict=True)
     return [{"id": row["id"]} for row in loaded]
 
 

@@ -1,4 +1,4 @@
-"""Renders rows of messages by every chat template of TRL, as transformers does: render-templates.py FOLDER. Prints the templates without
+"""Renders rows of messages by every chat template of TRL, as transformers does: render-templates.py FILE. Prints the templates without
 tools, and of the others those that refuse a row, each with its first reason, and those that leave out calls."""
 
 import json
@@ -36,7 +36,7 @@ environment.filters["tojson"] = tojson
 environment.globals["raise_exception"] = refuse
 environment.globals["strftime_now"] = lambda form: datetime(2026, 1, 1).strftime(form)
 
-rows = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(Path(sys.argv[1]).rglob("*.jsonl"))]
+rows = [json.loads(line) for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()]
 folder = Path(find_spec("trl").submodule_search_locations[0]) / "chat_templates"
 found = {"templates": 0, "without_tools": [], "refused": {}, "without_calls": []}
 for file in sorted(folder.glob("*.jinja")):

@@ -100,10 +100,13 @@ fn fields(count: usize, form: Form) -> String {
         .iter()
         .find(|(most, _)| count < *most)
         .map_or("100K<n<1M", |(_, size)| size);
-    let (folder, ending) = form.files();
+    let data = form.file().unwrap_or(match form {
+        Form::Atif => "sessions/**/*.json",
+        _ => "sessions/**/*.jsonl",
+    });
     let columns = columns(form).map(|[name, kind, _]| format!("  - name: {name}\n    {kind}\n"));
     format!(
-        "size_categories:\n- {size}\nconfigs:\n- config_name: default\n  data_files: \"{folder}/**/*.{ending}\"\n- config_name: manifest\n  \
+        "size_categories:\n- {size}\nconfigs:\n- config_name: default\n  data_files: \"{data}\"\n- config_name: manifest\n  \
          data_files: {MANIFEST}\ndataset_info:\n- config_name: default\n  features:\n{}",
         columns.collect::<String>()
     )
@@ -333,10 +336,10 @@ fn what(form: Form) -> &'static str {
              session's sub-agents are in the folder of its name."
         }
         Form::Messages => {
-            "Each file is a conversation: messages as the chat templates of today's models take them, and the tools, with parameters by the \
+            "A line for each session: messages as the chat templates of today's models take them, and the tools, with parameters by the \
              arguments of the calls where the log has none."
         }
         Form::Atif => "Each file is a trajectory in the Agent Trajectory Interchange Format.",
-        Form::Knowledgepulse => "Each file is a unit for a registry of KnowledgePulse.",
+        Form::Knowledgepulse => "A line for each session: a unit for a registry of KnowledgePulse.",
     }
 }

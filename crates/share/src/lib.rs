@@ -18,7 +18,10 @@ mod session;
 mod set;
 mod shown;
 
-use std::{collections::HashSet, io};
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+};
 
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_error::named;
@@ -46,7 +49,7 @@ pub use shown::{Shown, shown};
 use card::{COLUMNS, SAMPLE, between, quoted};
 use native::line_for_python;
 use session::Ready;
-use set::{REMOVED, files_of, rows_of};
+use set::{REMOVED, files_of, line_of, rows_of};
 
 /// The name of the manifest in the folder.
 pub const MANIFEST: &str = "manifest.jsonl";
@@ -62,23 +65,22 @@ named! {
         /// Each session in its own format where `datasets` loads that, otherwise in the Session Trace Simple Format.
         #[default]
         Native = "native",
-        /// OpenAI's messages with tools, a file of one line for each session.
+        /// One file of OpenAI's messages with tools, a line for each session.
         Messages = "messages",
         /// The Agent Trajectory Interchange Format, a file for each session.
         Atif = "atif",
-        /// Units that a registry of KnowledgePulse accepts, a file of one line for each session.
+        /// One file of units that a registry of KnowledgePulse accepts.
         Knowledgepulse = "knowledgepulse",
     }
 }
 
 impl Form {
-    /// Returns the folder that has the sessions, and the ending of their files.
-    fn files(self) -> (&'static str, &'static str) {
+    /// Returns the file that holds all sessions; `None` where each has a file of its own.
+    fn file(self) -> Option<&'static str> {
         match self {
-            Self::Native => ("sessions", "jsonl"),
-            Self::Messages => ("messages", "jsonl"),
-            Self::Atif => ("sessions", "json"),
-            Self::Knowledgepulse => ("units", "jsonl"),
+            Self::Native | Self::Atif => None,
+            Self::Messages => Some("messages.jsonl"),
+            Self::Knowledgepulse => Some("units.jsonl"),
         }
     }
 }
@@ -201,6 +203,7 @@ pub fn share(
         settings,
         files,
         names: FreeNames::default(),
+        lines: 0,
         has_removed: !removed.is_empty(),
         manifest: Manifest::default(),
     };
@@ -231,6 +234,8 @@ struct Writer<'w> {
     settings: &'w Settings<'w>,
     files: &'w mut dyn Files,
     names: FreeNames,
+    /// How many lines the file that has all sessions has so far.
+    lines: u64,
     /// Whether sessions are taken out.
     has_removed: bool,
     manifest: Manifest,
@@ -244,14 +249,38 @@ impl Writer<'_> {
     }
 
     fn write(&mut self, name: &str, text: &str) -> Result<(), ShareError> {
-        let written = self.files.write(name, text.as_bytes());
+        let written = self.files.append(name, text.as_bytes());
         written.map_err(self.failed(name))
     }
 
     /// Returns the text of a file that was there before; `None` if it is gone.
     fn text(&self, name: &str) -> Result<Option<String>, ShareError> {
-        let bytes = self.files.read(name).map_err(self.failed(name))?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        let Some(mut file) = self.files.open(name).map_err(self.failed(name))? else {
+            return Ok(None);
+        };
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(self.failed(name))?;
+        Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    }
+
+    /// Passes on the lines of a file that was there before, with their numbers from 1.
+    fn each_line(
+        &mut self,
+        name: &str,
+        mut take: impl FnMut(&mut Self, u64, &str) -> Result<(), ShareError>,
+    ) -> Result<(), ShareError> {
+        let Some(mut file) = self.files.open(name).map_err(self.failed(name))? else {
+            return Ok(());
+        };
+        let mut text = String::new();
+        for number in 1.. {
+            text.clear();
+            if file.read_line(&mut text).map_err(self.failed(name))? == 0 {
+                break;
+            }
+            take(self, number, &text)?;
+        }
+        Ok(())
     }
 
     /// Keeps what the set has, but for the lines that are removed or replaced. Returns those that are not replaced, because somebody has
@@ -262,31 +291,77 @@ impl Writer<'_> {
         removed: &[usize],
         replaced: &HashSet<usize>,
     ) -> Result<HashSet<usize>, ShareError> {
-        let lines = set.lines();
-        let mut edited = HashSet::new();
-        for (at, row) in replaced
+        let mut kept = set.lines().to_vec();
+        let edited = self.edited(&kept, replaced)?;
+        let gone: HashSet<usize> = replaced.difference(&edited).chain(removed).copied().collect();
+        match self.settings.form.file() {
+            Some(file) => self.copy(file, &mut kept, &gone)?,
+            None => {
+                let files = gone.iter().flat_map(|at| files_of(&kept[*at]));
+                files.for_each(|file| self.files.remove(file));
+            }
+        }
+        let kept = kept.into_iter().enumerate().filter(|(at, _)| !gone.contains(at));
+        self.manifest.kept = kept.map(|(_, line)| line).collect();
+        Ok(edited)
+    }
+
+    /// Returns which of the lines have rows that somebody has edited.
+    fn edited(&mut self, lines: &[Value], replaced: &HashSet<usize>) -> Result<HashSet<usize>, ShareError> {
+        let rows = replaced
             .iter()
-            .flat_map(|at| rows_of(&lines[*at]).map(|row| (*at, row)))
-        {
+            .flat_map(|at| rows_of(&lines[*at]).map(move |row| (*at, row)));
+        let mut edited = HashSet::new();
+        if let Some(file) = self.settings.form.file() {
+            let by_line: HashMap<u64, _> = rows.filter_map(|row| Some((line_of(row.1)?, row))).collect();
+            if by_line.is_empty() {
+                return Ok(edited);
+            }
+            self.each_line(file, |_, number, text| {
+                let row = by_line.get(&number);
+                edited.extend(row.filter(|(_, row)| !is_as_written(row, text)).map(|(at, _)| at));
+                Ok(())
+            })?;
+            return Ok(edited);
+        }
+        for (at, row) in rows {
             // One that is gone is written anew.
             let file = row.get("file").and_then(Value::as_str);
             let text = file.map(|file| self.text(file)).transpose()?.flatten();
-            let written = row.get("sha256").and_then(Value::as_str);
-            edited.extend(text.filter(|text| written != Some(&digest_of(text))).map(|_| at));
+            edited.extend(text.filter(|text| !is_as_written(row, text)).map(|_| at));
         }
-        let gone: HashSet<usize> = replaced.difference(&edited).chain(removed).copied().collect();
-        let files = gone.iter().flat_map(|at| files_of(&lines[*at]));
-        files.for_each(|file| self.files.remove(file));
-        let kept = lines.iter().enumerate().filter(|(at, _)| !gone.contains(at));
-        self.manifest.kept = kept.map(|(_, line)| line.clone()).collect();
         Ok(edited)
+    }
+
+    /// Copies the lines of a file that stay, and numbers them anew in the manifest. Lines that the manifest does not name are somebody's.
+    fn copy(&mut self, file: &str, kept: &mut [Value], gone: &HashSet<usize>) -> Result<(), ShareError> {
+        let left_out: HashSet<u64> = gone
+            .iter()
+            .flat_map(|at| rows_of(&kept[*at]).filter_map(line_of))
+            .collect();
+        let mut numbers = HashMap::new();
+        self.write(file, "")?;
+        self.each_line(file, |writer, number, text| {
+            if left_out.contains(&number) {
+                return Ok(());
+            }
+            writer.write(file, text)?;
+            if !text.ends_with('\n') {
+                writer.write(file, "\n")?;
+            }
+            writer.lines += 1;
+            numbers.insert(number, writer.lines);
+            Ok(())
+        })?;
+        kept.iter_mut().for_each(|line| renumber(line, &numbers));
+        Ok(())
     }
 
     /// Writes a session, and then its sub-agents.
     fn add(&mut self, set: &Set, session: &Session, ready: Ready) -> Result<(), ShareError> {
-        let mut entry = ready.entry;
+        let (mut entry, form) = (ready.entry, self.settings.form);
         self.manifest.left_out.extend(ready.left_out);
-        let (folder, ending) = self.settings.form.files();
+        let ending = if form == Form::Atif { "json" } else { "jsonl" };
         let before = session.replaces.and_then(|at| files_of(&set.lines()[at]).next());
         let before = before.and_then(|file| file.strip_suffix(ending)?.strip_suffix('.'));
         let mut of_session = before.map(str::to_owned);
@@ -296,16 +371,24 @@ impl Writer<'_> {
                 quality_score = Some(self.score(&session.log.name, &mut unit)?);
                 text = line_for_python(&unit);
             }
-            let stem = match &of_session {
-                Some(stem) if entry.rows.is_empty() => stem.clone(),
-                Some(of) => self.free_name(&format!("{of}/subagents/{stem}"), ending),
-                None => self.free_name(&format!("{folder}/{stem}"), ending),
+            let (file, line) = if let Some(file) = form.file() {
+                self.write(file, &text)?;
+                self.lines += 1;
+                (file.to_owned(), Some(self.lines))
+            } else {
+                let stem = match &of_session {
+                    Some(stem) if entry.rows.is_empty() => stem.clone(),
+                    Some(of) => self.free_name(&format!("{of}/subagents/{stem}"), ending),
+                    None => self.free_name(&format!("sessions/{stem}"), ending),
+                };
+                let file = format!("{stem}.{ending}");
+                of_session.get_or_insert(stem);
+                self.write(&file, &text)?;
+                (file, None)
             };
-            let file = format!("{stem}.{ending}");
-            of_session.get_or_insert(stem);
-            self.write(&file, &text)?;
             entry.rows.push(with_some([
                 ("file", Some(file.into())),
+                ("line", line.map(Value::from)),
                 ("sha256", Some(digest_of(&text).into())),
                 ("session_id", Some(document.session_id)),
                 ("quality_score", quality_score.map(Value::from)),
@@ -360,6 +443,26 @@ impl Writer<'_> {
         self.write(CARD, &card)?;
         Ok(self.manifest)
     }
+}
+
+/// Gives what a line of the manifest says of lines in the file with all sessions their new numbers.
+fn renumber(line: &mut Value, numbers: &HashMap<u64, u64>) {
+    if let Some(number) = line_of(line).and_then(|number| numbers.get(&number))
+        && let Value::Object(fields) = &mut *line
+    {
+        fields.insert("line", *number);
+    }
+    for list in ["subagents", "review"] {
+        let Value::Object(fields) = &mut *line else { return };
+        if let Some(Value::Array(rows)) = fields.get_mut(list) {
+            rows.iter_mut().for_each(|row| renumber(row, numbers));
+        }
+    }
+}
+
+/// Returns whether a row is as it was written, by the digest in the manifest.
+fn is_as_written(row: &Value, text: &str) -> bool {
+    row.get("sha256").and_then(Value::as_str) == Some(&digest_of(text))
 }
 
 /// Returns the SHA-256 of a text in hexadecimal.

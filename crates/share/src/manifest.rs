@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use knowledgepulse_clean::{PlaceToReview, places_in_text};
 use knowledgepulse_json::{Object, Text, Value, json_object};
 
-use crate::{objectives::told_apart, set::rank_of};
+use crate::{
+    objectives::told_apart,
+    set::{line_of, rank_of},
+};
 
 /// A place that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +33,8 @@ const SHORT_ID: usize = 8;
 pub struct Entry {
     /// Its rank among the chosen, from 1.
     pub rank: u64,
-    /// The session, and then its sub-agents: the file of each, its SHA-256, the `session_id` that the row has for those who load it, and the
-    /// score of a unit.
+    /// The session, and then its sub-agents: the file of each, its line where a file has all sessions, the SHA-256 of the file or the line,
+    /// the `session_id` that the row has for those who load it, and the score of a unit.
     pub rows: Vec<Value>,
     /// The fields of its line that are known before it is written: its clean `id`, the beginning of its `objective`, which the manifest has
     /// only without a place to review, facts such as its number of `steps`, why it was chosen, and its outcome.
@@ -93,10 +96,14 @@ pub(crate) fn stem_of(about: &Object) -> String {
 }
 
 impl Entry {
-    /// Returns the file of a place.
-    fn file_of(&self, place: &ReviewPlace) -> &str {
+    /// Returns the row of a place.
+    fn row_of(&self, place: &ReviewPlace) -> (&str, u64) {
         let row = self.rows.get(place.row);
-        row.and_then(|row| row.get("file")?.as_str()).unwrap_or_default()
+        let file = row.and_then(|row| row.get("file")?.as_str());
+        (
+            file.unwrap_or_default(),
+            row.and_then(line_of).unwrap_or(place.line),
+        )
     }
 
     /// Returns the line of the manifest, with the objective as it is shown there.
@@ -111,7 +118,8 @@ impl Entry {
         fields.extend(self.about.clone());
         fields.insert("objective", objective);
         let review = self.review.iter().map(|place| {
-            json_object! { "file": self.file_of(place), "line": place.line, "field": place.place.path.as_str() }
+            let (file, line) = self.row_of(place);
+            json_object! { "file": file, "line": line, "field": place.place.path.as_str() }
         });
         fields.insert("review", review.collect::<Value>());
         fields.into()
@@ -157,7 +165,7 @@ impl Manifest {
     pub fn review(&self) -> impl Iterator<Item = (String, &str)> {
         self.entries.iter().flat_map(|entry| {
             entry.review.iter().map(|place| {
-                let (file, line) = (entry.file_of(place), place.line);
+                let (file, line) = entry.row_of(place);
                 let PlaceToReview { path, text, .. } = &place.place;
                 (format!("{file}:{line} {path}"), text.as_str())
             })

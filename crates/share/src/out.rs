@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashSet},
     fs::{self, File, TryLockError},
-    io::{self, Write},
+    io::{self, BufRead, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
@@ -20,11 +20,11 @@ pub trait Files {
         name.to_owned()
     }
 
-    /// Writes a file, with `/` between folders in its name.
+    /// Appends to the file that was written to last, or begins the file of another name, with `/` between folders.
     ///
     /// # Errors
     /// Those of the file system.
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
     /// Removes a file that was there before, unless it is written anew.
     fn remove(&mut self, _name: &str) {}
@@ -34,11 +34,11 @@ pub trait Files {
         false
     }
 
-    /// Reads a file that was there before; `None` if there is none.
+    /// Opens a file that was there before; `None` if there is none.
     ///
     /// # Errors
     /// Those of the file system.
-    fn read(&self, _name: &str) -> io::Result<Option<Vec<u8>>> {
+    fn open(&self, _name: &str) -> io::Result<Option<Box<dyn BufRead>>> {
         Ok(None)
     }
 }
@@ -58,6 +58,7 @@ pub struct Folder {
     /// Whether it was not there before.
     is_new: bool,
     lock: Option<File>,
+    file: Option<(String, BufWriter<File>)>,
     created: HashSet<String>,
     removed: BTreeSet<String>,
 }
@@ -103,6 +104,7 @@ impl Folder {
             target,
             is_new,
             lock: Some(lock),
+            file: None,
             created: HashSet::new(),
             removed: BTreeSet::new(),
         };
@@ -114,7 +116,7 @@ impl Folder {
     /// else's where files of the form go.
     ///
     /// # Errors
-    /// If its manifest is none of ours, it has another form, or a link is in the way.
+    /// If its manifest is none of ours, it has another form, or a file is in the way.
     pub fn set(&self, wanted: Option<Form>) -> Result<(Set, Form), ShareError> {
         let name = || self.name.clone();
         let taken = |file: &str| ShareError::Taken(name(), file.into());
@@ -125,13 +127,16 @@ impl Folder {
         if let Some(other) = set.form().filter(|other| *other != form) {
             return Err(ShareError::OtherForm(name(), other.name(), form.name()));
         }
-        for file in [MANIFEST, CARD, form.files().0] {
+        for file in [MANIFEST, CARD, "sessions"].into_iter().chain(form.file()) {
             let is_link = fs::symlink_metadata(self.target.join(file)).is_ok_and(|file| file.is_symlink());
             if is_link {
                 return Err(taken(&format!("{file}, a link,")));
             }
         }
-        Ok((set, form))
+        let in_the_way = form
+            .file()
+            .filter(|file| self.has(file) && !set.files().contains(*file));
+        in_the_way.map_or(Ok((set, form)), |file| Err(taken(file)))
     }
 
     fn staging(&self) -> PathBuf {
@@ -148,6 +153,7 @@ impl Folder {
     }
 
     fn commit(&mut self) -> io::Result<()> {
+        self.close()?;
         let removed = self.removed.iter().filter(|name| !self.created.contains(*name));
         let names: String = removed.map(|name| format!("{name}\n")).collect();
         let commit = self.staging().join(COMMIT);
@@ -224,10 +230,18 @@ impl Folder {
         }
         manifest.map_or(Ok(()), |name| put(&name))
     }
+
+    fn close(&mut self) -> io::Result<()> {
+        match self.file.take() {
+            Some((_, mut file)) => file.flush(),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
+        self.file = None;
         self.lock = None;
         let staging = self.staging();
         // What was committed and could not be ended is left for the next run.
@@ -245,10 +259,18 @@ impl Files for Folder {
         format!("{}/{name}", self.name)
     }
 
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if let Some((of, file)) = &mut self.file
+            && of == name
+        {
+            return file.write_all(bytes);
+        }
+        self.close()?;
         let path = self.staging().join(NEW).join(name);
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        File::create_new(path)?.write_all(bytes)?;
+        let mut file = BufWriter::new(File::create_new(path)?);
+        file.write_all(bytes)?;
+        self.file = Some((name.to_owned(), file));
         self.created.insert(name.to_owned());
         Ok(())
     }
@@ -261,20 +283,27 @@ impl Files for Folder {
         !self.removed.contains(name) && fs::symlink_metadata(self.target.join(name)).is_ok()
     }
 
-    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(self.target.join(name)) {
+    fn open(&self, name: &str) -> io::Result<Option<Box<dyn BufRead>>> {
+        match File::open(self.target.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            bytes => bytes.map(Some),
+            file => Ok(Some(Box::new(BufReader::new(file?)))),
         }
     }
 }
 
 /// The files of a set in a zip in memory.
-pub struct Zip(ZipArchiveWriter<Vec<u8>>);
+pub struct Zip {
+    archive: ZipArchiveWriter<Vec<u8>>,
+    /// The name and the bytes of the file that was begun last.
+    file: Option<(String, Vec<u8>)>,
+}
 
 impl Default for Zip {
     fn default() -> Self {
-        Self(ZipArchiveWriter::new(Vec::new()))
+        Self {
+            archive: ZipArchiveWriter::new(Vec::new()),
+            file: None,
+        }
     }
 }
 
@@ -282,24 +311,37 @@ impl Zip {
     /// Returns the bytes of the zip.
     ///
     /// # Errors
-    /// If they cannot be completed.
-    pub fn finish(self) -> io::Result<Vec<u8>> {
-        self.0.finish().map_err(io::Error::other)
+    /// If a file cannot be added, as where its name is too long.
+    pub fn finish(mut self) -> io::Result<Vec<u8>> {
+        self.close()?;
+        self.archive.finish().map_err(io::Error::other)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        let Some((name, bytes)) = self.file.take() else {
+            return Ok(());
+        };
+        let file = self
+            .archive
+            .new_file(&name)
+            .compression_method(CompressionMethod::DEFLATE);
+        let (mut entry, config) = file.start().map_err(io::Error::other)?;
+        let mut counted = config.wrap(DeflateEncoder::new(&mut entry, Compression::default()));
+        counted.write_all(&bytes)?;
+        let (encoder, descriptor) = counted.finish().map_err(io::Error::other)?;
+        encoder.finish()?;
+        entry.finish(descriptor).map_err(io::Error::other)?;
+        Ok(())
     }
 }
 
 impl Files for Zip {
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let file = self
-            .0
-            .new_file(name)
-            .compression_method(CompressionMethod::DEFLATE);
-        let (mut entry, config) = file.start().map_err(io::Error::other)?;
-        let mut counted = config.wrap(DeflateEncoder::new(&mut entry, Compression::default()));
-        counted.write_all(bytes)?;
-        let (encoder, descriptor) = counted.finish().map_err(io::Error::other)?;
-        encoder.finish()?;
-        entry.finish(descriptor).map_err(io::Error::other)?;
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.file.as_ref().is_none_or(|(of, _)| of != name) {
+            self.close()?;
+            self.file = Some((name.to_owned(), Vec::new()));
+        }
+        self.file.iter_mut().for_each(|(_, file)| file.extend(bytes));
         Ok(())
     }
 }

@@ -111,7 +111,7 @@ impl Set {
             let names = ["rank", "redactions", "stands_for"];
             names.iter().all(|name| line.get(name).is_some())
                 && files_of(line).next().is_some()
-                && files_of(line).all(|file| is_inside(file) && form_of(file).is_some())
+                && files_of(line).all(is_inside)
         };
         Ok(lines.iter().all(is_entry).then(|| Self::of(lines, removed)))
     }
@@ -142,7 +142,12 @@ impl Set {
     /// Returns the form that its sessions are in; `None` if it has none.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
-        form_of(text(self.lines.first()?, "file")?)
+        let file = text(self.lines.first()?, "file")?;
+        let of_all = Form::ALL.iter().find(|form| form.file() == Some(file));
+        Some(of_all.copied().unwrap_or(match file.ends_with(".json") {
+            true => Form::Atif,
+            false => Form::Native,
+        }))
     }
 
     /// Returns the files that have its sessions.
@@ -248,17 +253,13 @@ pub(crate) fn files_of(line: &Value) -> impl Iterator<Item = &str> {
     rows_of(line).filter_map(|row| text(row, "file"))
 }
 
-/// Returns the form that has files of such names; `None` if none has.
-fn form_of(file: &str) -> Option<Form> {
-    let mut forms = Form::ALL.iter().copied();
-    forms.find(|form| {
-        let (folder, ending) = form.files();
-        file.starts_with(folder) && file.rsplit('.').next() == Some(ending)
-    })
-}
-
 /// Returns whether the name of a file leads nowhere but into its folder, on any platform.
 pub(crate) fn is_inside(name: &str) -> bool {
     let is_below = |part: Component| matches!(part, Component::Normal(_));
     Path::new(name).components().all(is_below) && !name.split('\\').any(|part| part == "..")
+}
+
+/// Returns the number of a row in the file that has all sessions.
+pub(crate) fn line_of(row: &Value) -> Option<u64> {
+    row.get("line").map(count_of)
 }

@@ -29,12 +29,17 @@ use rawzip::ZipArchive;
 #[derive(Default)]
 struct Shelf {
     files: BTreeMap<String, String>,
+    last: String,
 }
 
 impl Files for Shelf {
-    fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.last != name {
+            assert!(self.files.insert(name.into(), String::new()).is_none(), "{name}");
+            self.last = name.into();
+        }
         let text = std::str::from_utf8(bytes).unwrap();
-        assert!(self.files.insert(name.into(), text.into()).is_none(), "{name}");
+        self.files.get_mut(&self.last).unwrap().push_str(text);
         Ok(())
     }
 }
@@ -121,7 +126,10 @@ fn lines_left_out(entry: &Entry) -> f64 {
 
 /// Returns the text of the only session.
 fn only(shelf: &Shelf) -> &String {
-    let mut sessions = shelf.files.iter().filter(|(name, _)| name.contains('/'));
+    let mut sessions = shelf
+        .files
+        .iter()
+        .filter(|(name, _)| name.starts_with("sessions/"));
     sessions.next().unwrap().1
 }
 
@@ -324,7 +332,7 @@ fn share_writes_lines_that_python_reads() {
     let mut sessions = sessions_of("s.jsonl", &text);
     sessions[0].log.outcome = Some((true, 0.9));
     let (shelf, _) = shared_as(&sessions, Form::Knowledgepulse, ALL);
-    assert!(only(&shelf).contains(r"a\u2028b\u0085c"));
+    assert!(shelf.files["units.jsonl"].contains(r"a\u2028b\u0085c"));
     let (shelf, _) = shared("s.jsonl", &text);
     let text = only(&shelf);
     assert!(
@@ -367,7 +375,7 @@ fn share_as_messages_has_the_tools_that_a_chat_records_or_else_those_that_it_cal
         ("", &["ls: "], "inferred"),
     ] {
         let (shelf, manifest) = shared_as(&sessions_of("chat.jsonl", &row(tools)), Form::Messages, ALL);
-        let line = parse_str(only(&shelf)).unwrap();
+        let line = parse_str(&shelf.files["messages.jsonl"]).unwrap();
         let tools = line.get("tools").and_then(Value::as_array).unwrap().iter();
         let text = |tool: &Value, name| tool.at(&["function", name]).unwrap().as_str().unwrap().to_owned();
         let found: Vec<_> = tools
@@ -414,7 +422,13 @@ fn share_gives_each_subagent_a_row_that_the_manifest_names() {
         for (at, row) in rows.iter().enumerate() {
             let [file, id] = ["file", "session_id"].map(|name| row.get(name).unwrap().as_str().unwrap());
             let text = &shelf.files[file];
-            assert_eq!(at > 0, file.contains("/subagents/2026-10-01-task-"), "{file}");
+            let text = match row.get("line").and_then(Value::as_number) {
+                Some(line) => text.lines().nth(line as usize - 1).unwrap(),
+                None => {
+                    assert_eq!(at > 0, file.contains("/subagents/2026-10-01-task-"), "{file}");
+                    text
+                }
+            };
             assert!(text.contains(&format!("\"{id}\"")), "{form:?} {id}: {text}");
             let is_of_subagent = text.contains("Task ");
             assert!(is_of_subagent == (at > 0) || *form == Form::Native, "{text}");
@@ -463,7 +477,7 @@ fn share_writes_units_of_known_outcome_only_and_counts_the_others() {
     sessions[0].log.outcome = Some((true, 0.9));
     let (shelf, manifest) = shared_as(&sessions, Form::Knowledgepulse, ALL);
     assert_eq!(manifest.left_out, []);
-    let unit = parse_str(only(&shelf)).unwrap();
+    let unit = parse_str(shelf.files["units.jsonl"].trim()).unwrap();
     let metadata = unit.get("metadata").unwrap();
     assert_eq!(metadata.get("success").unwrap().as_bool(), Some(true));
     assert_eq!(metadata.get("visibility").unwrap().as_str(), Some("network"));
@@ -492,17 +506,21 @@ fn share_scores_units_against_those_before_them_and_keeps_scores_that_traces_bri
         + &unit(3, "draw a map of all rivers", 0.0)
         + &unit(4, "translate the menu", 0.625);
     let (shelf, manifest) = shared_as(&sessions_of("t.jsonl", &text), Form::Knowledgepulse, ALL);
-    let units = manifest.entries.iter();
-    let units: Vec<_> = units
-        .map(|entry| parse_str(&shelf.files[file_of(entry)]).unwrap())
+    let written: Vec<f64> = shelf.files["units.jsonl"]
+        .lines()
+        .map(|line| parse_str(line).unwrap())
+        .map(|unit| {
+            unit.at(&["metadata", "quality_score"])
+                .unwrap()
+                .as_number()
+                .unwrap()
+        })
         .collect();
-    let score_of = |unit: &Value| unit.at(&["metadata", "quality_score"]).unwrap().as_number();
-    let written: Vec<f64> = units.iter().map(|unit| score_of(unit).unwrap()).collect();
-    // What `kp-score score` says of the units, in the same order.
+    // What `kp-score score units.jsonl` says, in the same order.
     let engine = Engine::default();
     let again = quality(&engine);
-    for (unit, score) in units.iter().zip(&written).take(3) {
-        assert_eq!(again.of(unit).unwrap(), *score);
+    for (line, score) in shelf.files["units.jsonl"].lines().zip(&written).take(3) {
+        assert_eq!(again.of(&parse_str(line).unwrap()).unwrap(), *score);
     }
     assert!(written[1] < written[0] && written[0] < written[2], "{written:?}");
     assert_eq!(written[3], 0.625);
@@ -526,7 +544,7 @@ fn share_repairs_units_where_it_can_and_refuses_others_with_a_reason() {
         Form::Knowledgepulse,
         ALL,
     );
-    let unit = parse_str(only(&shelf)).unwrap();
+    let unit = parse_str(shelf.files["units.jsonl"].trim()).unwrap();
     assert_eq!(
         unit.to_json(),
         concat!(
@@ -804,8 +822,14 @@ fn share_adds_to_a_folder_replaces_what_has_grown_and_takes_out_what_is_named() 
                 let [session, steps] = ["session", "steps"].map(|name| line.get(name).unwrap().to_json());
                 let file = line.get("file").unwrap().as_str().unwrap();
                 let text = fs::read_to_string(folder.join(file)).unwrap();
+                // The line is that of the session.
+                let line = line
+                    .get("line")
+                    .and_then(Value::as_number)
+                    .map(|line| line as usize);
+                let row = line.map_or(text.as_str(), |line| text.lines().nth(line - 1).unwrap());
                 let number = session.trim_matches(['"', 's']).to_owned();
-                assert!(text.contains(&format!("Words {number} of turn")), "{text}");
+                assert!(row.contains(&format!("Words {number} of turn")), "{row}");
                 format!("{session} {steps}")
             };
             lines.iter().map(name).collect::<Vec<_>>()
@@ -969,13 +993,12 @@ fn folder_refuses_what_is_somebody_elses_by_its_name() {
         folder.set(Some(form)).map(drop)
     };
     fs::write(path("file"), "").unwrap();
-    let elsewhere = "{\"rank\":1,\"redactions\":{},\"stands_for\":0,\"file\":\"data/a.jsonl\"}\n";
-    for (folder, manifest) in [("other", "{\"rank\":1}\n"), ("elsewhere", elsewhere)] {
+    for (folder, file) in [("other", MANIFEST), ("taken", "messages.jsonl")] {
         fs::create_dir(path(folder)).unwrap();
-        fs::write(path(folder).join(MANIFEST), manifest).unwrap();
+        fs::write(path(folder).join(file), "{\"rank\":1}\n").unwrap();
         let refused = refusal(folder, Form::Messages);
         assert!(
-            matches!(&refused, Err(ShareError::Taken(_, taken)) if taken == MANIFEST),
+            matches!(&refused, Err(ShareError::Taken(_, taken)) if taken == file),
             "{refused:?}"
         );
     }
@@ -983,6 +1006,8 @@ fn folder_refuses_what_is_somebody_elses_by_its_name() {
         refusal("file", Form::Native),
         Err(ShareError::Taken(..))
     ));
+    // Beside native sessions its name is no obstacle.
+    assert!(refusal("taken", Form::Native).is_ok());
     add_to(&path("native"), session(1, 4), Form::Native, &[]);
     assert!(matches!(
         refusal("native", Form::Atif),

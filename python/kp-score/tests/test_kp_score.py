@@ -75,7 +75,7 @@ class KpScore(unittest.TestCase):
 
     def test_share_takes_a_form(self):
         entries = list(kp_score.share(1, self.traces, self.folder / "train", form="messages"))
-        self.assertEqual([Path(entry["file"]).parent.name for entry in entries], ["messages"])
+        self.assertEqual([entry["file"] for entry in entries], ["messages.jsonl"])
 
     def test_share_takes_decisions_and_removes_what_is_named(self):
         decisions = self.write("decisions.jsonl", [{"session": "trace-1", "decision": "keep"}])
