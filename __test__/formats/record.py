@@ -1,14 +1,15 @@
-"""python3 record.py FOLDER: writes what frameworks store of a run with a scripted model, as the folders in agents/ have it.
+"""python3 record.py FOLDER NAME...: writes what frameworks store of a run with a scripted model, by the names of the functions, as the
+folders in agents/ have it.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
 claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
-For `agno_database("older")` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
+For `agno_older` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
 
-import asyncio, json, os, re, sqlite3, sys
+import asyncio, inspect, json, os, re, sqlite3, sys
 from pathlib import Path
 
 OUT = Path(sys.argv[1])
@@ -135,6 +136,15 @@ def agent_of_google(replies):
     return LlmAgent(name="gauge", model=Script(model="script"), tools=[safe])
 
 
+async def run_of_google(runner):
+    from google.genai import types
+
+    await runner.session_service.create_session(app_name="rivers", user_id="u", session_id="river-1")
+    message = types.Content(role="user", parts=[types.Part(text=TASK)])
+    async for _ in runner.run_async(user_id="u", session_id="river-1", new_message=message):
+        pass
+
+
 async def google_adk():
     from google.adk.runners import Runner
     from google.adk.sessions import DatabaseSessionService
@@ -147,11 +157,7 @@ async def google_adk():
     replies = iter([[thought, call_of_google(0)], [types.Part(text="Once more."), call_of_google(1)], [types.Part(text=ANSWER)]])
 
     service = SqliteSessionService("adk.db")
-    await service.create_session(app_name="rivers", user_id="u", session_id="river-1")
-    runner = Runner(agent=agent_of_google(replies), app_name="rivers", session_service=service)
-    message = types.Content(role="user", parts=[types.Part(text=TASK)])
-    async for _ in runner.run_async(user_id="u", session_id="river-1", new_message=message):
-        pass
+    await run_of_google(Runner(agent=agent_of_google(replies), app_name="rivers", session_service=service))
     session = await service.get_session(app_name="rivers", user_id="u", session_id="river-1")
     write("google-adk/session.json", session.model_dump_json(by_alias=True, exclude_none=True))
     write("google-adk/session-snake.json", session.model_dump_json())
@@ -220,29 +226,36 @@ def smolagents():
     write("smolagents/row.json", json.dumps({"task": TASK, "agent_memory": steps}, default=str))
 
 
+def graph_of(model, tools):
+    """Returns a graph that asks the model and calls the tools in turn, until a reply has no calls. Both take the messages and return one."""
+    from langgraph.graph import MessagesState, StateGraph
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", lambda state: {"messages": [model(state["messages"])]})
+    graph.add_node("tools", lambda state: {"messages": [tools(state["messages"])]})
+    graph.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else "__end__")
+    graph.add_edge("tools", "model")
+    graph.set_entry_point("model")
+    return graph
+
+
 def langgraph():
     from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
     from langgraph.checkpoint.sqlite import SqliteSaver
-    from langgraph.graph import MessagesState, StateGraph
 
     def call(at):
         return [{"name": "depth", "args": CALLS[at], "id": f"c{at}"}]
 
     replies = iter([AIMessage("", tool_calls=call(0)), AIMessage("Once more.", tool_calls=call(1)), AIMessage(ANSWER)])
 
-    def tools(state):
-        wanted = state["messages"][-1].tool_calls[0]
+    def tools(messages):
+        wanted = messages[-1].tool_calls[0]
         try:
-            return {"messages": [ToolMessage(depth(**wanted["args"]), tool_call_id=wanted["id"])]}
+            return ToolMessage(depth(**wanted["args"]), tool_call_id=wanted["id"])
         except ValueError as error:
-            return {"messages": [ToolMessage(f"Error: {error}", tool_call_id=wanted["id"], status="error")]}
+            return ToolMessage(f"Error: {error}", tool_call_id=wanted["id"], status="error")
 
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", lambda state: {"messages": [next(replies)]})
-    graph.add_node("tools", tools)
-    graph.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else "__end__")
-    graph.add_edge("tools", "model")
-    graph.set_entry_point("model")
+    graph = graph_of(lambda messages: next(replies), tools)
     with SqliteSaver.from_conn_string("graph.db") as saver:
         graph.compile(saver).invoke({"messages": [HumanMessage(TASK)]}, {"configurable": {"thread_id": "river-1"}})
     dump("langchain-checkpoints/checkpoints.db.sql", "graph.db")
@@ -304,7 +317,6 @@ def traced_langgraph():
     from langchain_core.messages import AIMessage
     from langchain_core.tools import StructuredTool, ToolException
     from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
-    from langgraph.graph import MessagesState, StateGraph
     from openinference.instrumentation.langchain import LangChainInstrumentor
 
     def safe(river: str, place: str = "") -> str:
@@ -321,12 +333,8 @@ def traced_langgraph():
     tool = StructuredTool.from_function(safe, name="depth", handle_tool_error=True)
 
     def run(given, **named):
-        model, graph = GenericFakeChatModel(messages=iter(replies)), StateGraph(MessagesState)
-        graph.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
-        graph.add_node("tools", lambda state: {"messages": [tool.invoke(state["messages"][-1].tool_calls[0])]})
-        graph.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else "__end__")
-        graph.add_edge("tools", "model")
-        graph.set_entry_point("model")
+        model = GenericFakeChatModel(messages=iter(replies))
+        graph = graph_of(model.invoke, lambda messages: tool.invoke(messages[-1].tool_calls[0]))
         graph.compile().invoke({"messages": given}, named)
 
     runs = RunCollectorCallbackHandler()
@@ -365,11 +373,7 @@ async def spans_of_google_adk():
 
     replies = iter([[types.Part(text="Ask the gauge."), call_of_google(0)], [types.Part(text="Once more."), call_of_google(1), call_of_google(1)], [types.Part(text=ANSWER)]])
 
-    runner = InMemoryRunner(agent=agent_of_google(replies), app_name="rivers")
-    await runner.session_service.create_session(app_name="rivers", user_id="u", session_id="river-1")
-    message = types.Content(role="user", parts=[types.Part(text=TASK)])
-    async for _ in runner.run_async(user_id="u", session_id="river-1", new_message=message):
-        pass
+    await run_of_google(InMemoryRunner(agent=agent_of_google(replies), app_name="rivers"))
     write("otel-google-adk/spans.jsonl", printed())
 
 
@@ -824,8 +828,12 @@ def agno():
     agno_database("sessions")
 
 
-def agno_database(name):
+def agno_older():
     """Version 3 of Agno has runs in a table of their own, version 2.1.0 in a column of the sessions."""
+    agno_database("older")
+
+
+def agno_database(name):
     from agno.agent import Agent
     from agno.db.sqlite import SqliteDb
     from agno.models.openai import OpenAIChat
@@ -1065,38 +1073,7 @@ def data_sets():
 
 
 if __name__ == "__main__":
-    logged_requests()
-    logged_responses()
-    posthog()
-    claude_agent_sdk()
-    verifiers()
-    crewai()
-    asyncio.run(llama_index())
-    asyncio.run(llama_index_react())
-    browser_use()
-    ag_ui()
-    deepeval()
-    ragas()
-    letta()
-    llm_log()
-    asyncio.run(llama_index_memory())
-    art()
-    google_genai()
-    livekit()
-    google_adk_cases()
-    haystack()
-    dspy()
-    agno()
-    mlflow_frame()
-    a2a()
-    strands()
-    asyncio.run(agent_framework())
-    data_sets()
-    langgraph()
-    asyncio.run(streams())
-    traced_langgraph()
-    pydantic_ai()
-    asyncio.run(openai_agents())
-    asyncio.run(google_adk())
-    asyncio.run(autogen())
-    smolagents()
+    for recording in map(globals().get, sys.argv[2:]):
+        made = recording()
+        if inspect.iscoroutine(made):
+            asyncio.run(made)
