@@ -90,8 +90,6 @@ const VALUES = [
   ['a function', () => 'text', 'function'],
   ['an array', ['text'], 'array'],
   ['an object', { name: 'text' }, 'object'],
-  ['a boxed string', new String('text'), 'object'],
-  ['a boxed boolean', new Boolean(true), 'object'],
 ];
 
 const WRONG_TYPES = FIELDS.flatMap(([keys, expected, others = []]) => {
@@ -105,40 +103,22 @@ const WRONG_TYPES = FIELDS.flatMap(([keys, expected, others = []]) => {
   return isLegal('undefined') ? wrong : [missing, ...wrong];
 });
 
-const WRONG_TRACES = [
-  ...VALUES.filter(([, , found]) => found !== 'object').map(([name, value, found]) => [
-    ...[`${name} as the trace`, () => value, `trace must be an object, got ${found}`],
-  ]),
-  ...[{}, new Map(Object.entries(makeTrace())), Promise.resolve(makeTrace()), globalThis].map((value) => [
-    `${Object.prototype.toString.call(value)} as the trace`,
-    () => value,
-    /^trace\.(task|steps|metadata|outcome) must be an (object|array), got undefined$/,
-  ]),
-];
+const WRONG_TRACES = VALUES.filter(([, , found]) => found !== 'object').map(([name, value, found]) => [
+  ...[`${name} as the trace`, () => value, `trace must be an object, got ${found}`],
+]);
 
 const FIRST = { type: 'thought', content: 'a' };
 const LAST = 99_999;
 const long = (step) => [...new Array(LAST).fill(FIRST), step];
 
-function toArguments() {
-  // biome-ignore lint/complexity/noArguments: it is what is tested
-  return arguments;
-}
-
 const WRONG_STEPS = [
   ...[
     ['an array-like object', { length: 1, 0: FIRST }, 'object'],
-    ['an empty typed array', new Uint8Array(0), 'object'],
-    ['a Set', new Set([FIRST]), 'object'],
-    ['the arguments of a call', toArguments(FIRST), 'object'],
-    ['an array by its prototype', Object.assign(Object.create(Array.prototype), [FIRST]), 'object'],
     ['a proxy of an array-like object', new Proxy({ length: 1, 0: FIRST }, {}), 'object'],
     ['a proxy of a function', new Proxy(() => {}, {}), 'function'],
   ].map(([name, steps, found]) => [name, steps, ` must be an array, got ${found}`]),
   ['a hole last', Object.assign([FIRST], { length: 2 }), '[1] must be an object, got undefined'],
   ['four billion holes', new Array(2 ** 32 - 1), '[0] must be an object, got undefined'],
-  ['an array of steps', [[FIRST]], '[0] must be an object, got array'],
-  ['a Map', [FIRST, new Map([['type', 'thought']])], '[1].type must be a string, got undefined'],
   ['no type at the end of 100,000', long({}), `[${LAST}].type must be a string, got undefined`],
 ].map(([name, steps, message]) => [`steps: ${name}`, () => makeTrace({ steps }), `trace.steps${message}`]);
 
@@ -202,7 +182,6 @@ const HOSTILE = [
       ['an element that throws', throwingProxy([FIRST, FIRST], null, '1'), `[1] ${couldNot}`, same(null)],
       ['a revoked proxy', revoked([FIRST]), ` ${couldNot}`, isTypeError],
       ['a revoked proxy of an object', revoked({}), ` ${couldNot}`, isTypeError],
-      ['a proxy of a revoked proxy', new Proxy(revoked([FIRST]), {}), ` ${couldNot}`, isTypeError],
       ['more of them than there are', claiming([FIRST], 2 ** 32 - 1), '[1] must be an object, got undefined'],
       ['a length that is a string', claiming([FIRST], '1'), '.length must be a number, got string'],
     ].map(([name, steps, message, isCause]) => [
@@ -268,33 +247,7 @@ test('evaluateValue scores good traces among malformed ones in flight as it scor
   expect(cache.size).toBe(1 + added * good.length);
 });
 
-class Steps extends Array {}
-
-class Accessors {}
-for (const [key, value] of Object.entries(makeTrace()))
-  Object.defineProperty(Accessors.prototype, key, { get: () => value });
-
 const TWO_STEPS = [{ type: 'thought' }, { type: 'tool_call' }];
-const SEVEN_STEPS = Array.from({ length: 7 }, () => ({ ...FIRST }));
-
-/** A trace with odd values in fields that are not read. */
-function withOddities() {
-  const trace = makeTrace();
-  const objects = [() => {}, null, undefined, new Date(Number.NaN), new WeakMap()];
-  const values = [Symbol('s'), 1n, Number.NaN, ...objects];
-  for (const object of [trace, trace.task, trace.metadata, trace.outcome, ...trace.steps]) {
-    Object.assign(object, values, { [Symbol('odd')]: object });
-  }
-  const unread = ['id', '@context', '@type', 'source_skill', 'knowledge_graph_delta'];
-  for (const [index, key] of unread.entries()) trace[key] = values[index];
-  for (const key of ['step_id', 'input', 'output_summary', 'latency_ms']) trace.steps[0][key] = 1n;
-  return trace;
-}
-
-function deepFreeze(value) {
-  if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze);
-  return Object.freeze(value);
-}
 
 /** A copy in which every object but the arrays is what `wrap` makes of it. */
 function mapObjects(value, wrap) {
@@ -304,14 +257,6 @@ function mapObjects(value, wrap) {
     Object.fromEntries(Object.entries(value).map(([key, field]) => [key, mapObjects(field, wrap)])),
   );
 }
-
-function hidden(object) {
-  const entries = Object.entries(object).map(([key, value]) => [key, { value, enumerable: false }]);
-  return Object.create(null, Object.fromEntries(entries));
-}
-
-/** A trace whose steps are what `wrap` makes of the usual ones. */
-const withSteps = (wrap) => () => withWrapped('steps', wrap);
 
 /** Traces that are accepted, and what a plain trace of the same score is made of. */
 const ACCEPTED = [
@@ -335,21 +280,14 @@ const ACCEPTED = [
     ...[`a confidence of ${confidence}`, () => makeTrace({ confidence }), { confidence }],
   ]),
   ['lone surrogates and NUL', () => makeTrace({ objective: '\ud800 a\0b \udfff' })],
-  ['fields of any type', withOddities],
-  ['a trace that holds itself', () => withField('steps.0.input', { self: globalThis })],
-  ['a frozen trace', () => deepFreeze(makeTrace())],
   ['objects without prototypes', () => mapObjects(makeTrace(), (it) => Object.setPrototypeOf(it, null))],
   ['fields inherited from a prototype', () => mapObjects(makeTrace(), (it) => Object.create(it))],
-  ['fields that cannot be enumerated', () => mapObjects(makeTrace(), hidden)],
-  ['an instance of a class with getters', () => new Accessors()],
-  ['a Map that has the fields', () => Object.assign(new Map(), makeTrace())],
   ['proxies of every object', () => mapObjects(makeTrace(), (it) => new Proxy(it, {}))],
-  ['a proxy of a proxy of the steps', withSteps((steps) => new Proxy(new Proxy(steps, {}), {}))],
-  ['a subclass of Array as steps', withSteps((steps) => Steps.from(steps))],
-  ['steps without a prototype', withSteps((steps) => Object.setPrototypeOf(steps, null))],
-  ['steps whose iterator throws', withSteps((steps) => throwingGetter(steps, Symbol.iterator, new Error()))],
+  [
+    'a proxy of a proxy of the steps',
+    () => withWrapped('steps', (steps) => new Proxy(new Proxy(steps, {}), {})),
+  ],
   ['a trace of another realm', () => vm.runInNewContext(`(${JSON.stringify(makeTrace())})`)],
-  ['one object as every step', () => makeTrace({ steps: new Array(7).fill(FIRST) }), { steps: SEVEN_STEPS }],
 ];
 
 test.each(ACCEPTED)('evaluateValue accepts %s', async (...row) => {

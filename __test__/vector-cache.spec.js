@@ -87,27 +87,10 @@ const SCALED = GOOD.map((component) => component * 100);
 /** Some direction that no other vector here has. */
 const PROBE = Float64Array.from(GOOD, (_, index) => Math.cos(index * index));
 
-/** An object like `GOOD` that is no array. */
-const arrayLike = () => Object.assign({ length: DIMENSIONS }, GOOD);
-
 function shared(Type, values = SCALED) {
   const vector = new Type(new SharedArrayBuffer(values.length * Type.BYTES_PER_ELEMENT));
   vector.set(values);
   return vector;
-}
-
-/** A subclass that cannot be made from a length alone. */
-class Labelled extends Float32Array {
-  constructor(buffer, label) {
-    if (typeof label !== 'string') throw new Error('no label');
-    super(buffer);
-    this.set(GOOD);
-  }
-}
-
-function toArguments() {
-  // biome-ignore lint/complexity/noArguments: it is what is tested
-  return arguments;
 }
 
 function fromGetters() {
@@ -124,38 +107,21 @@ function growing() {
   return vector;
 }
 
-const TYPES = [
-  ...[Float32Array, Float64Array, Int8Array, Int16Array, Int32Array],
-  ...[Uint8Array, Uint8ClampedArray, Uint16Array, Uint32Array, Buffer],
-];
+const TYPES = [Float32Array, Float64Array, Int8Array];
 
 test.each([
-  ['a frozen array', () => Object.freeze([...GOOD])],
-  ['an array without a prototype', () => Object.setPrototypeOf([...GOOD], null)],
   ['an array of another realm', () => vm.runInNewContext(`[${GOOD}]`)],
-  ['an array whose iterator throws', () => throwingGetter([...GOOD], Symbol.iterator, new Error('iterated'))],
-  ['an inherited array-like object', () => Object.create(arrayLike())],
-  ['the arguments of a call', () => toArguments(...GOOD)],
   ['components from getters', fromGetters],
   ['a proxy of a Float32Array', () => claiming(Float32Array.from(GOOD), DIMENSIONS)],
-  ...TYPES.map((Type) => [
-    `a ${Type.name}`,
-    () => Type.from(Type === Buffer ? Uint8Array.from(SCALED) : SCALED),
-  ]),
-  ...[Float32Array, Float64Array, Int8Array].map((Type) => [
-    ...[`a ${Type.name} in shared memory`, () => shared(Type)],
-  ]),
+  ...TYPES.map((Type) => [`a ${Type.name}`, () => Type.from(SCALED)]),
+  ...TYPES.map((Type) => [`a ${Type.name} in shared memory`, () => shared(Type)]),
   ['a Float32Array of another realm', () => vm.runInNewContext(`new Float32Array([${GOOD}])`)],
   ['a part of a Float32Array', () => new Float32Array([9, 9, ...GOOD, 9]).subarray(2, 386)],
   ['a part of a Float64Array', () => new Float64Array([9, ...GOOD, 9]).subarray(1, 385)],
-  ['a subclass of its own making', () => new Labelled(new ArrayBuffer(DIMENSIONS * 4), 'a')],
-  ['the same in shared memory', () => new Labelled(new SharedArrayBuffer(DIMENSIONS * 4), 'a')],
   ['a Float32Array whose buffer throws', () => throwingGetter(Float32Array.from(GOOD), 'buffer', hostile)],
-  ['its own slice, shared', () => Object.assign(shared(Float32Array), { slice: () => [] })],
   ['a Float32Array that follows its buffer', growing],
   ['1e300 in a Float64Array', () => Float64Array.from(GOOD, (component) => component * 1e300), 1e-300],
   ['1e-300 in an array', () => GOOD.map((component) => component * 1e-300), 1e300],
-  ['the smallest number', () => new Float64Array(DIMENSIONS).fill(Number.MIN_VALUE, 0, 1), 2 ** 1023],
 ])('every method of VectorCache accepts %s', (...row) => {
   const [, make, factor = 1] = row;
   const vector = make();
@@ -208,7 +174,7 @@ test('add takes a vector whose getters use the cache', () => {
 test.each([
   ['an array', () => [1, 0]],
   ['an array-like object', () => ({ length: 2, 0: 1, 1: 0 })],
-  ...[Float32Array, Float64Array, Int8Array].map((Type) => [`a ${Type.name}`, () => Type.from([1, 0])]),
+  ...TYPES.map((Type) => [`a ${Type.name}`, () => Type.from([1, 0])]),
   ...[Float32Array, Float64Array].map((Type) => [`a shared ${Type.name}`, () => shared(Type, [1, 0])]),
 ])('add copies %s, and leaves it as it is', (_, make) => {
   const cache = new VectorCache({ dimensions: 2 });
