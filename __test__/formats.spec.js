@@ -187,14 +187,6 @@ test('readTraces yields a trace that is a value as the same object', async () =>
   expect(trace).toBe(native);
 });
 
-test('readTraces reads an archive of Inspect as its log, also in pieces', async () => {
-  const archive = fs.readFileSync(path.join(folder, 'inspect.eval'));
-  const stepsOfAll = async (input) => (await tracesOf(input)).map((trace) => [trace.id, stepsOf(trace)]);
-  const expected = await stepsOfAll(recordsOf('inspect.jsonl'));
-  expect(expected).toHaveLength(4);
-  for (const input of [archive, chunksOf(archive, 1000)]) expect(await stepsOfAll(input)).toEqual(expected);
-});
-
 test.each(['langsmith', 'langfuse', 'phoenix'])(
   'readTraces of %s yields the same ids and steps for another order of the records',
   async (name) => {

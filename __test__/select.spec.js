@@ -105,21 +105,6 @@ test('select chooses beside a known memory, which stays as it was', async () => 
   expect(known.size).toBe(1);
 });
 
-test('select compares as a memory does by method full', async () => {
-  const texts = 'book a flight to paris, book a flight, cancel my hotel, compose music, a flight home'.split(
-    ', ',
-  );
-  const traces = texts.map((text, index) => traceOf(text, { id: `${index}` }));
-  const { left } = await select(traces, { count: 3, method: 'full' });
-  const memory = new TraceMemory({ method: 'full' });
-  for (const trace of traces) await memory.add(trace);
-  expect(left).toHaveLength(2);
-  for (const { index, chosen } of left) {
-    const nearest = await memory.nearest(traces[index], traces.length);
-    expect(chosen.similarity).toBe(nearest.find(({ id }) => id === chosen.id).similarity);
-  }
-});
-
 test('select takes labels by id over what the traces say', async () => {
   const traces = [
     traceOf('book a flight', { id: 'a', success: false }),
