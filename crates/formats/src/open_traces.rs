@@ -80,34 +80,25 @@ impl<T> OpenTraces<T> {
         let mut taken = Vec::new();
         while self.open.len() > MOST_OPEN || self.bytes > MOST_BYTES {
             let oldest = self.open.iter().min_by_key(|(_, trace)| trace.used);
-            let Some(key) = oldest.map(|(key, _)| key.clone()) else {
+            let key = oldest.map(|(key, _)| key.clone());
+            let Some((key, trace)) = key.and_then(|key| self.open.remove_entry(&key)) else {
                 break;
             };
-            taken.extend(self.take(&key));
+            self.bytes -= trace.bytes;
+            if self.finished.len() >= MAX_FINISHED {
+                self.finished.clear();
+            }
+            self.finished.insert(key);
+            taken.push(trace.value);
         }
         taken
     }
 
-    /// Takes out a trace, if it is open.
-    fn take(&mut self, key: &Text) -> Option<T> {
-        let trace = self.open.remove(key)?;
-        self.bytes -= trace.bytes;
-        if self.finished.len() >= MAX_FINISHED {
-            self.finished.clear();
-        }
-        self.finished.insert(key.clone());
-        Some(trace.value)
-    }
-
-    /// Takes out all, in the order in which they began.
-    pub fn take_all(&mut self) -> Vec<T> {
-        let mut keys: Vec<_> = self
-            .open
-            .iter()
-            .map(|(key, trace)| (trace.begun, key.clone()))
-            .collect();
-        keys.sort_by_key(|(begun, _)| *begun);
-        keys.iter().filter_map(|(_, key)| self.take(key)).collect()
+    /// Returns all that are open, in the order in which they began.
+    pub fn into_all(self) -> impl Iterator<Item = T> {
+        let mut open: Vec<_> = self.open.into_values().collect();
+        open.sort_unstable_by_key(|trace| trace.begun);
+        open.into_iter().map(|trace| trace.value)
     }
 }
 
@@ -137,7 +128,7 @@ mod tests {
             let wrong = traces.add(&key(number), 1, || number).unwrap_err();
             assert!(wrong.starts_with("it comes too late"));
         }
-        let left = traces.take_all();
+        let left: Vec<_> = traces.into_all().collect();
         assert_eq!((left.len(), &left[..2]), (MOST_OPEN, &[0, 3][..]));
     }
 

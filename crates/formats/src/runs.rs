@@ -325,9 +325,8 @@ impl Runs {
     }
 
     fn end_all(&mut self, runs: &mut Vec<Run>) {
-        let sessions = self.open.take_all();
-        runs.extend(sessions.into_iter().map(|session| self.run(session)));
-        self.open = OpenTraces::default();
+        let sessions = mem::take(&mut self.open).into_all();
+        runs.extend(sessions.map(|session| self.run(session)));
     }
 
     fn run(&self, session: Session) -> Run {
