@@ -21,8 +21,8 @@ const STARTS: [&str; 2] = ["\"INVOKE_SUBAGENT\"", "\"conversationId\""];
 /// By a conversation, the one that has started it.
 type Parents = HashMap<String, Text>;
 
-/// The folders with conversations that were looked at, and what was in them when another conversation was added last.
-static LOOKED_AT: LazyLock<Mutex<HashMap<PathBuf, (SystemTime, Parents)>>> = LazyLock::new(Mutex::default);
+/// The folders with conversations that were looked at, each with the time at which another conversation was added last.
+static LOOKED_AT: LazyLock<Mutex<HashMap<(PathBuf, SystemTime), Parents>>> = LazyLock::new(Mutex::default);
 
 /// The session is the folder around `.system_generated/logs/`.
 fn named(path: &Path) -> Named {
@@ -32,11 +32,9 @@ fn named(path: &Path) -> Named {
     let parent = path.ancestors().nth(4).zip(name).and_then(|(brain, name)| {
         let changed = fs::metadata(brain).ok()?.modified().ok()?;
         let mut looked_at = LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = looked_at.get(brain).filter(|(time, _)| *time == changed);
-        if found.is_none() {
-            looked_at.insert(brain.to_owned(), (changed, parents_in(brain)));
-        }
-        looked_at.get(brain)?.1.get(name).cloned()
+        let parents = looked_at.entry((brain.to_owned(), changed));
+        let parents = parents.or_insert_with(|| parents_in(brain));
+        parents.get(name).cloned()
     });
     Named {
         session: name.map(Into::into),
