@@ -97,6 +97,7 @@ impl Row {
         };
         let value = &letters[secret.clone()];
         (is_value(value)
+            && value.iter().any(u8::is_ascii_alphanumeric)
             && !is_marked(text)
             && !is_label(value)
             && !matches!(

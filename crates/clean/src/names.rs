@@ -55,6 +55,9 @@ static KEYS: Words = Words::of("names.keys");
 /// Words before `key` in the names of keys of things, which are no secrets.
 static OTHER_KEYS: Words = Words::of("names.other_keys");
 
+/// Words before `token` in the names of places in a list, and of calls that are made once.
+static OTHER_TOKENS: Words = Words::of("names.other_tokens");
+
 /// Words that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `passwordConfirmation`.
 static QUALIFIERS: Words = Words::of("names.qualifiers");
 
@@ -65,7 +68,7 @@ const SORTS: &[(Sort, &str)] = &[
     (
         Sort::Secret,
         concat!(
-            r"(?:pass-?(?:word|phrase|code)|passwd|secret(?:-?(?:string|text|id))?|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
+            r"(?:pass-?(?:word|phrase|code)|passwd|secret(?:-?(?:string|text|id|code))?|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
             r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|rootpw|<pw>|<psw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
         ),
     ),
@@ -80,7 +83,7 @@ const SORTS: &[(Sort, &str)] = &[
     (Sort::Cookie, "<cookie>s?"),
     (
         Sort::Generated,
-        "salt|<totp>|<dsn>|<jwt>|<refresh>|<access>|<seed>|<pk>|(?:primary|secondary)-?<key>",
+        "salt|<totp>|<dsn>|<jwt>|<refresh>|<access>|<seed>|<pk>|<plaintext>|(?:primary|secondary|local|user)-?<key>",
     ),
     // Of variables of the environment; elsewhere of any service.
     (Sort::Generated, "[a-z0-9](?:[^a-z0-9]+key|(?-i:Key))"),
@@ -123,19 +126,26 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     if !may_be_secret(name) || !EXPRESSION.is_match(name) {
         return is_own_header(name).then_some(Sort::OfService);
     }
+    if OTHER_TOKENS.has(word_before(name, "token")) {
+        return None;
+    }
     let found = EXPRESSION.captures(name)?;
     let at = found.iter().skip(1).position(|group| group.is_some())?;
     let is_other_key = at + 1 == SORTS.len();
     match SORTS[at].0 {
         Sort::Credentials if is_environment(name) && name.len() > "AUTH".len() => Some(Sort::Secret),
         sort if !is_other_key || is_environment(name) && !name.ends_with(b"PUBLIC_KEY") => Some(sort),
-        _ => is_key_of_service(name).then_some(Sort::Key),
+        _ => (!OTHER_KEYS.has(word_before(name, "key"))).then_some(Sort::Key),
     }
 }
 
-/// Returns whether a name that ends with `key` is none of a key of maps, tables or caches, by the word before it.
-fn is_key_of_service(name: &[u8]) -> bool {
-    let before = &name[..name.len().saturating_sub("key".len())];
+/// Returns the word of a name before its last one; empty if it ends with another word.
+fn word_before<'n>(name: &'n [u8], last: &str) -> &'n [u8] {
+    let start = name.len().saturating_sub(last.len());
+    if !name[start..].eq_ignore_ascii_case(last.as_bytes()) {
+        return &[];
+    }
+    let before = &name[..start];
     let end = before
         .iter()
         .rposition(u8::is_ascii_alphanumeric)
@@ -143,7 +153,7 @@ fn is_key_of_service(name: &[u8]) -> bool {
     let starts = |at: usize| !before[at].is_ascii_alphanumeric() || before[at].is_ascii_uppercase();
     let start = (0..end).rev().find(|at| starts(*at)).unwrap_or(0);
     let start = skip(before, start, |letter| !letter.is_ascii_alphanumeric());
-    !OTHER_KEYS.has(&before[start.min(end)..end])
+    &before[start.min(end)..end]
 }
 
 /// Returns whether a name is written as variables of the environment are.
@@ -157,7 +167,7 @@ pub(super) const LOOKS: usize = 2;
 /// Returns the parts of the names of secrets, and of fields that tell that the one beside them is one.
 pub(super) fn parts() -> Vec<Vec<u8>> {
     const OTHERS: &str = "salt|totp|x-|pk|seed|pass|pw|psw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
-            encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api";
+            encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api|plaintext";
     let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
     others.chain(languages::latin_words()).collect()
 }
@@ -277,9 +287,9 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     let is_separator = |letter: &u8| !is_word(*letter);
     let is_sentence = value.contains(&b' ') || matches!(value.last(), Some(b':' | b'?'));
     is_sentence
-        && value
-            .split(is_separator)
-            .any(|word| names_secret(word) || word.eq_ignore_ascii_case(b"key"))
+        && value.split(is_separator).any(|word| {
+            names_secret(word) || languages::is_word_for_secret(word) || word.eq_ignore_ascii_case(b"key")
+        })
 }
 
 /// Returns whether a value is of words, as names are.
@@ -603,6 +613,10 @@ impl<'l> Assignment<'l> {
             && !self.is_type(start, end);
         if is_secret {
             let end = self.line_from(start, end);
+            // `user/password: bob/"hunter22"`
+            let is_pair = letters[..self.pair.name.start].ends_with(b"/") && letters[..end].ends_with(b"/");
+            let quoted = is_pair.then(|| opening_at(letters, end)).flatten();
+            let end = quoted.map_or(end, |opening| closing_quote(letters, opening));
             ranges.push(start..end);
             return end;
         }

@@ -68,7 +68,9 @@ pub(super) fn stands_alone(letters: &[u8], range: &Range<usize>) -> bool {
             .and_then(|index| letters.get(index))
             .is_some_and(|letter| is_word(*letter))
     };
-    !is_word_at(range.start.checked_sub(1)) && !is_word_at(Some(range.end))
+    // Behind the code of a line break in a string.
+    let begins_line = || letters[..range.start].ends_with(b"\\n");
+    (!is_word_at(range.start.checked_sub(1)) || begins_line()) && !is_word_at(Some(range.end))
 }
 
 /// Returns the runs of at least so many wanted letters. Of shorter ones most letters are passed over.
