@@ -17,6 +17,11 @@ use crate::{
     values::hash_of,
 };
 
+/// Returns a number for a name, or the id of a message, that copies of a session of this format have too.
+pub(crate) fn key_of(format: FormatName, name: &str) -> u64 {
+    hash_of(&(format, name))
+}
+
 /// Returns the names of runs in an event.
 pub(crate) fn names_of(event: &Event) -> Vec<&Text> {
     let named = event.what.iter().filter_map(|what| match what {
@@ -39,7 +44,7 @@ pub(crate) fn begins_as(format: FormatName, events: &[Event]) -> impl Iterator<I
     let first = events.iter().find(|event| is_said(event));
     let keys = first.map(|first| {
         let (id, time) = (id_of(first), time_of(first));
-        let by_id = id.map(|id| hash_of(&(format, id.as_str())));
+        let by_id = id.map(|id| key_of(format, id));
         let tells = id.is_none() || time.is_some();
         let by_text = tells.then(|| hash_of(&(format, content_of(first), time)));
         [by_id, by_text]
@@ -92,11 +97,11 @@ const MAY_LACK_ONE_OF: usize = 20;
 
 impl Print {
     /// Returns the print of a run if it has something in common with others.
-    pub(crate) fn of(format: FormatName, session: &Session, shared: &HashSet<u64>) -> Option<Self> {
+    fn of(format: FormatName, session: &Session, source: &str, shared: &HashSet<u64>) -> Option<Self> {
         let (events, known) = session.named();
         let mut names: Vec<_> = events.iter().rev().flat_map(names_of).take(1).collect();
         names.extend(known);
-        let is_shared = |name: &&Text| shared.contains(&hash_of(&(format, name.as_str())));
+        let is_shared = |name: &&Text| shared.contains(&key_of(format, name));
         let begins_as = begins_as(format, events).any(|first| shared.contains(&first));
         if !begins_as && !names.iter().any(is_shared) {
             return None;
@@ -104,7 +109,7 @@ impl Print {
         let said = || events.iter().filter(|event| is_said(event));
         Some(Self {
             name: names.first().copied().cloned(),
-            store: None,
+            store: Path::new(source).extension().map(Into::into),
             is_sub_agent: session.is_sub_agent(),
             began: said().next().and_then(time_of),
             ids: said().filter_map(id_of).map(|id| hash_of(&id.as_str())).collect(),
@@ -157,15 +162,14 @@ impl Group {
     pub fn take(&mut self, run: Run, source: String) -> Option<Sourced> {
         let print = match &run {
             Run::Session(session, format, _) if !self.shared.is_empty() => {
-                Print::of(*format, session, &self.shared)
+                Print::of(*format, session, &source, &self.shared)
             }
             _ => None,
         };
-        let Some(mut print) = print else {
-            return Some((run, source));
-        };
-        print.store = Path::new(&source).extension().map(Into::into);
-        self.keep(print, (run, source))
+        match print {
+            Some(print) => self.keep(print, (run, source)),
+            None => Some((run, source)),
+        }
     }
 
     /// Keeps a run that a later one may contain. Returns the one that has waited longest, if too many are waiting.

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::{
     FormatName,
-    copies::{Group, begins_as, names_of},
+    copies::{Group, begins_as, key_of, names_of},
     event::Events,
     input::{compression::read_text, lines_of_file, names_in_database},
     reader::{Content, Item, MOST_FIRST_RECORDS},
@@ -66,16 +66,14 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
         if format.format().decode(&value, &mut say).is_ok() {
             let events = say.into_list();
             let named = events.iter().flat_map(names_of);
-            head.keys
-                .extend(named.map(|name| hash_of(&(format, name.as_str()))));
+            head.keys.extend(named.map(|name| key_of(format, name)));
             head.keys.extend(begins_as(format, &events));
         }
         true
     })?;
     if let Some(format) = head.format {
         let session = (format.format().named)(path).session;
-        head.keys
-            .extend(session.map(|name| hash_of(&(format, name.as_str()))));
+        head.keys.extend(session.map(|name| key_of(format, &name)));
     }
     head.keys.sort_unstable();
     head.keys.dedup();
@@ -100,7 +98,7 @@ fn head_of_database(path: &Path) -> io::Result<Option<Head>> {
     let mut keys = Vec::new();
     for (name, begins) in &names {
         // Cursor's are keys, which end with the name.
-        let key = hash_of(&(format, name.rsplit(':').next().unwrap_or_default()));
+        let key = key_of(format, name.rsplit(':').next().unwrap_or_default());
         // What begins as others of the database is shared, as a name in several files is.
         let is_shared = begins.as_deref().is_some_and(|begins| times[begins] > 1);
         keys.extend(iter::repeat_n(key, 1 + usize::from(is_shared)));
