@@ -231,6 +231,10 @@ fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
         "user:        jdoe\ndate: x",
         "%ASA-5-111010: User 'jdoe', running 'CLI'",
         "User \"jdoe\" logged in",
+        "22:51:57 proftpd: USER jdoe: Login successful",
+        "WEBOPT_LOGIN_FAIL(l): jdoe failed to log in from 10.0.0.9",
+        "Username     : jdoe           Index        : 1018",
+        "sAMAccountName: jdoe\n",
         "imap-login: user=<jdoe>, method=PLAIN",
         "09:26:29 SSLVPN LOGOUT: User jdoe - Client",
         "Login succeeded for user 'CORP\\jdoe'.",
@@ -368,6 +372,7 @@ fn learn_text_finds_the_machine() {
         "|   Computer name: krypton7\n",
         "Client host: krypton7\n",
         "sev=1\tidentHostName=krypton7\tx",
+        "<MachineName>krypton7</MachineName>",
     ] {
         assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
     }
