@@ -219,7 +219,7 @@ fn is_checked(number: &[u8], otherwise: bool) -> bool {
     let read = |digits: &[u8]| {
         digits
             .iter()
-            .fold(0, |number, digit| number * 10 + usize::from(*digit))
+            .fold(0, |number, digit| number * 10 + u64::from(*digit))
     };
     let is_right = |formula: &Formula| match formula {
         // Without the century.
