@@ -115,3 +115,16 @@ export function printTable(rows) {
     ['name', 'unit', 'ours', 'against', 'theirs', 'ratio', 'target', 'verdict'],
   );
 }
+
+/**
+ * Returns how many milliseconds some work takes, and its result.
+ *
+ * @template T
+ * @param {() => Promise<T>} work
+ * @returns {Promise<[milliseconds: number, result: T]>}
+ */
+export async function timed(work) {
+  const start = performance.now();
+  const result = await work();
+  return [performance.now() - start, result];
+}

@@ -47,36 +47,30 @@ const rounds = (full, few) => (options.quick ? few : full);
 /** Whether the processor has the widest instructions, for which the stricter targets hold. */
 let isWide = false;
 
+/**
+ * The latencies that are measured: traces of a kind, so many in a turn, in so many rounds, each after so many milliseconds of rest. The greatest
+ * ratio of each dtype stands for the widest instructions first, then for others.
+ *
+ * @typedef {{ kind: Description['kind'], perTurn: number, count: number, pause?: number, fp32: number[], q8: number[] }} Latency
+ */
+
+/** @type {Omit<Latency, 'perTurn'>} */
+const LONG = { kind: 'long', count: rounds(40, 8), fp32: [0.7, 0.85], q8: [0.3, 0.55] };
+const ofMany = { perTurn: 8, count: rounds(60, 10) };
+/** @type {Record<string, Latency>} */
+const LATENCIES = {
+  'real trace of 512 tokens': { ...LONG, perTurn: 2 },
+  'real trace of 512 tokens after a pause': { ...LONG, perTurn: 1, pause: PAUSE_MS },
+  'trace of 5 short steps': { ...ofMany, kind: 'short', fp32: [0.75, 0.85], q8: [0.25, 0.45] },
+  'sentence of 15 tokens': { ...ofMany, kind: 'sentence', fp32: [0.9, 1.1], q8: [0.35, 0.66] },
+};
+
 /** @type {Record<string, () => Promise<Row[]>>} what is measured, by the name of a group */
 const groups = {
-  'real trace of 512 tokens, fp32, q8': () =>
-    latencies('real trace of 512 tokens', 'long', 2, rounds(40, 8), {
-      fp32: isWide ? 0.7 : 0.85,
-      q8: isWide ? 0.3 : 0.55,
-    }),
-  'real trace of 512 tokens after a pause, fp32, q8': () =>
-    latencies(
-      'real trace of 512 tokens after a pause',
-      'long',
-      1,
-      rounds(40, 8),
-      {
-        fp32: isWide ? 0.7 : 0.85,
-        q8: isWide ? 0.3 : 0.55,
-      },
-      PAUSE_MS,
-    ),
+  ...Object.fromEntries(
+    Object.entries(LATENCIES).map(([name, latency]) => [`${name}, fp32, q8`, () => latencies(name, latency)]),
+  ),
   'event loop late meanwhile, fp32, q8': stalls,
-  'trace of 5 short steps, fp32, q8': () =>
-    latencies('trace of 5 short steps', 'short', 8, rounds(60, 10), {
-      fp32: isWide ? 0.75 : 0.85,
-      q8: isWide ? 0.25 : 0.45,
-    }),
-  'sentence of 15 tokens, fp32, q8': () =>
-    latencies('sentence of 15 tokens', 'sentence', 8, rounds(60, 10), {
-      fp32: isWide ? 0.9 : 1.1,
-      q8: isWide ? 0.35 : 0.66,
-    }),
   '10 MB trace, fp32': large,
   'real traces in a batch, each, fp32, q8': batch,
   'import to first score, memory after 100 traces, fp32, q8': freshProcesses,
@@ -197,16 +191,12 @@ function againstOracle(name, unit, samples, targets) {
 }
 
 /**
- * Measures latencies of `perTurn` traces in every turn, another text each time.
+ * Measures latencies, of another text each time.
  *
  * @param {string} name
- * @param {Description['kind']} kind
- * @param {number} perTurn
- * @param {number} count of rounds
- * @param {{ fp32: number, q8: number }} most the greatest ratios
- * @param {number} [pause] milliseconds of rest before each trace
+ * @param {Latency} latency
  */
-function latencies(name, kind, perTurn, count, { fp32, q8 }, pause = 0) {
+function latencies(name, { kind, perTurn, count, pause = 0, fp32, q8 }) {
   return withScorers(async (sides) => {
     const traces = (/** @type {number} */ round) =>
       Array.from({ length: perTurn }, (_, call) => {
@@ -218,7 +208,8 @@ function latencies(name, kind, perTurn, count, { fp32, q8 }, pause = 0) {
       const { milliseconds } = await side.ask('score', { traces: traces(round), pause });
       return milliseconds;
     });
-    return againstOracle(name, 'ms', samples, { fp32: { most: fp32 }, q8: { most: q8 } });
+    const most = (/** @type {number[]} */ [wide, narrow]) => ({ most: isWide ? wide : narrow });
+    return againstOracle(name, 'ms', samples, { fp32: most(fp32), q8: most(q8) });
   });
 }
 

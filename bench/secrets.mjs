@@ -40,23 +40,22 @@ function log(/** @type {number} */ lines) {
   ) => createHash(algorithm).update(`${options.seed} ${of}`).digest().toString(as);
   const uuid = (/** @type {number} */ at) =>
     hash(at, 'md5').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  /** @type {Array<(at: number) => string>} */
   const forms = [
-    (/** @type {number} */ at) => `commit ${hash(at, 'sha1')}`,
-    (/** @type {number} */ at) =>
-      `index ${hash(at, 'sha1').slice(0, 7)}..${hash(-at, 'sha1').slice(0, 7)} 100644`,
-    (/** @type {number} */ at) => `"integrity": "sha512-${hash(at, 'sha512', 'base64')}",`,
-    (/** @type {number} */ at) => `digest: sha256:${hash(at, 'sha256')}`,
-    (/** @type {number} */ at) => `GET /v1/items/${uuid(at)} 200 ${at % 97}ms request_id=${uuid(-at)}`,
-    (/** @type {number} */ at) => `x-request-id: ${hash(at, 'md5')}`,
-    (/** @type {number} */ at) => `etag: W/"${hash(at, 'md5', 'base64')}"`,
-    (/** @type {number} */ at) =>
+    (at) => `commit ${hash(at, 'sha1')}`,
+    (at) => `index ${hash(at, 'sha1').slice(0, 7)}..${hash(-at, 'sha1').slice(0, 7)} 100644`,
+    (at) => `"integrity": "sha512-${hash(at, 'sha512', 'base64')}",`,
+    (at) => `digest: sha256:${hash(at, 'sha256')}`,
+    (at) => `GET /v1/items/${uuid(at)} 200 ${at % 97}ms request_id=${uuid(-at)}`,
+    (at) => `x-request-id: ${hash(at, 'md5')}`,
+    (at) => `etag: W/"${hash(at, 'md5', 'base64')}"`,
+    (at) =>
       `Downloading react-${at % 19}.${at % 7}.${at % 31}-canary-${hash(at, 'sha1').slice(0, 8)}-20260101.tgz`,
-    (/** @type {number} */ at) =>
-      `heroku[router]: at=info method=GET path="/api/${at}" request_id=${uuid(at)} status=200`,
-    (/** @type {number} */ at) => `tokens: ${at * 7}, cache key: page-${at}, next_page_token=${at % 9}`,
-    (/** @type {number} */ at) =>
+    (at) => `heroku[router]: at=info method=GET path="/api/${at}" request_id=${uuid(at)} status=200`,
+    (at) => `tokens: ${at * 7}, cache key: page-${at}, next_page_token=${at % 9}`,
+    (at) =>
       `{"id":"msg_${hash(at, 'sha1', 'base64').replace(/\W/g, '').slice(0, 22)}","usage":{"input_tokens":${at}}}`,
-    (/** @type {number} */ at) => `docker pull registry.example.com/app@sha256:${hash(at, 'sha256')}`,
+    (at) => `docker pull registry.example.com/app@sha256:${hash(at, 'sha256')}`,
   ];
   return Array.from({ length: lines }, (_, at) => forms[at % forms.length](at)).join('\n');
 }

@@ -15,7 +15,7 @@ import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
 import postgres from '../__test__/support/postgres.js';
 import { setupPostgres } from '../scripts/postgres.mjs';
 import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
-import { mean, quantile, writeResults } from './measure.mjs';
+import { mean, quantile, timed, writeResults } from './measure.mjs';
 import { traceMixer } from './mixed-traces.mjs';
 
 /** @import { NoveltyMethod, ReasoningTrace } from '../index.js' */
@@ -101,10 +101,8 @@ async function measure({ stored, others }, method, hnsw) {
       (pool) => new Scorer({ memory: new PostgresStore({ pool, table: TABLE, method, hnsw, maxElements }) }),
     );
     const [shared] = scorers;
-    const [inMemory, inStore] = [
-      await timed(() => local.scoreAll(stored)),
-      await timed(() => shared.scoreAll(stored)),
-    ];
+    const [inMemory] = await timed(() => local.scoreAll(stored));
+    const [inStore] = await timed(() => shared.scoreAll(stored));
     const differences = [];
     let same = 0;
     for (const trace of others.slice(0, QUERIES)) {
@@ -118,7 +116,7 @@ async function measure({ stored, others }, method, hnsw) {
     }
     const calls = others.slice(QUERIES, QUERIES + CALLS);
     const [localTimes, times] = [await timesOf(local, calls), await timesOf(shared, calls)];
-    const crowd = await timed(() =>
+    const [crowd] = await timed(() =>
       Promise.all(
         scorers.map(async (scorer, client) => {
           const own = others.slice(-CALLS).filter((_, index) => index % CONNECTIONS === client);
@@ -152,7 +150,7 @@ async function measure({ stored, others }, method, hnsw) {
  */
 async function timesOf(scorer, traces) {
   const times = [];
-  for (const trace of traces) times.push(await timed(() => scorer.score(trace)));
+  for (const trace of traces) times.push((await timed(() => scorer.score(trace)))[0]);
   return times;
 }
 
@@ -162,14 +160,4 @@ async function timesOf(scorer, traces) {
  */
 function rounded(value, digits = 1) {
   return Number(value.toFixed(digits));
-}
-
-/**
- * @param {() => Promise<unknown>} work
- * @returns {Promise<number>} milliseconds
- */
-async function timed(work) {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
 }

@@ -30,11 +30,9 @@ await runScript(async () => {
     const directory = temporaryDirectory('picture');
     const [file, input] = ['report.html', 'sessions.jsonl'].map((name) => path.join(directory, name));
     writeFileSync(input, readFileSync(SESSIONS, 'utf8').replaceAll('¦', ''));
-    const command = process.env.KP_SCORE ?? path.join(root, 'bin', 'kp-score.js');
-    const program = command.endsWith('.js') ? [process.execPath, command] : [command];
-    execFileSync(program[0], [...program.slice(1), 'report', path.basename(input), '--quiet', '-o', file], {
-      cwd: directory,
-    });
+    const command = path.join(root, 'bin', 'kp-score.js');
+    const args = ['report', path.basename(input), '--quiet', '-o', file];
+    execFileSync(process.execPath, [command, ...args], { cwd: directory });
     const viewport = { width: WIDTH, height: HEIGHT };
     const page = await browser.newPage({ viewport, colorScheme: 'light', timezoneId: 'UTC' });
     await page.goto(pathToFileURL(file).href);

@@ -91,11 +91,6 @@ export function runtimeDirectory(platform) {
 }
 
 /** @param {string} platform */
-export function runtimePath(platform) {
-  return path.join(runtimeDirectory(platform), LIBRARIES[platform].file);
-}
-
-/** @param {string} platform */
 export function runtimeFiles(platform) {
   return carriesRuntime(platform) ? stagedFiles(LIBRARIES[platform]) : [];
 }

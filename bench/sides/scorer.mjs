@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadPipeline } from '../../__test__/oracle/pipeline.mjs';
 import { OracleScorer, textOf } from '../../__test__/oracle/score.js';
 import { modelDirectory } from '../../__test__/support/paths.js';
+import { timed } from '../measure.mjs';
 import { makeTrace } from '../workload.mjs';
 import { serve } from './serve.mjs';
 
@@ -54,17 +55,6 @@ const sides = {
 
 /** @type {Scorer} */
 let scorer;
-
-/**
- * @template T
- * @param {() => Promise<T>} action
- * @returns {Promise<[milliseconds: number, result: T]>}
- */
-async function timed(action) {
-  const start = performance.now();
-  const result = await action();
-  return [performance.now() - start, result];
-}
 
 serve({
   status: () => scorer.status(),
