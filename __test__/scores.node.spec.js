@@ -12,7 +12,7 @@ const { OracleEmbedder } = require('./oracle/embedder.js');
 const { OracleScorer, textOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { modelDirectory, readTraces, recordedTraces, root, runtimeLibrary } = require('./support/paths.js');
+const { modelDirectory, readTraces, recordedTraces, root } = require('./support/paths.js');
 const { scratchDirectory } = require('./support/scratch.js');
 const { runForResult } = require('./support/run-script.js');
 
@@ -186,26 +186,6 @@ test.each(['fp32', 'q8'])(
     }
   },
 );
-
-test('embed of recorded texts gives the embeddings of ONNX Runtime within 1e-6', async () => {
-  const embeddingsBy = async (engine) => {
-    const { result } = await runForResult(
-      `kp.configureEmbedder({ engine: '${engine}' });
-      const { readTraces } = require(${JSON.stringify(require.resolve('./support/paths.js'))});
-      const texts = readTraces(${JSON.stringify(recorded)}).slice(0, 12).flatMap(({ task, steps }) =>
-        [task.objective, steps.map(({ content }) => content ?? '').join(' ')]);
-      const embeddings = await kp.embed(texts);
-      console.log(JSON.stringify({ embeddings: embeddings.flatMap((each) => [...each]), status: await kp.embedderStatus() }));`,
-      { env: { KNOWLEDGEPULSE_DTYPE: 'fp32', KNOWLEDGEPULSE_ONNXRUNTIME: runtimeLibrary } },
-    );
-    expect(result.status).toMatchObject({ available: true, engine });
-    return result.embeddings;
-  };
-  const [expected, found] = [await embeddingsBy('onnxruntime'), await embeddingsBy('builtin')];
-  expect(found).toHaveLength(24 * 384);
-  const most = found.reduce((sum, each, index) => Math.max(sum, Math.abs(each - expected[index])), 0);
-  expect(most).toBeLessThanOrEqual(1e-6);
-});
 
 test('Scorer by words knows a trace again in another order or behind junk, and takes another for new', async () => {
   const long = readTraces(recorded).filter(({ steps }) => steps.length >= 8);

@@ -90,34 +90,41 @@ await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 const baseURL = `http://127.0.0.1:${server.address().port}/v1`;
 const tell = { name: 'depth', description: 'Says how deep a river is.' };
 
-async function aiSdk() {
-  const { generateText, streamText, stepCountIs, tool } = await import('ai');
+/** The model as the AI SDK takes it. */
+async function compatibleModel() {
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-  const model = createOpenAICompatible({ name: 'script', baseURL })('script');
+  return createOpenAICompatible({ name: 'script', baseURL })('script');
+}
+
+/** The options of the AI SDK but for the prompt. */
+async function optionsOfAiSdk() {
+  const { stepCountIs, tool } = await import('ai');
   const tools = { depth: tool({ inputSchema: schema, execute: depth }) };
-  const options = { model, tools, prompt: TASK, stopWhen: stepCountIs(5) };
+  return { model: await compatibleModel(), tools, stopWhen: stepCountIs(5) };
+}
+
+async function aiSdk() {
+  const { generateText, streamText } = await import('ai');
+  const options = { ...(await optionsOfAiSdk()), prompt: TASK };
   write('openai-chat-typescript/ai-sdk.json', await generateText(options));
   await writeAll('streams/ai-sdk.jsonl', streamText(options).fullStream);
 }
 
 async function aiSdk7() {
-  const { generateText, stepCountIs, tool, wrapLanguageModel } = await import('ai');
+  const { generateText, wrapLanguageModel } = await import('ai');
   const { devToolsMiddleware } = await import('@ai-sdk/devtools');
-  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
-  const model = createOpenAICompatible({ name: 'script', baseURL })('script');
-  const tools = { depth: tool({ inputSchema: schema, execute: depth }) };
-  const options = { tools, prompt: TASK, stopWhen: stepCountIs(5) };
-  const result = await generateText({ ...options, model });
+  const options = { ...(await optionsOfAiSdk()), prompt: TASK };
+  const result = await generateText(options);
   write('openai-chat-turns/ai-sdk-7.json', result);
   write('openai-chat-turns/ai-sdk-7-steps.json', result.steps);
-  await generateText({ ...options, model: wrapLanguageModel({ model, middleware: devToolsMiddleware() }) });
+  const model = wrapLanguageModel({ model: options.model, middleware: devToolsMiddleware() });
+  await generateText({ ...options, model });
   await new Promise((resolve) => setTimeout(resolve, 1000));
   write('openai-chat-turns/devtools.json', fs.readFileSync('.devtools/generations.json', 'utf8'));
 }
 
 async function aiSdkSpans() {
-  const { generateText, stepCountIs, tool } = await import('ai');
-  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const { generateText } = await import('ai');
   const { JsonTraceSerializer } = await import('@opentelemetry/otlp-transformer');
   const { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } = await import(
     '@opentelemetry/sdk-trace-node'
@@ -131,10 +138,8 @@ async function aiSdkSpans() {
     { type: 'image', image },
   ];
   await generateText({
-    model: createOpenAICompatible({ name: 'script', baseURL })('script'),
-    tools: { depth: tool({ inputSchema: schema, execute: depth }) },
+    ...(await optionsOfAiSdk()),
     messages: [{ role: 'user', content }],
-    stopWhen: stepCountIs(5),
     experimental_telemetry: { isEnabled: true },
   });
   const bytes = JsonTraceSerializer.serializeRequest(exporter.getFinishedSpans());
@@ -194,9 +199,8 @@ async function genkit() {
 
 async function voltAgent() {
   const { Agent, InMemoryStorageAdapter, Memory, createTool } = await import('@voltagent/core');
-  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const memory = new Memory({ storage: new InMemoryStorageAdapter() });
-  const model = createOpenAICompatible({ name: 'script', baseURL })('script');
+  const model = await compatibleModel();
   const tools = [createTool({ ...tell, parameters: schema, execute: async (input) => depth(input) })];
   const agent = new Agent({ name: 'Gauge', instructions: 'You know rivers.', model, tools, memory });
   await agent.generateText(TASK, { userId: 'mia', conversationId: 'river' });
@@ -211,14 +215,13 @@ async function mastra() {
   const { LibSQLStore } = await import('@mastra/libsql');
   const { Memory } = await import('@mastra/memory');
   const { Observability } = await import('@mastra/observability');
-  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const { DatabaseSync } = await import('node:sqlite');
   const spans = [];
   const exporter = { name: 'list', init() {}, async flush() {}, async shutdown() {} };
   exporter.exportTracingEvent = async ({ type, exportedSpan: { requestContext, ...span } }) => {
     if (type === 'span_ended' && !/memory|processor|chunk/.test(span.type)) spans.push(span);
   };
-  const model = createOpenAICompatible({ name: 'script', baseURL })('script');
+  const model = await compatibleModel();
   const tools = {
     depth: createTool({ ...tell, id: 'depth', inputSchema: schema, execute: async (input) => depth(input) }),
   };
