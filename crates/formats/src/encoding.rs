@@ -23,7 +23,7 @@ const UTF_16: [([&[u8]; 3], LinesOf); 2] = [
 
 /// How inputs begin that are no text that can be read.
 #[rustfmt::skip]
-const FOREIGN: [(&[u8], Foreign); 16] = [
+const FOREIGN: [(&[u8], Foreign); 18] = [
     (b"\x1f\x8b\x08", Foreign::new("compressed with gzip", "gzip -dc")),
     (b"\x28\xb5\x2f\xfd", Foreign::new("compressed with zstd", "zstd -dc")),
     (b"\xfd7zXZ\0", Foreign::new("compressed with xz", "xz -dc")),
@@ -33,8 +33,9 @@ const FOREIGN: [(&[u8], Foreign); 16] = [
     (b"SQLite", Foreign::new("a database of SQLite", "sqlite3 -json")),
     (b"<!DOCT", HTML), (b"<!doct", HTML), (b"<html>", HTML), (b"<html ", HTML),
     (b"\xff\xfe\0\0", UTF_32_LE), (b"{\0\0\0", UTF_32_LE), (b"[\0\0\0", UTF_32_LE),
-    (b"\0\0", Foreign::new("text in UTF-32 BE", "iconv -f UTF-32BE -t UTF-8")),
+    (b"\0\0\xfe\xff", UTF_32_BE), (b"\0\0\0{", UTF_32_BE), (b"\0\0\0[", UTF_32_BE),
 ];
+const UTF_32_BE: Foreign = Foreign::new("text in UTF-32 BE", "iconv -f UTF-32BE -t UTF-8");
 const UTF_32_LE: Foreign = Foreign::new("text in UTF-32", "iconv -f UTF-32LE -t UTF-8");
 const ARROW: Foreign = Foreign::new("a table in Arrow", "to_json of datasets");
 const HTML: Foreign = Foreign::new(
@@ -178,6 +179,9 @@ mod tests {
             (b"\0{\0}\0\n\0{\0}", Ok("{}\n{}")),
             (b"{\0\0\0}\0\0\0", Err("text in UTF-32")),
             (b"\0\0\0{\0\0\0}", Err("text in UTF-32 BE")),
+            // A log that was cut while it was written to.
+            (b"\0\0\0\0\0{}\n{}", Ok("\0\0\0\0\0{}\n{}")),
+            (b"\0\0\n{}", Ok("\0\0\n{}")),
             (
                 b"<!DOCTYPE html>",
                 Err("a page in HTML, as servers send it in place of a file"),
