@@ -311,6 +311,9 @@ const MOST_BLANKS: usize = 64;
 /// The length of a value that is read to tell its kind.
 const MOST_VALUE_LETTERS: usize = 128;
 
+/// The length of what tells that `pass` is a verb.
+const MOST_VERB_LETTERS: usize = 10;
+
 /// How far into the value of a header a comma tells that it has parameters.
 const MOST_PARAMETER_LETTERS: usize = 512;
 
@@ -377,9 +380,15 @@ impl<'l> Assignment<'l> {
             _ => is_element_of,
         };
         // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`
-        static VERB: LazyLock<Regex> =
-            LazyLock::new(|| expression(r"(?:---|s|all|should|must|to|not) (?i:pass)$"));
-        if name.is_empty() || is_refused || VERB.is_match(&letters[name.start.saturating_sub(8)..name.end]) {
+        static VERB: LazyLock<Regex> = LazyLock::new(|| {
+            expression(
+                r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not)) (?i:pass)$",
+            )
+        });
+        if name.is_empty()
+            || is_refused
+            || VERB.is_match(&letters[name.start.saturating_sub(MOST_VERB_LETTERS)..name.end])
+        {
             return None;
         }
         let text = &letters[name.clone()];
