@@ -483,7 +483,7 @@ impl<'l> Assignment<'l> {
         self.find_rest(end, ranges)
     }
 
-    /// Finds the strings that a program joins to one, and returns where they end: `"…" +\n "…"`.
+    /// Finds the strings that a program joins to one, or that a slash parts, and returns where they end: `"…" +\n "…"`.
     fn find_rest(&self, mut end: usize, ranges: &mut Ranges) -> usize {
         let letters = self.letters;
         loop {
@@ -491,6 +491,8 @@ impl<'l> Assignment<'l> {
             let next = match letters[sign..] {
                 [b'-', b'>', ..] => sign + 2,
                 [b'+' | b'.', ..] => sign + 1,
+                // `user/password: "bob"/"hunter22"`
+                [b'/', b'"' | b'\'', ..] => sign + 1,
                 _ => sign,
             };
             let next = skip_at_most(letters, next, MOST_BLANKS, is_white_space);
