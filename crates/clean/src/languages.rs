@@ -125,11 +125,12 @@ pub(super) fn said(text: &Text) -> Ranges {
             || is_variable
             || b"-.+/@".contains(&before)
             || begins_marker(letters, found.start);
-        // The last part of a name tells a shape alone.
-        let is_last_part = matches!(before, b'-' | b'_');
+        // The last part of a name tells a shape alone, but for `MySQL-lösenord`, which other languages join so.
+        let is_last_part = before == b'_' || before == b'-' && verbs.is_some();
         // `Einmalkennwort`, but not `bypassword`, which English does not join.
         let is_compound = verbs.is_none() && units.len() >= LEAST_COMPOUND && before.is_ascii_lowercase();
-        if is_equal && (!(is_part && units[0] < 0x250) || is_last_part || is_compound) {
+        let is_joined = before == b'-' && verbs.is_none();
+        if is_equal && (!(is_part && units[0] < 0x250) || is_last_part || is_joined || is_compound) {
             let may_follow = verbs.is_none();
             let verbs = if is_last_part {
                 Some(&[][..])
@@ -322,7 +323,14 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         // The rest of an escape: `\u003c!`.
         let may_be_shape = letters[begins - 1] != b'\\';
         let digits = word.iter().filter(|letter| letter.is_ascii_digit()).count();
-        let follows_colon = || letters[..start].trim_ascii_end().ends_with(b":");
+        let follows_colon = || {
+            /// A quote and a blank behind a colon.
+            const MOST_BEFORE: usize = 4;
+            let before = skip_back(letters, start.saturating_sub(MOST_BEFORE)..start, |letter| {
+                b" \t\"'`*".contains(&letter)
+            });
+            letters[..before].ends_with(b":")
+        };
         let is_pin = may_be_number
             && (verbs.is_some() || follows_colon())
             && matches!(digits, 4..=8)
