@@ -126,11 +126,11 @@ pub(super) fn said(text: &Text) -> Ranges {
             || b"-.+/@".contains(&before)
             || begins_marker(letters, found.start);
         // The last part of a name tells a shape alone, but for `MySQL-lösenord`, which other languages join so.
-        let is_last_part = before == b'_' || before == b'-' && verbs.is_some();
+        let is_joined = matches!(before, b'-' | b'_');
+        let is_last_part = is_joined && (before == b'_' || verbs.is_some());
         // `Einmalkennwort`, but not `bypassword`, which English does not join.
         let is_compound = verbs.is_none() && units.len() >= LEAST_COMPOUND && before.is_ascii_lowercase();
-        let is_joined = before == b'-' && verbs.is_none();
-        if is_equal && (!(is_part && units[0] < 0x250) || is_last_part || is_joined || is_compound) {
+        if is_equal && (!(is_part && units[0] < 0x250) || is_joined || is_compound) {
             let may_follow = verbs.is_none();
             let verbs = if is_last_part {
                 Some(&[][..])

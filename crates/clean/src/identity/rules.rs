@@ -161,8 +161,7 @@ impl Identities {
                     self.add(Who::User, vec![value.to_owned()], &before, "", true);
                     self.add_author(value, "");
                 }
-                // Where any word may stand.
-                // Behind a word for one.
+                // Where any word may stand, words of English are none.
                 "account" if !is_english(trimmed(value)) => self.add_user(value, "", ""),
                 "login" if is_login(value) => self.add_user(value, "", ""),
                 "given" if GIVEN.has(value.as_bytes()) => self.add_author(value, ""),
