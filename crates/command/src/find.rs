@@ -97,7 +97,7 @@ fn tell_skipped(skipped: &[String], place: &str, why: &str, messages: &Messages)
 /// Says how many files in the folders of agents hold no session, and, of all agents, which have left sessions that are not read.
 pub(crate) fn tell_not_read(skipped: &[String], are_all: bool, messages: &Messages) {
     tell_skipped(skipped, "", "beside the sessions not read", messages);
-    if let Some(agents) = not_read_here().filter(|_| are_all) {
+    if are_all && let Some(agents) = not_read_here() {
         messages.note(format!("files with sessions that are not read: {agents}"));
     }
 }
