@@ -10,7 +10,6 @@ use knowledgepulse_json::Value;
 use crate::{
     Wrong,
     event::Events,
-    named::{Named, by_folders},
     places,
     shapes::{is, is_known},
     values::{all_in_path, has_list},
@@ -56,8 +55,6 @@ pub struct Format {
     beside: fn(&Path, &mut Events),
     /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
     pub(crate) patch: fn(&mut Value, &Value) -> bool,
-    /// Says whose runs a file holds, by its path.
-    pub(crate) named: fn(&Path) -> Named,
 }
 
 /// What the search for sessions and docs/formats.md know of a format.
@@ -86,7 +83,6 @@ impl Format {
             inner: None,
             beside: |_, _| {},
             patch: |_, _| false,
-            named: by_folders,
         }
     }
 
@@ -125,10 +121,6 @@ impl Format {
     pub(crate) const fn of_any_domain(self) -> Self {
         let domain = "default";
         Self { domain, ..self }
-    }
-
-    pub(crate) const fn named(self, named: fn(&Path) -> Named) -> Self {
-        Self { named, ..self }
     }
 
     pub(crate) const fn of_file(self, name: &'static str, shape: &'static str) -> Self {

@@ -9,7 +9,7 @@ pub use crate::{
     agent::{Decoded, Format, Kind},
     event::{Agent, Event, Events, Fact, Origin, PARENT, Parent, Span, TextKind, ToolResult, Undo, What},
     messages::{UNKNOWN_ROLE, add_as, add_message, add_next, add_parts, add_said, is_message, message_by},
-    named::{Named, around, by_folders, folders_of},
+    named::folders_of,
     parts::{Call, Part, parts_in, parts_of},
     shapes::is,
     tools::{TOOLS, tools_of},

@@ -18,6 +18,7 @@ use crate::{
     copies::{Group, begins_as, key_of, names_of},
     event::Events,
     input::{compression::read_text, lines_of_file, names_in_database},
+    named::Named,
     reader::{Content, Item, MOST_FIRST_RECORDS},
     records::{Record, Records},
     trace,
@@ -72,7 +73,7 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
         true
     })?;
     if let Some(format) = head.format {
-        let session = (format.format().named)(path).session;
+        let session = Named::by(format.name(), path).session;
         head.keys.extend(session.map(|name| key_of(format, &name)));
     }
     head.keys.sort_unstable();

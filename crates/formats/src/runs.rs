@@ -207,7 +207,7 @@ impl Runs {
         let (mut say, mut named) = (Events::default(), Named::default());
         if let Some(file) = &settings.file {
             agent.tell_beside(file, &mut say);
-            named = (agent.named)(file);
+            named = Named::by(agent.name, file);
         }
         (agent.kind != Kind::Traces).then(|| Self {
             format,

@@ -11,9 +11,7 @@ use std::{
 
 use crate::{input::text_of_small, prelude::*};
 
-pub static FORMAT: Format = Format::of_messages("antigravity", add_step)
-    .named(named)
-    .beside(beside);
+pub static FORMAT: Format = Format::of_messages("antigravity", add_step).beside(beside);
 
 /// The step that starts conversations of sub-agents, and what stands before the name of each in it. Nothing else names both.
 const STARTS: [&str; 2] = ["\"INVOKE_SUBAGENT\"", "\"conversationId\""];
@@ -24,25 +22,8 @@ type Parents = HashMap<String, Text>;
 /// The folders with conversations that were looked at, each with the time at which another conversation was added last.
 static LOOKED_AT: LazyLock<Mutex<HashMap<(PathBuf, SystemTime), Parents>>> = LazyLock::new(Mutex::default);
 
-/// The session is the folder around `.system_generated/logs/`.
-fn named(path: &Path) -> Named {
-    let mut folders = folders_of(path).skip(1);
-    let is_log = folders.next() == Some(".system_generated");
-    let name = folders.next().filter(|_| is_log);
-    let parent = path.ancestors().nth(4).zip(name).and_then(|(brain, name)| {
-        let changed = fs::metadata(brain).ok()?.modified().ok()?;
-        let mut looked_at = LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
-        let parents = looked_at.entry((brain.to_owned(), changed));
-        let parents = parents.or_insert_with(|| parents_in(brain));
-        parents.get(name).cloned()
-    });
-    Named {
-        session: name.map(Into::into),
-        parent,
-    }
-}
-
-/// Says the folder that the conversation was begun in, which the list of prompts has: commands may run in another one.
+/// Says which conversation has started this one, and the folder that it was begun in, which the list of prompts has: commands may run in
+/// another one.
 fn beside(path: &Path, say: &mut Events) {
     let list = path.ancestors().nth(5).map(|folder| folder.join("history.jsonl"));
     let list = list.and_then(|list| text_of_small(&list)).unwrap_or_default();
@@ -50,6 +31,16 @@ fn beside(path: &Path, say: &mut Events) {
     let mut own = list.lines().filter(|line| line.contains(name));
     let own = own.find_map(|line| parse_str(line).ok()).unwrap_or_default();
     say.fact("cwd", own.get("workspace"));
+    let parent = path.ancestors().nth(4).and_then(|brain| parent_of(name, brain));
+    say.sub_agent(parent.is_some(), parent.map(Value::from).as_ref());
+}
+
+fn parent_of(name: &str, brain: &Path) -> Option<Text> {
+    let changed = fs::metadata(brain).ok()?.modified().ok()?;
+    let mut looked_at = LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
+    let parents = looked_at.entry((brain.to_owned(), changed));
+    let parents = parents.or_insert_with(|| parents_in(brain));
+    parents.get(name).cloned()
 }
 
 /// Looks through the conversations in a folder for those that they have started.

@@ -6,20 +6,10 @@ use jiff::{civil::DateTime, tz::Offset};
 
 use crate::{date::to_iso, prelude::*};
 
-pub static FORMAT: Format = Format::of_messages("cursor", add_record).named(named);
+pub static FORMAT: Format = Format::of_messages("cursor", add_record);
 
 /// What stands in the transcripts for a thought that they do not keep, at the end of a text.
 const REDACTED: &str = "[REDACTED]";
-
-/// The transcripts do not name their session: their files do.
-fn named(path: &Path) -> Named {
-    let is_transcript = around(path, "agent-transcripts").is_some();
-    let stem = path.file_stem().and_then(|stem| stem.to_str());
-    Named {
-        session: stem.filter(|_| is_transcript).map(Into::into),
-        ..by_folders(path)
-    }
-}
 
 fn add_record(say: &mut Events, record: &Value) {
     if is(record, "cursor-printed") {

@@ -5,7 +5,6 @@ use crate::{contexts::begins_with, input::text_of_small, prelude::*};
 
 pub static FORMAT: Format = Format::sessions("gemini-cli", decode)
     .also(is_set_up)
-    .named(named)
     .beside(beside);
 
 /// The model's answers to the set-up of a checkpoint.
@@ -20,16 +19,6 @@ const REFERENCED: [&str; 2] = ["--- Content from referenced files ---", "--- End
 /// The tool whose results have an exit code, and the text before the code.
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
-
-/// Sub-agents are in `chats/SESSION/`.
-fn named(path: &Path) -> Named {
-    let folder = around(path, "chats").and_then(|(_, folder)| folder);
-    let is_file = |folder: &&str| path.file_name().is_some_and(|name| name == *folder);
-    Named {
-        session: None,
-        parent: folder.filter(|folder| !is_file(folder)).map(Into::into),
-    }
-}
 
 /// Says the folder that the agent worked in, by `.project_root` beside `chats/`.
 fn beside(path: &Path, say: &mut Events) {

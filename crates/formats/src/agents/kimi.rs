@@ -3,19 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("kimi", add_record).named(named);
-
-/// The session is the folder around `agents/main/`, and the parent of what other agents there say.
-fn named(path: &Path) -> Named {
-    let mut named = by_folders(path);
-    let folders: Vec<_> = folders_of(path).take(3).collect();
-    match folders[..] {
-        ["main", "agents", session] => named.session = Some(session.into()),
-        [_, "agents", session] => named.parent = Some(session.into()),
-        _ => {}
-    }
-    named
-}
+pub static FORMAT: Format = Format::of_messages("kimi", add_record);
 
 /// Returns whose a prompt is that is the program's. The task of a sub-agent is none.
 fn origin_of(prompt: &impl Fields) -> Option<&str> {

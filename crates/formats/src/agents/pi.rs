@@ -4,16 +4,16 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("pi", add_entry).end(add_harness).named(named);
+pub static FORMAT: Format = Format::of_messages("pi", add_entry)
+    .end(add_harness)
+    .beside(beside);
 
 /// What sub-agents say is below a folder beside the session's file that is named as that: `TIME_ID`.
-fn named(path: &Path) -> Named {
-    let mut named = by_folders(path);
+fn beside(path: &Path, say: &mut Events) {
     let mut folders = path.ancestors().skip(1);
     let folder = folders.find(|folder| folder.with_extension("jsonl").is_file());
     let session = folder.and_then(|folder| folder.file_name()?.to_str()?.rsplit('_').next());
-    named.parent = session.map(Into::into).or(named.parent);
-    named
+    say.sub_agent(session.is_some(), session.map(Value::from).as_ref());
 }
 
 fn add_harness(say: &mut Events, header: &Value) {

@@ -2,20 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("strands", add_record)
-    .named(named)
-    .of_any_domain();
-
-/// How the folder of a session begins.
-const SESSION: &str = "session_";
-
-fn named(path: &Path) -> Named {
-    let session = around(path, "agents").and_then(|(before, _)| before);
-    Named {
-        session: session.map(|folder| folder.strip_prefix(SESSION).unwrap_or(folder).into()),
-        parent: None,
-    }
-}
+pub static FORMAT: Format = Format::of_messages("strands", add_record).of_any_domain();
 
 fn add_record(say: &mut Events, record: &Value) {
     // What a guardrail has put in its place.
