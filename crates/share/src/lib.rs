@@ -10,7 +10,6 @@ mod free_names;
 pub mod logs;
 mod manifest;
 mod native;
-mod objectives;
 mod ordered;
 mod out;
 mod quality;
@@ -38,7 +37,6 @@ pub use forms::{
 };
 pub use free_names::FreeNames;
 pub use manifest::{Entry, Manifest, ReviewPlace};
-pub use objectives::told_apart;
 pub use ordered::in_order;
 pub use out::{Files, Folder, Zip};
 pub use quality::{FOUND_FROM, Quality, begin};

@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_clean::{PlaceToReview, places_in_text};
-use knowledgepulse_json::{Object, Text, Value, json_object};
+use knowledgepulse_json::{Object, Value, json_object};
 
-use crate::{
-    objectives::told_apart,
-    set::{line_of, rank_of},
-};
+use crate::set::{line_of, rank_of};
 
 /// A place that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,8 +103,8 @@ impl Entry {
         )
     }
 
-    /// Returns the line of the manifest, with the objective as it is shown there.
-    fn to_value(&self, objective: Text) -> Value {
+    /// Returns the line of the manifest.
+    fn to_value(&self) -> Value {
         let mut fields = Object::new();
         fields.insert("rank", self.rank);
         let mut rows = self.rows.iter().cloned();
@@ -116,7 +113,7 @@ impl Entry {
         }
         fields.insert("subagents", rows.collect::<Value>());
         fields.extend(self.about.clone());
-        fields.insert("objective", objective);
+        fields.insert("objective", objective_of(&self.about));
         let review = self.review.iter().map(|place| {
             let (file, line) = self.row_of(place);
             json_object! { "file": file, "line": line, "field": place.place.path.as_str() }
@@ -130,13 +127,7 @@ impl Manifest {
     /// Returns the lines of all sessions of the folder, by rank.
     #[must_use]
     pub fn lines(&self) -> Vec<Value> {
-        let objectives: Vec<_> = self
-            .entries
-            .iter()
-            .map(|entry| objective_of(&entry.about))
-            .collect();
-        let entries = self.entries.iter().zip(told_apart(&objectives));
-        let entries = entries.map(|(entry, objective)| entry.to_value(objective));
+        let entries = self.entries.iter().map(Entry::to_value);
         let mut lines: Vec<_> = self.kept.iter().cloned().chain(entries).collect();
         lines.sort_by_key(rank_of);
         lines

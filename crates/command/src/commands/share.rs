@@ -18,19 +18,16 @@ use knowledgepulse_share::{
     self as share, Entry, FOUND_FROM, Folder, Form, MANIFEST, Manifest, Quality, Session, Settings,
     ShareError, TOLD_CONFIDENCE,
     logs::{WholeFiles, add_subagents, is_database},
-    share, told_apart,
+    share,
 };
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, Messages, Output, Purpose, Result, STDIN, Scored,
-    Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
+    Set, Stop, USUAL_ROOM, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
     listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, printable, tell_places,
-    told,
+    told, told_apart,
 };
-
-/// How much of an objective is shown, in columns.
-const OBJECTIVE_WIDTH: usize = 60;
 
 /// So long ago a session of this machine was written to last, unless `--settled` says otherwise: half of one would be shared.
 const SETTLED: Duration = Duration::from_secs(30 * 60);
@@ -385,7 +382,7 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
     let objectives = manifest.entries.iter().map(|entry| text(entry, "objective", 200));
     let objectives: Vec<_> = objectives.collect();
     let objectives: Vec<_> = objectives.iter().map(String::as_str).collect();
-    for (entry, objective) in manifest.entries.iter().zip(told_apart(&objectives)) {
+    for (entry, objective) in manifest.entries.iter().zip(told_apart(&objectives, USUAL_ROOM)) {
         let redacted: u64 = entry.redactions.values().sum();
         let cells = [
             (entry.rank.to_string(), 4),
@@ -396,7 +393,7 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
         for (cell, width) in cells {
             lines += &(pad_str(&cell, width, Left, None) + " ");
         }
-        lines += &truncate_str(&objective, OBJECTIVE_WIDTH, "…");
+        lines += &truncate_str(&objective, USUAL_ROOM, "…");
         lines.truncate(lines.trim_end().len());
         lines.push('\n');
     }

@@ -15,9 +15,11 @@ use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_score::select::{Neighbour, Selection, Standing, Unfit};
-use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown, told_apart};
+use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown};
 
-use crate::{Failure, Messages, Output, Result, Set, Stop, VERSION, counted, escaped};
+use crate::{
+    Failure, Messages, Output, Result, Set, Stop, USUAL_ROOM, VERSION, counted, escaped, told_apart,
+};
 
 /// Where the page takes its data and the conversations.
 const DATA: &str = "__KNOWLEDGEPULSE_REPORT__";
@@ -149,7 +151,8 @@ fn tell_apart(rows: &mut [Value]) {
             .unwrap_or_default()
     };
     let names: Vec<_> = rows.iter().map(name).collect();
-    let names = told_apart(&names.iter().map(Text::as_str).collect::<Vec<_>>());
+    let names: Vec<_> = names.iter().map(Text::as_str).collect();
+    let names = told_apart(&names, USUAL_ROOM);
     for (row, name) in rows.iter_mut().zip(names) {
         if let Value::Object(row) = row {
             row.insert("name", name);

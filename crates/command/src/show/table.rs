@@ -3,9 +3,8 @@
 use std::env;
 
 use console::{Alignment::Left, Style, Term, measure_text_width, pad_str, truncate_str};
-use knowledgepulse_share::told_apart;
 
-use crate::{Scored, Sorted, fixed, grouped, label_of};
+use crate::{Scored, Sorted, fixed, grouped, label_of, told_apart};
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;
@@ -193,7 +192,7 @@ impl Table {
         }
         lines[0] = HEADING.apply_to(format!("{}  objective", lines[0])).to_string();
         let objectives: Vec<_> = self.rows.iter().map(|row| &*row.scored.about.objective).collect();
-        let objectives = told_apart(&objectives);
+        let objectives = told_apart(&objectives, room);
         for ((line, row), objective) in lines[1..].iter_mut().zip(&self.rows).zip(&objectives) {
             let end = match row.end.as_str() {
                 "" => String::new(),

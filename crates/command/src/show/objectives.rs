@@ -1,16 +1,20 @@
 //! Objectives as a list shows them.
 
+use console::measure_text_width;
 use knowledgepulse_json::Text;
 use knowledgepulse_trace::words::is_in_word;
+
+/// The room for an objective where nothing else decides it, in columns of a terminal.
+pub(crate) const USUAL_ROOM: usize = 60;
 
 /// The fewest objectives, and the shortest beginning in characters, that are cut: a few common words still say what a session is about.
 const LEAST_ALIKE: usize = 3;
 const LEAST_BEGINNING: usize = 20;
 
 /// Returns the objectives of a list so that they tell its sessions apart: `…` stands for a beginning that at least half of them, and at
-/// least three, share to the end of a word. An objective that is nothing more stays whole.
-#[must_use]
-pub fn told_apart(objectives: &[&str]) -> Vec<Text> {
+/// least three, share to the end of a word, if one of them does not fit in the room, in columns of a terminal. An objective that is
+/// nothing more stays whole.
+pub(crate) fn told_apart(objectives: &[&str], room: usize) -> Vec<Text> {
     let pieces: Vec<_> = objectives.iter().map(|objective| pieces_of(objective)).collect();
     let mut sorted: Vec<&[&str]> = pieces.iter().map(Vec::as_slice).collect();
     sorted.sort_unstable();
@@ -23,6 +27,11 @@ pub fn told_apart(objectives: &[&str]) -> Vec<Text> {
     let is_long = |shared: &&[&str]| shared.concat().trim().chars().count() >= LEAST_BEGINNING;
     let mut beginnings: Vec<_> = shared.filter(is_long).collect();
     beginnings.dedup();
+    let is_wide = |objective: &str| measure_text_width(objective) > room;
+    beginnings.retain(|shared| {
+        let mut both = objectives.iter().zip(&pieces);
+        both.any(|(objective, pieces)| pieces.starts_with(shared) && is_wide(objective))
+    });
     let has_words = |rest: &&[&str]| rest.iter().any(|piece| piece.contains(char::is_alphanumeric));
     let shown = objectives.iter().zip(&pieces).map(|(objective, pieces)| {
         let rests = beginnings
@@ -61,7 +70,7 @@ mod tests {
     fn told_apart_cuts_a_beginning_that_half_of_three_or_more_share() {
         let [one, two, three] = ["Café", "cafe 'x'", "…"].map(|rest| format!("{ISSUE}{rest}"));
         assert_eq!(
-            told_apart(&[&one, &two, &one, "Sort the list", "Draw a map", &two]),
+            told_apart(&[&one, &two, &one, "Sort the list", "Draw a map", &two], 0),
             [
                 "… Café",
                 "… cafe 'x'",
@@ -84,14 +93,18 @@ mod tests {
             &others,
             &short,
         ] {
-            assert_eq!(told_apart(whole), whole);
+            assert_eq!(told_apart(whole, 0), whole);
         }
         // Nothing but the beginning.
         assert_eq!(
-            told_apart(&[&one, ISSUE, &three, &two]),
+            told_apart(&[&one, ISSUE, &three, &two], 0),
             ["… Café", ISSUE, &three, "… cafe 'x'"]
         );
-        assert_eq!(told_apart(&[&*one; 4]), [&*one; 4]);
+        assert_eq!(told_apart(&[&*one; 4], 0), [&*one; 4]);
+        // All of each fits, and not all of one.
+        let alike = [&*one, &two, &one];
+        assert_eq!(told_apart(&alike, 53), alike);
+        assert_eq!(told_apart(&alike, 52), ["… Café", "… cafe 'x'", "… Café"]);
     }
 
     #[test]
@@ -115,7 +128,7 @@ mod tests {
         ] {
             let objectives = rests.map(|rest| format!("{beginning}{rest}"));
             let objectives: Vec<&str> = objectives.iter().map(String::as_str).collect();
-            assert_eq!(told_apart(&objectives), rests.map(|rest| format!("… {rest}")));
+            assert_eq!(told_apart(&objectives, 0), rests.map(|rest| format!("… {rest}")));
         }
     }
 
@@ -125,7 +138,7 @@ mod tests {
             objectives in prop::collection::vec("(the same beginning of all )?[a-c é語\u{301}'.]{0,9}", 0..9),
         ) {
             let objectives: Vec<&str> = objectives.iter().map(String::as_str).collect();
-            let shown = told_apart(&objectives);
+            let shown = told_apart(&objectives, 0);
             prop_assert_eq!(shown.len(), objectives.len());
             for (shown, whole) in shown.iter().zip(objectives) {
                 let rest = shown.strip_prefix("… ");
