@@ -247,17 +247,7 @@ pub(super) fn national_id(letters: &[u8], found: Range<usize>) -> Option<Range<u
     let end = skip(&letters[..most], start, |letter| {
         is_part(letter) || b" .-/".contains(&letter)
     });
-    let mut end = skip_back(letters, start..end, |letter| !is_part(letter));
-    // The words behind it.
-    while let Some(word) = letters
-        .get(start..end)?
-        .iter()
-        .rposition(|letter| *letter == b' ')
-        && !letters[start + word..end].iter().any(u8::is_ascii_digit)
-        && end - start - word > 2
-    {
-        end = start + word;
-    }
+    let end = skip_back(letters, start..end, |letter| !is_part(letter));
     let digits: Vec<u8> = letters
         .get(start..end)?
         .iter()

@@ -57,18 +57,20 @@ impl Identities {
                 let mail = &line[found.range()];
                 let (local, domain) = mail.split_once('@').unwrap_or_default();
                 // Of a URL, what stands before the host is no address.
-                let is_of_url = line[..found.start()].ends_with(['/', ':']) && !line.contains("mailto:");
+                let before = &line[..found.start()];
+                let is_of_url = before.ends_with(['/', ':']) && !line.contains("mailto:");
                 if !is_nobody(local) && !is_of_url {
                     self.add_domain(domain);
                     self.add_local(local, domain);
                 }
                 let is_sign = |c: char| ",|\t;".contains(c);
                 let is_around = |c: char| " \t\"'`<([{>)]}|,;*".contains(c);
-                let before = line[..found.start()].trim_end_matches(is_around);
-                let cells = line[before.len()..found.start()].contains(is_sign);
-                let mut names = before.rsplit(is_sign).map(|cell| cell.trim_matches(is_around));
-                let last = names.next().unwrap_or_default();
-                let pair = format!("{} {last}", names.next().unwrap_or_default());
+                let row = before.trim_end_matches(is_around);
+                let is_cell = before[row.len()..].contains(is_sign);
+                let is_signed = before.ends_with('<');
+                let mut cells = row.rsplit(is_sign).map(|cell| cell.trim_matches(is_around));
+                let last = cells.next().unwrap_or_default();
+                let pair = format!("{} {last}", cells.next().unwrap_or_default());
                 // The words with capitals at the end of a sentence.
                 let words = last
                     .rsplit([' ', '"', '\'', '[', '('])
@@ -76,26 +78,23 @@ impl Identities {
                     .take_while(|word| is_person(word) && !matches!(*word, "AM" | "PM"));
                 let length = words.map(|word| word.len() + 1).sum::<usize>();
                 let name = &last[(last.len() + 1).saturating_sub(length).min(last.len())..];
-                let is_signed = line[..found.start()].ends_with('<');
-                if cells && is_person(last) && !last.contains(' ') && is_person(&pair) {
-                    self.add_author(&pair, mail);
-                } else if name.contains(' ') && (cells && name == last || is_signed) {
-                    self.add_author(name, mail);
-                }
                 let behind = line[found.end()..].split(is_sign).nth(1).unwrap_or_default();
+                let is_own = name.contains(' ') && (is_cell && name == last || is_signed);
+                if is_own || is_person(name) && belongs(name, local) {
+                    self.add_author(name, mail);
+                } else if is_cell && is_person(last) && is_person(&pair) {
+                    self.add_author(&pair, mail);
+                }
                 let above = above.into_iter().filter(|name| name.contains(' '));
-                for name in [name, behind.trim_matches(is_around)].into_iter().chain(above) {
+                for name in above.chain([behind.trim_matches(is_around)]) {
                     if is_person(name) && belongs(name, local) {
                         self.add_author(name, mail);
                     }
                 }
                 // A login alone.
                 let word = last.rsplit(' ').next().unwrap_or_default();
-                let is_alone = || {
-                    line.trim_start_matches([' ', '-', '*'])
-                        .starts_with(&format!("{word} <"))
-                };
-                if is_signed && is_name(word) && (belongs(word, local) || is_alone()) {
+                let is_alone = row.trim_start_matches([' ', '-', '*']) == word;
+                if is_signed && is_name(word) && (belongs(word, local) || is_alone) {
                     self.add_author(word, mail);
                 }
             }

@@ -4,14 +4,10 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 
-use super::Identities;
+use super::{Identities, rules::RULES};
 
 /// More commands do not wait for their answers.
 const MOST_ASKED: usize = 8;
-/// Commands that print a name on a line, which a rule finds.
-const ASKING: &str = "whoami|id -un|id -F|logname|hostname|uname -n|pwd|git config|git branch --show-current|--get LocalHostName|\
-    --get ComputerName|echo $|echo %|printenv |env:|get-value account|user.name|get-url|origin.url|--show-toplevel|.login|\
-    %an|%cn|/etc/hostname";
 /// Longer texts are no commands that ask for a name.
 const MOST_COMMAND: usize = 4096;
 
@@ -52,11 +48,13 @@ impl Identities {
 
 /// Returns whether a command, or one of several, prints a name on a line.
 fn asks(commands: &str) -> bool {
-    // Leftmost, because several bytes at once are searched so.
     static ASKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+        let is_asking = |keyword: &usize| RULES.of_keyword(*keyword).any(|(_, rule)| rule.is_of_answer);
+        let keywords = RULES.keywords();
+        let asking = (0..keywords.len()).filter(is_asking).map(|at| &keywords[at]);
+        // Leftmost, because several bytes at once are searched so.
         let builder = &mut AhoCorasickBuilder::new();
-        let leftmost = builder.match_kind(MatchKind::LeftmostFirst);
-        leftmost.build(ASKING.split('|')).ok()
+        builder.match_kind(MatchKind::LeftmostFirst).build(asking).ok()
     });
     ASKS.as_ref().is_some_and(|asks| asks.is_match(commands))
 }

@@ -38,6 +38,8 @@ type Anchor = fn(&[u8]) -> [Option<usize>; 2];
 pub(super) struct Rule {
     /// Where before the keyword a match begins; `None` if anywhere.
     anchor: Option<Anchor>,
+    /// Whether it finds a name in what a command has printed.
+    pub(super) is_of_answer: bool,
     pub(super) expression: Lazy,
 }
 
@@ -104,6 +106,7 @@ pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
                 _ if pattern.starts_with('^') => Some(login_before),
                 _ => None,
             },
+            is_of_answer: pattern.starts_with("<PROMPT>"),
             expression: lazy(expanded),
         };
         (rule, keywords)

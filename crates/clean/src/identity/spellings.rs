@@ -1,6 +1,8 @@
 //! The spellings of a name that are replaced.
 
-use std::sync::OnceLock;
+use std::{ops::RangeInclusive, sync::OnceLock};
+
+use unicode_normalization::UnicodeNormalization;
 
 use super::{
     Identities, Pattern, Who,
@@ -124,34 +126,7 @@ pub(super) fn forms_of(name: &str) -> Vec<String> {
 
 /// Returns a name as it is written, without its accents, and with them as letters of their own.
 pub(super) fn spellings(name: String) -> Vec<String> {
-    /// An accent, and letters without it and with it.
-    const ACCENTS: [(&str, &str, &str); 10] = [
-        ("\u{300}", "aeiou", "àèìòù"),
-        ("\u{301}", "aeiouycnsz", "áéíóúýćńśź"),
-        ("\u{302}", "aeiou", "âêîôû"),
-        ("\u{303}", "ano", "ãñõ"),
-        ("\u{308}", "aeiou", "äëïöü"),
-        ("\u{30a}", "au", "åů"),
-        ("\u{30c}", "cdenrstz", "čďěňřšťž"),
-        ("\u{327}", "cs", "çş"),
-        ("\u{328}", "ae", "ąę"),
-        ("", "oldig", "øłđığ"),
-    ];
-    let spelt = |with_accents: bool| {
-        let letters = name.to_lowercase();
-        let letters = letters.chars().map(|letter| {
-            let found = ACCENTS.iter().find_map(|(accent, plain, accented)| {
-                let plain = plain
-                    .chars()
-                    .zip(accented.chars())
-                    .find(|(_, accented)| *accented == letter);
-                plain.map(|(plain, _)| (plain, *accent))
-            });
-            let (plain, accent) = found.unwrap_or((letter, ""));
-            format!("{plain}{}", if with_accents { accent } else { "" })
-        });
-        letters.collect::<String>()
-    };
+    const ACCENTS: RangeInclusive<char> = '\u{300}'..='\u{36f}';
     if name.is_ascii() {
         return vec![name];
     }
@@ -159,7 +134,16 @@ pub(super) fn spellings(name: String) -> Vec<String> {
         Some(letter) if letter.is_ascii() => letter.to_string(),
         _ => format!("\\u{unit:04x}"),
     });
-    vec![spelt(false), spelt(true), escaped.collect(), name]
+    let apart: String = name.to_lowercase().nfd().collect();
+    let letters = apart.chars().filter(|letter| !ACCENTS.contains(letter));
+    let plain = letters.map(|letter| match letter {
+        'ø' => 'o',
+        'ł' => 'l',
+        'đ' => 'd',
+        'ı' => 'i',
+        letter => letter,
+    });
+    vec![plain.collect(), apart.clone(), escaped.collect(), name]
 }
 
 /// Returns whether a name is replaced wherever it stands: it has a space, or it is long enough and no common words.
