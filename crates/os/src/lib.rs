@@ -2,7 +2,6 @@
 
 use std::{env, num::NonZero, path::PathBuf, sync::LazyLock, thread};
 
-mod abandoned;
 pub mod links;
 pub mod obstacle;
 pub mod parallel;

@@ -12,11 +12,6 @@ use std::{
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::abandoned::remove_abandoned;
-
-/// The end of the names, by which files of killed processes are recognised.
-const SUFFIX: &str = ".tmp";
-
 /// The time that a rename on Windows waits for others that have the file open. One second is too short beside a thread that loads it all
 /// the time.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -30,23 +25,20 @@ pub struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// Creates an empty file in `directory`, with the permissions of `existing` or of new files. Its name begins with `prefix`. While it
-    /// is open it is locked; unlocked files of killed processes with such names are removed.
+    /// Creates an empty file in `directory`, with the permissions of `existing` or of new files. Its name is `prefix`, letters
+    /// and `.tmp`.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn create(directory: &Path, prefix: &str, existing: Option<&Metadata>) -> io::Result<Self> {
-        remove_abandoned(directory, prefix, SUFFIX);
         let file = Builder::new()
             .prefix(prefix)
-            .suffix(SUFFIX)
+            .suffix(".tmp")
             .make_in(directory, |path| {
                 let mut options = OpenOptions::new();
                 options.read(true).write(true).create_new(true);
                 options.open(path).map(Arc::new)
             })?;
-        // Without locks no file counts as abandoned, so none is removed wrongly.
-        drop(file.as_file().try_lock());
         #[cfg(unix)]
         if let Some(existing) = existing {
             // Sets what the umask has removed, too.
@@ -129,10 +121,9 @@ pub fn directory() -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Write, time::SystemTime};
+    use std::io::Write;
 
     use super::*;
-    use crate::abandoned::PATIENCE;
 
     #[cfg_attr(miri, ignore = "about the file system")]
     #[test]
@@ -158,21 +149,6 @@ mod tests {
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert_eq!(names(), 1);
-    }
-
-    #[cfg_attr(miri, ignore = "about the file system")]
-    #[test]
-    fn create_removes_files_that_no_process_has_open() {
-        let directory = tempfile::tempdir().unwrap();
-        let old = SystemTime::now() - 2 * PATIENCE;
-        let abandoned = directory.path().join(".a-0.tmp");
-        File::create(&abandoned).unwrap().set_modified(old).unwrap();
-        let create = || TemporaryFile::create(directory.path(), ".a-", None).unwrap();
-        let open = create();
-        open.file().set_modified(old).unwrap();
-        assert!(!abandoned.exists());
-        drop(create());
-        assert!(open.path().exists());
     }
 
     #[cfg_attr(miri, ignore = "about the file system")]

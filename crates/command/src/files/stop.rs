@@ -18,8 +18,8 @@ struct State {
 }
 
 impl Stop {
-    /// Ends the run as a signal does. Returns whether this is the first time: at the second, the process must end at once. The next run that
-    /// writes into the same directory removes the temporary files that it leaves.
+    /// Ends the run as a signal does. Returns whether this is the first time: at the second, the process must end at once, and
+    /// leaves its temporary files.
     pub fn interrupt(&self, messages: &Messages) -> bool {
         if self.0.is_interrupted.swap(true, Ordering::SeqCst) {
             messages.stop_progress();

@@ -539,39 +539,6 @@ fn links_and_permissions_stay() {
     assert_eq!(snapshot.save(&place("loop")).unwrap_err().code(), "ERR_IO");
 }
 
-#[cfg_attr(miri, ignore = "about the file system")]
-#[test]
-fn save_removes_files_of_killed_processes() {
-    let directory = tempfile::tempdir().unwrap();
-    let place = |name: &str| directory.path().join(name);
-    let old = SystemTime::now() - Duration::from_secs(3600);
-    let make = |name: &str, modified| {
-        let file = File::create(place(name)).unwrap();
-        file.set_modified(modified).unwrap();
-        file
-    };
-    make(".knowledgepulse-a.tmp", old);
-    make(".knowledgepulse-b.tmp", SystemTime::now());
-    make(".other-c.tmp", old);
-    let alive = make(".knowledgepulse-d.tmp", old);
-    alive.try_lock().unwrap();
-    let now = Instant::now();
-    let snapshot = example(now).snapshot(now, SystemTime::now());
-    snapshot.save(&place("file")).unwrap();
-    let mut names: Vec<_> = fs::read_dir(&directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    names.sort();
-    let kept = [
-        ".knowledgepulse-b.tmp",
-        ".knowledgepulse-d.tmp",
-        ".other-c.tmp",
-        "file",
-    ];
-    assert_eq!(names, kept);
-}
-
 /// Two threads save and one adds; each load meanwhile gives one complete state.
 #[cfg_attr(miri, ignore = "about the file system")]
 #[test]
