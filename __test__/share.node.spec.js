@@ -108,7 +108,7 @@ describe('share', () => {
   testReaders.each(Object.keys(FORMS))('the card of share as %s is one for huggingface_hub', (form) => {
     expect(found[form].card).toMatchObject({
       license: 'unknown',
-      pretty_name: expect.stringMatching(/^Sessions of /),
+      pretty_name: 'Sessions of AI agents',
       size_categories: ['n<1K'],
       task_categories: ['text-generation'],
       tags: expect.arrayContaining(['agent', 'tool-use']),

@@ -2,12 +2,10 @@
 //! our markers and our fields at its top change: the rest is the user's.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
 };
 
-use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
 
 use crate::{
@@ -48,14 +46,14 @@ pub(crate) fn card(
     let block = block(lines, chosen, sample, settings);
     let block = format!("{BEGIN}\n\n{block}\n{END}");
     let fields = fields(lines.len(), settings.form);
-    let before = with_title(&before.replace("\r\n", "\n"), &title_of(lines));
+    let before = before.replace("\r\n", "\n");
     let (top, body) = match before
         .strip_prefix("---\n")
         .and_then(|rest| rest.split_once("\n---"))
     {
         Some((top, body)) => (top.to_owned(), body.trim_start_matches('\n').to_owned()),
-        None if before.trim().is_empty() => (first_fields(lines, settings.form), String::new()),
-        None => (first_fields(lines, settings.form), before.clone()),
+        None if before.trim().is_empty() => (first_fields(settings.form), String::new()),
+        None => (first_fields(settings.form), before.clone()),
     };
     let body = match MARKS.map(|mark| body.find(mark)) {
         [Some(begin), Some(end)] if begin < end => {
@@ -64,7 +62,7 @@ pub(crate) fn card(
                 .map_or(body.len(), |close| end + close + 3);
             [&body[..begin], &block, &body[after..]].concat()
         }
-        _ if body.trim().is_empty() => first_body(lines, &block),
+        _ if body.trim().is_empty() => first_body(&block),
         _ if was_shared => body,
         _ => format!("{}\n\n{block}\n", body.trim_end()),
     };
@@ -118,7 +116,6 @@ fn languages(top: &str, lines: &[Value]) -> String {
         return String::new();
     }
     let mut counts = counts(lines, "language");
-    counts.remove(UNKNOWN);
     let all: u64 = counts.values().sum();
     counts.retain(|_, count| *count * 10 >= all);
     let codes = counts.keys().map(|code| format!("- {code}\n"));
@@ -130,47 +127,26 @@ fn languages(top: &str, lines: &[Value]) -> String {
     }
 }
 
-/// What titles begin with. The names of agents follow.
-const TITLE: &str = "Sessions of ";
-
-fn title_of(lines: &[Value]) -> String {
-    let agents: Vec<_> = counts(lines, "agent").into_keys().collect();
-    format!("{TITLE}{}", agents.join(", "))
-}
-
-/// Returns a card with a new title where it has one of ours.
-fn with_title(card: &str, title: &str) -> String {
-    let is_agent = |name: &str| name == UNKNOWN || FormatName::from_name(name).is_some();
-    let renamed = card.split_inclusive('\n').map(|line| {
-        let ours = ["# ", "pretty_name: "].into_iter().find(|before| {
-            let agents = line
-                .strip_prefix(before)
-                .and_then(|line| line.strip_prefix(TITLE));
-            agents.is_some_and(|agents| agents.trim_end().split(", ").all(is_agent))
-        });
-        ours.map_or(Cow::Borrowed(line), |before| format!("{before}{title}\n").into())
-    });
-    renamed.collect()
-}
+/// The title of a new card, which is the user's to change.
+const TITLE: &str = "Sessions of AI agents";
 
 /// Returns the fields that are the user's once they are written.
-fn first_fields(lines: &[Value], form: Form) -> String {
+fn first_fields(form: Form) -> String {
     let tags = if form == Form::Native {
         "- agent-traces\n"
     } else {
         ""
     };
     format!(
-        "# Fill in the licence, such as cc-by-4.0.\nlicense: unknown\npretty_name: {}\ntask_categories:\n- text-generation\n\
-         tags:\n{tags}- agent\n- tool-use\n- kp-score\n",
-        title_of(lines)
+        "# Fill in the licence, such as cc-by-4.0.\nlicense: unknown\npretty_name: {TITLE}\ntask_categories:\n- text-generation\n\
+         tags:\n{tags}- agent\n- tool-use\n- kp-score\n"
     )
 }
 
-fn first_body(lines: &[Value], block: &str) -> String {
+fn first_body(block: &str) -> String {
     format!(
         include_str!("first.md"),
-        title = title_of(lines),
+        title = TITLE,
         manifest = MANIFEST,
         card = CARD,
         block = block,
@@ -206,15 +182,11 @@ fn is_known(value: &Value) -> u64 {
     value.as_bool().is_some().into()
 }
 
-/// What is counted where a field has no text.
-const UNKNOWN: &str = "unknown";
-
 /// Returns how many lines have each text in a field.
 fn counts<'v>(lines: &'v [Value], field: &str) -> BTreeMap<&'v str, u64> {
     let mut counts = BTreeMap::new();
-    for line in lines {
-        let text = line.get(field).and_then(Value::as_str);
-        *counts.entry(text.unwrap_or(UNKNOWN)).or_default() += 1;
+    for text in lines.iter().filter_map(|line| line.get(field)?.as_str()) {
+        *counts.entry(text).or_default() += 1;
     }
     counts
 }
@@ -236,8 +208,7 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
     let dates = dates.clone().min().zip(dates.max());
     let texts = TEXTS.iter().flat_map(|(title, field)| {
         let texts = counts(lines, field).into_iter();
-        let told = texts.filter(|(text, _)| *text != UNKNOWN);
-        told.map(move |(text, count)| (format!("{title} {text}"), count))
+        texts.map(move |(text, count)| (format!("{title} {text}"), count))
     });
     let figures = FIGURES.iter().map(|(title, field, figure_of)| {
         let figures = lines.iter().filter_map(|line| line.get(field)).map(figure_of);

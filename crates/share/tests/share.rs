@@ -937,35 +937,6 @@ fn share_keeps_what_the_user_has_written_into_the_folder() {
 }
 
 #[test]
-fn title_of_the_card_names_the_agents_of_all_sessions_unless_the_user_has_written_it() {
-    let around = tempfile::tempdir().unwrap();
-    let target = around.path();
-    let card = || fs::read_to_string(target.join(CARD)).unwrap();
-    add_to(target, session(1, 4), Form::Native, &[]);
-    assert!(
-        card().contains("\npretty_name: Sessions of claude-code\n"),
-        "{}",
-        card()
-    );
-    let mut other = session(2, 4);
-    other[0].log.format = FormatName::Codex;
-    add_to(target, other, Form::Native, &[]);
-    for title in ["\npretty_name: ", "\n# "] {
-        let title = format!("{title}Sessions of claude-code, codex\n");
-        assert!(card().contains(&title), "{}", card());
-    }
-    let mine = card().replace("# Sessions of claude-code, codex", "# Sessions of our team");
-    fs::write(target.join(CARD), mine).unwrap();
-    add_to(target, Vec::new(), Form::Native, &[1]);
-    assert!(card().contains("\n# Sessions of our team\n"), "{}", card());
-    assert!(
-        card().contains("\npretty_name: Sessions of claude-code\n"),
-        "{}",
-        card()
-    );
-}
-
-#[test]
 fn folder_keeps_what_is_saved_in_it_while_share_waits_for_an_answer() {
     let around = tempfile::tempdir().unwrap();
     let target = around.path().join("shared");
