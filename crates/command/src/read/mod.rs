@@ -1,6 +1,7 @@
 //! Reads the inputs of all commands: bytes, records, and traces, which each command prepares on all cores as it needs them.
 
 use std::{
+    collections::HashSet,
     mem,
     ops::ControlFlow,
     sync::{
@@ -27,7 +28,7 @@ use rayon::prelude::*;
 use crate::{
     Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, files::file_identity::metadata_of,
     files::file_identity::total_size, files::read_chunks, filter::LeftOut, filter::Verdict, name_of,
-    reason_of, show::messages::BadLines,
+    reason_of,
 };
 
 /// So many bytes of input are handed on at once, if those are so many records for each core, and at most so many bytes, or a record.
@@ -136,14 +137,21 @@ pub(crate) struct Seen {
     pub(crate) left_out: LeftOut,
     /// The words that count what the file `ignore` names.
     pub ignored: Option<String>,
-    bad_lines: BadLines,
+    /// The reasons of bad lines that were told, each with its input.
+    told: HashSet<(String, Text)>,
 }
 
+/// So many reasons of bad lines are told, unless all lines are asked for.
+const MOST_TOLD: usize = 20;
+
 impl Seen {
-    /// Counts a record that makes no trace, and names it unless there were many.
+    /// Counts a record that makes no trace, and names it if it is the first of its input for this reason.
     pub(crate) fn add_bad(&mut self, place: &Place, reason: &Text, messages: &Messages) {
         self.bad += 1;
-        self.bad_lines.add(place, reason, messages);
+        let has_room = self.told.len() < MOST_TOLD;
+        if messages.is_verbose() || has_room && self.told.insert((place.source.clone(), reason.clone())) {
+            messages.note_at(place, reason);
+        }
     }
 
     /// Returns the exit code of a run that went on.
@@ -225,7 +233,9 @@ pub(crate) fn read<P: Send + 'static>(
         }
     }
     messages.stop_progress();
-    seen.bad_lines.end(messages);
+    if seen.bad > seen.told.len() as u64 && !messages.is_verbose() {
+        messages.note("further bad lines are only counted; --verbose names them all");
+    }
     seen.ignored = inputs.filter.ignored_words(&seen.left_out);
     Ok(seen)
 }

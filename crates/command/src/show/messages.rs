@@ -10,7 +10,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use knowledgepulse_json::Text;
 
-use crate::{Place, Waiting, grouped, printable};
+use crate::{Place, Waiting, printable};
 
 /// How often the progress bar is drawn.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -164,59 +164,5 @@ impl Messages {
     /// Counts bytes that were read from the input, compressed or not.
     pub fn on_read(&self, bytes: u64) {
         self.bar.inc(bytes);
-    }
-}
-
-/// So many messages about bad lines are written, unless all are asked for.
-const MOST_NAMED: usize = 20;
-
-/// Messages about bad lines: one for all lines of an input that are bad for the same reason.
-#[derive(Debug, Default)]
-pub(crate) struct BadLines {
-    /// The reasons in the current input, each with its first place, and how many lines there are.
-    reasons: Vec<(Place, Text, u64)>,
-    /// How many messages were written or wait.
-    named: usize,
-    has_more: bool,
-}
-
-impl BadLines {
-    /// Adds a bad line. Where everything is told, it gets a message of its own at once.
-    pub(crate) fn add(&mut self, place: &Place, reason: &Text, messages: &Messages) {
-        if messages.is_verbose() {
-            return messages.note_at(place, reason);
-        }
-        if self
-            .reasons
-            .first()
-            .is_some_and(|(first, ..)| first.source != place.source)
-        {
-            self.tell(messages);
-        }
-        match self.reasons.iter_mut().find(|(_, known, _)| known == reason) {
-            Some((.., count)) => *count += 1,
-            None if self.named < MOST_NAMED => {
-                self.named += 1;
-                self.reasons.push((place.clone(), reason.clone(), 1));
-            }
-            None => self.has_more = true,
-        }
-    }
-
-    /// Writes what is left, after the last line.
-    pub(crate) fn end(&mut self, messages: &Messages) {
-        self.tell(messages);
-        if self.has_more {
-            messages.note("further bad lines are only counted; --verbose names them all");
-        }
-    }
-
-    fn tell(&mut self, messages: &Messages) {
-        for (place, mut reason, count) in self.reasons.drain(..) {
-            if count > 1 {
-                reason.push_str(&format!(" ({} such lines)", grouped(count)));
-            }
-            messages.note_at(&place, &reason);
-        }
     }
 }
