@@ -195,7 +195,6 @@ const run = fc.record({
   inputs: fc.array(input, { minLength: 1, maxLength: 2 }),
   isReport: nowAndThen(REPORT_EVERY, fc.constant(true), fc.constant(false)),
   out: fc.option(place, { freq: 3 }),
-  extension: fc.constantFrom('', '.gz', '.GZ'),
   /** The share of the most milliseconds after which it is killed. */
   killed: nowAndThen(KILL_EVERY, share),
 });
@@ -218,7 +217,7 @@ try {
 }
 
 /** Makes the files of a run, runs it, and looks at what it has made of them. */
-async function check({ inputs, isReport, out: what, extension, killed }) {
+async function check({ inputs, isReport, out: what, killed }) {
   counts.runs++;
   const directory = fs.mkdtempSync(path.join(scratch, 'run-'));
   const ids = counter();
@@ -227,7 +226,7 @@ async function check({ inputs, isReport, out: what, extension, killed }) {
     made.push(await makeInput(path.join(directory, `input-${at}`), parts, ids));
   }
   const args = isReport ? ['report', '--no-progress'] : ['score', '--no-progress', '--format', 'jsonl'];
-  const name = isReport ? 'report.html' : `out${extension}`;
+  const name = isReport ? 'report.html' : 'out';
   // Without a name, a report goes into the working directory.
   const out = what === null && !isReport ? undefined : makeOutput(directory, name, what ?? 'nothing');
   if (out) args.push('--out', out.file);
@@ -401,16 +400,12 @@ function runCommand(args, killAfter) {
 /** The ids in a file of JSON Lines, which is whole. */
 function idsIn(contents, name) {
   if (contents === null) return [];
-  const text = textIn(contents, name);
+  const text = contents.toString();
   if (text !== '' && !text.endsWith('\n')) throw new Error(`${name} is not whole: ${text}`);
   return text
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line).id);
-}
-
-function textIn(contents, name) {
-  return (/\.gz$/i.test(name) ? gunzipSync(contents) : contents).toString();
 }
 
 /** What zlib makes of gzip that may be cut off. */

@@ -44,7 +44,6 @@ pub(crate) use {
         results::Results,
         review::{tell_places, told},
         rows::Format,
-        statistics::Sorted,
         summary::Summary,
         table::Table,
     },

@@ -40,7 +40,7 @@ pub(crate) struct ScoreArgs {
     #[arg(long, value_name = "N", value_parser = unit)]
     pub min: Option<f64>,
 
-    /// Write the traces with metadata.quality_score; .gz is compressed
+    /// Write the traces with metadata.quality_score
     #[arg(long, value_name = "FILE")]
     pub out: Option<String>,
 

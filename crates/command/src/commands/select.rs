@@ -21,7 +21,7 @@ pub(crate) struct SelectArgs {
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 
-    /// Write the set with metadata.selection, the best first; .gz is compressed
+    /// Write the set with metadata.selection, the best first
     #[arg(long, value_name = "FILE")]
     pub out: Option<String>,
 

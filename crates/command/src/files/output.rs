@@ -7,8 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use flate2::{Compression, write::GzEncoder};
-
 use knowledgepulse_os::temporary::TemporaryFile;
 
 use crate::{Failure, Result, Waiting, files::file_identity::standard_stream, reason_of, target_of};
@@ -20,24 +18,6 @@ const PREFIX: &str = ".kp-score-";
 
 type Buffered = BufWriter<Waiting<Box<dyn Write + Send>>>;
 
-/// A writer that can write out everything.
-trait Finish: Write + Send {
-    fn finish(&mut self) -> io::Result<()>;
-}
-
-impl Finish for Buffered {
-    fn finish(&mut self) -> io::Result<()> {
-        self.flush()
-    }
-}
-
-impl Finish for GzEncoder<Buffered> {
-    fn finish(&mut self) -> io::Result<()> {
-        self.try_finish()?;
-        self.get_mut().flush()
-    }
-}
-
 fn buffered(output: impl Write + Send + 'static) -> Buffered {
     BufWriter::with_capacity(BUFFER_SIZE, Waiting(Box::new(output) as _))
 }
@@ -47,7 +27,7 @@ fn buffered(output: impl Write + Send + 'static) -> Buffered {
 pub(crate) struct Output {
     /// How it was named; `None` of standard output.
     name: Option<String>,
-    writer: Box<dyn Finish>,
+    writer: Buffered,
     /// The temporary file, and where it is to go.
     replacement: Option<(TemporaryFile, PathBuf)>,
     /// Whether writing has failed, as where the reader of standard output has gone away.
@@ -59,7 +39,7 @@ impl Output {
     pub(crate) fn standard() -> Self {
         Self {
             name: None,
-            writer: Box::new(buffered(io::stdout())),
+            writer: buffered(io::stdout()),
             replacement: None,
             is_closed: false,
         }
@@ -72,7 +52,7 @@ impl Output {
         stdout.publish()
     }
 
-    /// Opens a file; compressed if its name ends in `.gz`.
+    /// Opens a file.
     pub(crate) fn open(name: &str) -> Result<Self> {
         Self::try_open(name).map_err(|error| Failure::write(name, &error))
     }
@@ -106,10 +86,7 @@ impl Output {
         };
         Ok(Self {
             name: Some(name.to_owned()),
-            writer: match name.to_ascii_lowercase().ends_with(".gz") {
-                true => Box::new(GzEncoder::new(buffered(file), Compression::default())),
-                false => Box::new(buffered(file)),
-            },
+            writer: buffered(file),
             replacement,
             is_closed: false,
         })
@@ -122,12 +99,12 @@ impl Output {
 
     /// Hands everything on to the reader.
     pub(crate) fn flush(&mut self) -> Result<bool> {
-        self.attempt(|writer| writer.flush())
+        self.attempt(Write::flush)
     }
 
     /// Writes out everything, and puts a file in its place.
     pub(crate) fn publish(mut self) -> Result<()> {
-        self.attempt(|writer| writer.finish())?;
+        self.flush()?;
         let Some((temporary, path)) = self.replacement.take() else {
             return Ok(());
         };
@@ -143,11 +120,11 @@ impl Output {
         self.replacement.is_none()
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut dyn Finish) -> io::Result<()>) -> Result<bool> {
+    fn attempt(&mut self, write: impl FnOnce(&mut Buffered) -> io::Result<()>) -> Result<bool> {
         if self.is_closed {
             return Ok(false);
         }
-        let Err(error) = write(&mut *self.writer) else {
+        let Err(error) = write(&mut self.writer) else {
             return Ok(true);
         };
         self.is_closed = true;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use knowledgepulse_formats::{
     FormatName, PARENT,
     reader::EARLIER_COPIES,
-    trace::{known_of, project_of, time_of},
+    trace::{project_of, time_of},
 };
 use knowledgepulse_json::{Text, Value, cut};
 use knowledgepulse_score::Breakdown;
@@ -57,8 +57,6 @@ pub struct TraceInfo {
     pub facts: Vec<Fact>,
     /// Whether it succeeded; `None` if that is not known.
     pub success: Option<bool>,
-    /// Whether its confidence is known.
-    pub has_confidence: bool,
     /// Whether it succeeded and how sure that is, as labels or a person tell.
     pub told: Option<(bool, f64)>,
     /// Its `id`, if that is a string.
@@ -86,7 +84,6 @@ impl TraceInfo {
             turns: turns_in(&roles_of(trace)) as u64,
             facts: facts_of(trace),
             success: outcome_of(trace).map(|(success, _)| success),
-            has_confidence: known_of(trace).confidence,
             told: None,
             id: text(&["id"]).cloned(),
             objective: text(&["task", "objective"])

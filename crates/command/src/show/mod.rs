@@ -7,6 +7,5 @@ pub(crate) mod printable;
 pub(crate) mod results;
 pub(crate) mod review;
 pub(crate) mod rows;
-pub(crate) mod statistics;
 pub(crate) mod summary;
 pub(crate) mod table;

@@ -256,7 +256,6 @@ mod tests {
                     count: 2,
                 }],
                 success: None,
-                has_confidence: true,
                 told: None,
                 id: Some("t1".into()),
                 objective: " Fix\nit".into(),

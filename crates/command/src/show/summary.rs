@@ -2,7 +2,6 @@
 
 use std::{path::Path, time::Instant};
 
-use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_score::{
@@ -10,9 +9,7 @@ use knowledgepulse_score::{
     select::Selection,
 };
 
-use crate::{
-    Scored, Seen, Sorted, counted, decimal, fixed, grouped, show::printable::rate, show::statistics::mean,
-};
+use crate::{Scored, Seen, counted, fixed, grouped, show::printable::rate};
 
 /// From this similarity on, a trace counts as a near-duplicate of an earlier one.
 const NEAR: f64 = 0.95;
@@ -25,10 +22,7 @@ pub(crate) struct Summary {
     scores: Vec<f64>,
     /// Traces that repeat an earlier one.
     near_duplicates: u64,
-    /// Traces that were converted from another format.
-    converted: u64,
     unknown_success: u64,
-    unknown_confidence: u64,
     /// How traces were compared.
     pub method: Method,
     /// The embedder, if there was one.
@@ -51,9 +45,7 @@ impl Summary {
             start: Instant::now(),
             scores: Vec::new(),
             near_duplicates: 0,
-            converted: 0,
             unknown_success: 0,
-            unknown_confidence: 0,
             method,
             embedder: (method != Method::Lexical).then_some(embedder),
             chosen: None,
@@ -66,9 +58,7 @@ impl Summary {
     /// Adds a trace.
     pub(crate) fn add(&mut self, Scored { about, breakdown, .. }: &Scored) {
         self.scores.push(breakdown.score);
-        self.converted += u64::from(about.format != FormatName::Trace);
         self.unknown_success += u64::from(about.success.is_none());
-        self.unknown_confidence += u64::from(!about.has_confidence);
         let nearest = breakdown.novelty.nearest.as_ref();
         let is_near = nearest.is_some_and(|nearest| nearest.similarity >= NEAR);
         self.near_duplicates += u64::from(is_near);
@@ -87,8 +77,10 @@ impl Summary {
     }
 
     /// Returns the scores in ascending order.
-    pub(crate) fn sorted_scores(&self) -> Sorted {
-        Sorted::of(&self.scores)
+    pub(crate) fn sorted_scores(&self) -> Vec<f64> {
+        let mut scores = self.scores.clone();
+        scores.sort_by(f64::total_cmp);
+        scores
     }
 
     /// Returns how long the run has taken so far.
@@ -96,9 +88,8 @@ impl Summary {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// Returns the figures for programs. A figure of scores is `null` if there are no scores.
+    /// Returns the figures for programs.
     pub(crate) fn to_value(&self, seen: &Seen) -> Value {
-        let sorted = self.sorted_scores();
         let written = self.written.iter().map(|(file, traces)| {
             json_object! { "file": file.as_str(), "traces": *traces }
         });
@@ -112,13 +103,7 @@ impl Summary {
             "withoutConversation": seen.without_conversation,
             "ignored": seen.left_out.files + seen.left_out.ignored,
             "nearDuplicates": self.near_duplicates,
-            "converted": self.converted,
             "unknownSuccess": self.unknown_success,
-            "unknownConfidence": self.unknown_confidence,
-            "mean": mean(&self.scores),
-            "median": sorted.quantile(0.5),
-            "p10": sorted.quantile(0.1),
-            "p90": sorted.quantile(0.9),
             "seconds": seconds,
             "perSecond": self.scored() as f64 / seconds,
             "selection": selection,
@@ -150,7 +135,6 @@ impl Summary {
         let mut lines = match self.has_sessions {
             true => vec![("chosen", self.chosen.map(selection_words))],
             false => vec![
-                ("score", quantiles_words(&self.sorted_scores())),
                 ("alike", of(self.near_duplicates, "# near an earlier one")),
                 ("outcome", of(self.unknown_success, "not known of #, shown as ?")),
             ],
@@ -173,14 +157,6 @@ impl Summary {
         }
         text
     }
-}
-
-fn quantiles_words(scores: &Sorted) -> Option<String> {
-    let [p10, median, p90] = [0.1, 0.5, 0.9].map(|p| scores.quantile(p).map(decimal));
-    Some(format!(
-        "median {}, a tenth below {}, a tenth above {}",
-        median?, p10?, p90?
-    ))
 }
 
 fn selection_words((chosen, covered, _): (usize, f64, f64)) -> String {

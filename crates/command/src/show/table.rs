@@ -4,7 +4,7 @@ use std::env;
 
 use console::{Alignment::Left, Style, Term, measure_text_width, pad_str, truncate_str};
 
-use crate::{Scored, Sorted, fixed, grouped, label_of, told_apart};
+use crate::{Scored, fixed, grouped, label_of, told_apart};
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;
@@ -43,8 +43,8 @@ struct TableRow {
     below: String,
 }
 
-/// A column before the objective: its heading, and what it says of a row.
-type Column = (&'static str, fn(&Scored, &Sorted) -> String);
+/// A column before the objective: its heading, and what it says of a row, beside all scores in ascending order.
+type Column = (&'static str, fn(&Scored, &[f64]) -> String);
 
 const AGENT: Column = ("agent", |scored, _| label_of(&scored.about.agent, "", MOST_UNITS));
 const DATE: Column = ("date", |scored, _| {
@@ -54,8 +54,8 @@ const DATE: Column = ("date", |scored, _| {
 const OF_SCORES: [Column; 6] = [
     ("score", |scored, _| fixed(scored.breakdown.score, 3)),
     ("beats", |scored, scores| {
-        let share = scores.share_below(scored.breakdown.score);
-        format!("{} %", fixed(100.0 * share, 0))
+        let below = scores.partition_point(|other| *other < scored.breakdown.score);
+        format!("{} %", fixed(percent(below, scores.len()), 0))
     }),
     AGENT,
     DATE,
@@ -81,6 +81,11 @@ const OF_SESSIONS: [Column; 5] = [
 /// Returns the word for how a trace ended, of those for failure and success; `None` if that is not known.
 fn done(scored: &Scored, words: [&'static str; 2]) -> Option<&'static str> {
     Some(words[usize::from(scored.about.success?)])
+}
+
+#[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
+fn percent(part: usize, all: usize) -> f64 {
+    100.0 * part as f64 / all as f64
 }
 
 /// The columns of numbers.
@@ -127,8 +132,8 @@ impl Table {
         self.rows.truncate(self.most.unwrap_or(usize::MAX));
     }
 
-    /// Returns the table, with the rank of each score among `scores`.
-    pub(crate) fn render(mut self, scores: &Sorted) -> String {
+    /// Returns the table, with the rank of each score among `scores`, which ascend.
+    pub(crate) fn render(mut self, scores: &[f64]) -> String {
         self.leave_out();
         if self.rows.is_empty() {
             return String::new();

@@ -231,8 +231,11 @@ fn in_folder(
     let Some(name) = source.name.to_str().filter(|_| source.path != STDIN) else {
         return Err("standard input has no name, so --out must be a file".into());
     };
-    // Compressed with gzip only.
-    let name = name.strip_suffix(".zst").unwrap_or(name);
+    // It is written as text.
+    let name = [".gz", ".zst"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending))
+        .unwrap_or(name);
     let parts: Vec<_> = name
         .split(MAIN_SEPARATOR)
         .map(|part| identities.clean_name(part))

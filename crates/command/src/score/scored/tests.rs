@@ -116,7 +116,7 @@ fn breakdown() -> impl Strategy<Value = Breakdown> {
 
 fn about() -> impl Strategy<Value = TraceInfo> {
     (
-        (proptest::sample::select(FormatName::ALL), any::<bool>()),
+        proptest::sample::select(FormatName::ALL),
         (
             option::of("[0-9T:.-]{1,24}"),
             0..1000_u64,
@@ -125,7 +125,7 @@ fn about() -> impl Strategy<Value = TraceInfo> {
         (text(), option::of(text()), text(), text()),
     )
         .prop_map(
-            |((format, has_confidence), (when, steps, success), (agent, id, objective, domain))| TraceInfo {
+            |(format, (when, steps, success), (agent, id, objective, domain))| TraceInfo {
                 format,
                 agent,
                 when,
@@ -134,7 +134,6 @@ fn about() -> impl Strategy<Value = TraceInfo> {
                 turns: 1,
                 facts: Vec::new(),
                 success,
-                has_confidence,
                 told: None,
                 id,
                 objective,
