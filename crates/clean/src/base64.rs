@@ -1,4 +1,11 @@
-//! Texts in Base64.
+//! Texts in Base64, which are decoded and searched again.
+
+use crate::{
+    lines::{MOST_LETTERS, wrapped},
+    random::is_hexadecimal,
+    ranges::skip,
+    view::View,
+};
 
 /// A decoder of texts in Base64 with either alphabet.
 #[derive(Default)]
@@ -47,4 +54,47 @@ impl Decoder {
         let text = self.bytes.utf8_chunks().next()?.valid();
         (text.len() + MOST_LEFT >= self.bytes.len()).then_some(text)
     }
+}
+
+/// Shorter texts have no secret that is told by itself.
+const LEAST_LETTERS: usize = 24;
+
+/// Returns a view of the texts in Base64, also over several lines. Each unit comes from all of its Base64.
+pub(super) fn view(letters: &[u8]) -> View {
+    let of_base64 =
+        |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'-' | b'_');
+    let mut view = View::default();
+    let mut from = 0;
+    // Most runs are words, which end before the last letter of the shortest run that counts.
+    while let Some(next) = letters.get(from..from + LEAST_LETTERS) {
+        if let Some(other) = next.iter().rposition(|letter| !of_base64(*letter)) {
+            from += other + 1;
+            continue;
+        }
+        let mut start = from;
+        let run = skip(letters, start, of_base64);
+        from = run;
+        if run - start > MOST_LETTERS {
+            continue;
+        }
+        // The letter of an escape in a JSON string: `\n`.
+        start += usize::from(letters[..start].ends_with(b"\\"));
+        // The sign of a line in a diff.
+        let begins_line = matches!(letters[..start], [] | [.., b'\n']);
+        let is_diff = begins_line && matches!(letters[start], b'+' | b'-');
+        start += usize::from(is_diff);
+        if is_hexadecimal(&letters[start..run]) {
+            continue;
+        }
+        let mut decoder = Decoder::default();
+        if !decoder.push(&letters[start..run]) {
+            continue;
+        }
+        from = wrapped(letters, start..run, is_diff, |line| decoder.push(line));
+        if let Some(text) = decoder.text() {
+            from = skip(letters, from, |letter| letter == b'=');
+            view.push_line(text.encode_utf16().map(|unit| (unit, start..from)));
+        }
+    }
+    view
 }

@@ -6,7 +6,7 @@ use std::{ops::Range, sync::LazyLock};
 use knowledgepulse_json::Value;
 
 use crate::{
-    columns, commands, emails, encoded, keys,
+    base64, columns, commands, emails, keys,
     keywords::{ByKeyword, Keyword, Owner},
     languages, names, numbers, pem, phrases, providers, random,
     ranges::{Lazy, Ranges, lazy, merged, runs, skip},
@@ -106,10 +106,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("card_number", Match(numbers::card_number)),
     ("columns", InText(columns::values)),
     ("in_columns", InColumns),
-    (
-        "encoded_secrets",
-        Own(|letters| encoded::secrets(letters, has_secret)),
-    ),
+    ("encoded_secrets", InText(encoded_secrets)),
     ("iban", Match(numbers::iban)),
     ("international_phone", Match(numbers::international_phone)),
     ("ipv6_address", Match(numbers::ipv6_address)),
@@ -229,27 +226,36 @@ impl Kind {
 
 /// Returns whether a text has a secret, also in Base64.
 pub(super) fn has_secret(text: &str) -> bool {
-    has_plain_secret(text) || !encoded::secrets(text.as_bytes(), has_plain_secret).is_empty()
+    let text = Text::of(text);
+    !plain_secrets(&text).is_empty() || !base64::view(text.letters()).find(plain_secrets).is_empty()
 }
 
-/// Returns whether a text has a secret that stands there as it is.
-fn has_plain_secret(text: &str) -> bool {
-    let text = Text::of(text);
+/// Finds secrets that stand there as they are.
+fn plain_secrets(text: &Text) -> Ranges {
     let of_secrets = CleanOptions {
         identifiers: false,
         strict: true,
     };
     let kinds = KINDS.iter().filter(|kind| kind.is_wanted(of_secrets));
-    let mut kinds = kinds.filter(|kind| kind.name != "encoded_secret");
-    kinds.any(|kind| !kind.find(&text).is_empty())
+    let kinds = kinds.filter(|kind| kind.name != "encoded_secret");
+    kinds.flat_map(|kind| kind.find(text)).collect()
+}
+
+/// Finds Base64 of texts that have a secret, perhaps in Base64 again.
+fn encoded_secrets(text: &Text) -> Ranges {
+    base64::view(text.letters()).find(|inner| {
+        let mut found = base64::view(inner.letters()).find(plain_secrets);
+        found.extend(plain_secrets(inner));
+        found
+    })
 }
 
 /// Finds keys that go over several lines.
 fn wrapped_keys(text: &Text) -> Ranges {
-    wrapped::tokens(text, |joined| {
+    wrapped::view(text).find(|joined| {
         let mut found = providers::keys(joined);
         found.extend(keys::json_web_tokens(joined.letters()));
-        merged(found)
+        found
     })
 }
 

@@ -8,11 +8,10 @@
 
 mod base64;
 mod cleaner;
+mod codes;
 mod columns;
 mod commands;
-mod decoded;
 mod emails;
-mod encoded;
 mod identity;
 mod keys;
 mod keywords;
@@ -35,6 +34,7 @@ mod structures;
 mod text;
 mod trace;
 mod values;
+mod view;
 mod words;
 mod wrapped;
 

@@ -11,7 +11,7 @@ use crate::{
     random::prefixed_tokens,
     ranges::{Ranges, expression, merged},
     text::{self, is_word},
-    values::{is_expression, is_nothing, is_small_number},
+    values::{is_chosen, is_expression, is_nothing, is_small_number},
 };
 
 /// A line of `rules/structures.tsv`.
@@ -80,6 +80,8 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
                 }
                 _ => found.get(1),
             };
+            let secret =
+                secret.filter(|secret| found.name("chosen").is_none() || is_chosen(secret.as_bytes()));
             let secret = secret.map(|secret| secret.range());
             let secret = secret.map(|secret| within.start + secret.start..within.start + secret.end);
             let is_value =

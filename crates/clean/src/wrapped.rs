@@ -5,12 +5,12 @@ use std::{iter, ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    decoded::Decoded,
     keywords::Owner,
     providers::begins_word,
-    ranges::{Ranges, expression, skip},
+    ranges::{expression, skip},
     text::{Text, is_word},
     values::is_mixed,
+    view::View,
 };
 
 /// A shorter part of a token at the beginning of a line is a word.
@@ -57,8 +57,8 @@ fn next_part(letters: &[u8], end: usize) -> Option<Range<usize>> {
     is_part.then_some(part)
 }
 
-/// Finds the tokens of several parts among those that `search` finds in a text. The first part has the keyword of a token.
-pub(super) fn tokens(text: &Text, search: impl Fn(&Text) -> Ranges) -> Ranges {
+/// Returns a view of the words of several parts, whose first one begins with the keyword of a token.
+pub(super) fn view(text: &Text) -> View {
     let letters = text.letters();
     let of_providers = text.keywords(Owner::Providers).iter();
     let kinds = text.keywords(Owner::Kinds).iter();
@@ -68,7 +68,7 @@ pub(super) fn tokens(text: &Text, search: impl Fn(&Text) -> Ranges) -> Ranges {
         .map(|keyword| keyword.range.start)
         .collect();
     starts.sort_unstable();
-    let mut joined = Decoded::default();
+    let mut view = View::default();
     let mut from = 0;
     for start in starts {
         if start < from || !begins_word(letters, start) {
@@ -81,13 +81,9 @@ pub(super) fn tokens(text: &Text, search: impl Fn(&Text) -> Ranges) -> Ranges {
         let parts: Vec<_> = parts.collect();
         from = parts.last().map_or(start, |part| part.end);
         if parts.len() > 1 {
-            parts.into_iter().for_each(|part| joined.push(text, part));
-            joined.end_line();
+            let places = parts.into_iter().flatten();
+            view.push_line(places.map(|at| (text.units()[at], at..at + 1)));
         }
     }
-    if joined.units.is_empty() {
-        return Ranges::new();
-    }
-    let found = search(&Text::new(&joined.units)).into_iter();
-    found.filter_map(|range| joined.original(&range, 0)).collect()
+    view
 }

@@ -27,7 +27,7 @@ use std::{
 use aho_corasick::AhoCorasick;
 use knowledgepulse_json::{self as json, Value, parse_str};
 
-use crate::{decoded::Decoded, text::Text, words::Words};
+use crate::{codes, text::Text, words::Words};
 
 pub(crate) use replaced::Named;
 pub(crate) use rules::PUBLIC_HOSTS;
@@ -89,11 +89,8 @@ impl Identities {
     pub fn learn_text(&mut self, text: &str) {
         let page = Text::of(text);
         self.learn_page(text, &page);
-        if let Some(decoded) = Decoded::of(&page) {
-            self.learn_page(
-                &String::from_utf16_lossy(&decoded.units),
-                &Text::new(&decoded.units),
-            );
+        if let Some(view) = codes::view(&page) {
+            self.learn_page(&String::from_utf16_lossy(&view.units), &Text::new(&view.units));
         }
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()

@@ -1,0 +1,152 @@
+//! Parts of a text as a reader of it sees them: without escapes, the codes of URLs, HTML and mails, colours of a terminal, and letters that show
+//! nothing; and tables of HTML as lines of cells with tabs between them.
+
+use std::{ops::Range, sync::LazyLock};
+
+use memchr::memmem;
+use regex::bytes::Regex;
+
+use crate::{
+    ranges::expression,
+    text::{OTHER, Text, WHITE_SPACE, letter, with_around},
+    view::View,
+};
+
+/// What stands around a code is looked at with it.
+const MOST_AROUND: usize = 256;
+/// Codes within codes: `%2570` is `%70`, which is `p`.
+const MOST_LAYERS: usize = 3;
+
+/// Returns whether a text has a table or a list of HTML, whose elements are codes.
+fn has_elements(text: &Text) -> bool {
+    let has = |element: &[u8]| memmem::find(text.letters(), element).is_some();
+    text.has_any(b"<") && (has(b"<td") || has(b"<dt"))
+}
+
+/// Returns a view of the parts of a text around its codes, which are decoded; `None` if there is none.
+pub(super) fn view(text: &Text) -> Option<View> {
+    let has_elements = has_elements(text);
+    let mut view = View::default();
+    let codes = codes(text.units(), text.letters(), has_elements).map(|(code, _)| code);
+    for part in with_around(text.letters(), codes, (MOST_AROUND, MOST_AROUND)) {
+        let mut own: Vec<(u16, Range<usize>)> = part.map(|at| (text.units()[at], at..at + 1)).collect();
+        for _ in 0..MOST_LAYERS {
+            let Some(next) = decoded(&own, has_elements) else {
+                break;
+            };
+            own = next;
+        }
+        view.push_line(own);
+    }
+    (!view.units.is_empty()).then_some(view)
+}
+
+/// Decodes the codes of a part of a text once; `None` if there is none.
+fn decoded(part: &[(u16, Range<usize>)], has_elements: bool) -> Option<Vec<(u16, Range<usize>)>> {
+    let units: Vec<u16> = part.iter().map(|(unit, _)| *unit).collect();
+    let letters: Vec<u8> = units.iter().copied().map(letter).collect();
+    let mut next = Vec::with_capacity(part.len());
+    let mut from = 0;
+    for (code, unit) in codes(&units, &letters, has_elements) {
+        next.extend_from_slice(&part[from..code.start]);
+        from = code.end;
+        next.extend(unit.map(|unit| (unit, part[code.start].1.start..part[code.end - 1].1.end)));
+    }
+    next.extend_from_slice(&part[from..]);
+    (from > 0).then_some(next)
+}
+
+/// Returns the codes of a text, and what each stands for.
+fn codes<'t>(
+    units: &'t [u16],
+    letters: &'t [u8],
+    has_elements: bool,
+) -> impl Iterator<Item = (Range<usize>, Option<u16>)> + 't {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let may_begin = |letter: &u8| may_begin(*letter, has_elements);
+            let start = from + letters[from..].iter().position(may_begin)?;
+            let code = code_at(&units[start..], &letters[start..], has_elements);
+            from = start + code.map_or(1, |(_, length)| length);
+            if let Some((unit, _)) = code {
+                return Some((start..from, unit));
+            }
+        }
+    })
+}
+
+/// Returns whether codes begin with the letter. Letters that show nothing are white space or other ones.
+fn may_begin(letter: u8, has_elements: bool) -> bool {
+    matches!(letter, b'%' | b'\\' | b'&' | 0x1B | OTHER | WHITE_SPACE) || has_elements && letter == b'<'
+}
+
+/// Returns what the code at the beginning of a text stands for, which can be nothing, and its length.
+fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<u16>, usize)> {
+    const MOST_LETTERS: usize = 24;
+    const MOST_LETTERS_OF_ELEMENTS: usize = 320;
+    // Hexadecimal and decimal numbers, signs behind a backslash, those of HTML, the colours of a terminal, and elements: each row is a line,
+    // and a tab stands before each cell.
+    static CODE: LazyLock<Regex> = LazyLock::new(|| {
+        expression(concat!(
+            r"^(?:(?:%|\\u00|\\x)(?P<hexadecimal>[2-7][0-9A-Fa-f])|&#[xX]0{0,4}(?P<html>[2-7][0-9A-Fa-f]);|&#0{0,4}(?P<decimal>\d{2,3});",
+            r"|\\(?P<sign>/)|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
+            r"|(?i:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?|<dt\b[^<>]{0,80}>\s{0,40})",
+            r"|(?P<tab><(?:t[dh]|dd)\b[^<>]{0,80}>\s{0,40})|</?(?:t[dh]|d[dlt])\b[^<>]{0,80}>\s{0,40}|</?(?:b|i|em|code|strong)>))"
+        ))
+    });
+    const NAMES: [(&[u8], u8); 5] = [
+        (b"quot", b'"'),
+        (b"amp", b'&'),
+        (b"lt", b'<'),
+        (b"gt", b'>'),
+        (b"apos", b'\''),
+    ];
+    let first = *units.first()?;
+    // Letters that show nothing: soft hyphen, of zero width, and the mark of an order of bytes.
+    if matches!(first, 0xAD | 0x200B..=0x200D | 0x2060 | 0xFEFF) {
+        return Some((None, 1));
+    }
+    // Told at once, because most backslashes and signs begin none.
+    let second = *letters.get(1)?;
+    let may_be_code = match first {
+        0x1B => second == b'[',
+        0x25 => second.is_ascii_hexdigit(),
+        0x26 => b"#qalg".contains(&second),
+        0x3C => has_elements,
+        0x5C => b"/ux0e\\".contains(&second),
+        _ => false,
+    };
+    if !may_be_code {
+        return None;
+    }
+    let most = if first == 0x3C {
+        MOST_LETTERS_OF_ELEMENTS
+    } else {
+        MOST_LETTERS
+    };
+    let found = CODE.captures(&letters[..letters.len().min(most)])?;
+    let group = |name| found.name(name).map(|part| part.as_bytes());
+    let number = |digits: &[u8], base| u8::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok();
+    let named = |name: &[u8]| {
+        NAMES
+            .iter()
+            .find(|(each, _)| *each == name)
+            .map(|(_, sign)| *sign)
+    };
+    let hexadecimal = || number(group("hexadecimal").or(group("html"))?, 16);
+    let decimal = || number(group("decimal")?, 10);
+    let sign = || group("sign").or(group("backslash"))?.first().copied();
+    let of_table = || group("tab").map(|_| b'\t').or(group("line").map(|_| b'\n'));
+    let shown = hexadecimal()
+        .or_else(decimal)
+        .or_else(sign)
+        .or_else(of_table)
+        .or_else(|| named(group("name")?));
+    // A number that stands for no letter is no code; a colour stands for nothing.
+    let is_code = shown.map_or(group("decimal").is_none(), |shown| {
+        matches!(shown, b'\t' | b'\n' | 0x20..=0x7E)
+    });
+    let length = found[0].len() - usize::from(group("backslash").is_some());
+    is_code.then_some((shown.map(u16::from), length))
+}
