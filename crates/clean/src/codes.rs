@@ -1,16 +1,14 @@
 //! Parts of a text as a reader of it sees them: without escapes, the codes of URLs, HTML and mails, colours of a terminal, and letters that show
 //! nothing; and tables of HTML as lines of cells with tabs between them.
 
-use std::{ops::Range, sync::LazyLock};
-
-use memchr::memmem;
-use regex::bytes::Regex;
+use std::ops::Range;
 
 use crate::{
-    ranges::expression,
+    ranges::Pattern,
     text::{OTHER, Text, WHITE_SPACE, letter, with_around},
     view::View,
 };
+use memchr::memmem;
 
 /// What stands around a code is looked at with it.
 const MOST_AROUND: usize = 256;
@@ -26,6 +24,9 @@ fn has_elements(text: &Text) -> bool {
 /// Returns a view of the parts of a text around its codes, which are decoded; `None` if there is none.
 pub(super) fn view(text: &Text) -> Option<View> {
     let has_elements = has_elements(text);
+    if !has_elements && !text.has_any(&[b'%', b'\\', b'&', 0x1B, OTHER, WHITE_SPACE]) {
+        return None;
+    }
     let mut view = View::default();
     let codes = codes(text.units(), text.letters(), has_elements).map(|(code, _)| code);
     for part in with_around(text.letters(), codes, (MOST_AROUND, MOST_AROUND)) {
@@ -87,14 +88,12 @@ fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<
     const MOST_LETTERS_OF_ELEMENTS: usize = 320;
     // Hexadecimal and decimal numbers, signs behind a backslash, those of HTML, the colours of a terminal, and elements: each row is a line,
     // and a tab stands before each cell.
-    static CODE: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^(?:(?:%|\\u00|\\x)(?P<hexadecimal>[2-7][0-9A-Fa-f])|&#[xX]0{0,4}(?P<html>[2-7][0-9A-Fa-f]);|&#0{0,4}(?P<decimal>\d{2,3});",
-            r"|\\(?P<sign>/)|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
-            r"|(?i:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?|<dt\b[^<>]{0,80}>\s{0,40})",
-            r"|(?P<tab><(?:t[dh]|dd)\b[^<>]{0,80}>\s{0,40})|</?(?:t[dh]|d[dlt])\b[^<>]{0,80}>\s{0,40}|</?(?:b|i|em|code|strong)>))"
-        ))
-    });
+    static CODE: Pattern = Pattern::new(concat!(
+        r"^(?:(?:%|\\u00|\\x)(?P<hexadecimal>[2-7][0-9A-Fa-f])|&#[xX]0{0,4}(?P<html>[2-7][0-9A-Fa-f]);|&#0{0,4}(?P<decimal>\d{2,3});",
+        r"|\\(?P<sign>/)|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
+        r"|(?i:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?|<dt\b[^<>]{0,80}>\s{0,40})",
+        r"|(?P<tab><(?:t[dh]|dd)\b[^<>]{0,80}>\s{0,40})|</?(?:t[dh]|d[dlt])\b[^<>]{0,80}>\s{0,40}|</?(?:b|i|em|code|strong)>))"
+    ));
     const NAMES: [(&[u8], u8); 5] = [
         (b"quot", b'"'),
         (b"amp", b'&'),

@@ -13,7 +13,7 @@ use crate::{
     lines::{LEAST_WRAPPED_LETTERS, Lines, of_base64, wrapped},
     names::{begins_marker, is_label, is_secret_name},
     random::{is_hexadecimal, is_id, is_random, is_uuid},
-    ranges::{Ranges, expression, merged, skip, skip_back},
+    ranges::{Pattern, Ranges, expression, merged, skip, skip_back},
     siblings::{SECRET_KINDS, secret_values},
     text::{OTHER, Text, is_word},
     values::{is_expression, is_generated, is_mixed, is_nothing, is_path, is_small_number},
@@ -128,6 +128,8 @@ enum Cells {
     Blanks,
     /// One or more below a heading in capitals, as programs list processes, files and sessions: `PID USER  COMMAND`.
     Words,
+    /// Commas, but for those within quotes of SQL.
+    Values,
 }
 
 impl Cells {
@@ -157,6 +159,7 @@ impl Cells {
         match self {
             Self::Words => line.contains(&b' '),
             Self::Sign(sign) => line.contains(&sign),
+            Self::Values => line.contains(&b','),
             Self::Blanks => line.trim_ascii().windows(2).any(|pair| pair == b"  "),
         }
     }
@@ -166,24 +169,26 @@ impl Cells {
         let mut cells = Vec::new();
         let first = match self {
             Self::Blanks | Self::Words => skip(&letters[..line.end], line.start, |letter| letter == b' '),
-            Self::Sign(_) => line.start,
+            Self::Sign(_) | Self::Values => line.start,
         };
         let mut start = first;
         let mut is_in_string = false;
         for at in first..=line.end {
             let letter = if at < line.end { letters[at] } else { b'\n' };
-            is_in_string ^= letter == b'"' && self == Self::Sign(b',');
+            let quote = if self == Self::Values { b'\'' } else { b'"' };
+            is_in_string ^= letter == quote && matches!(self, Self::Values | Self::Sign(b','));
             let is_end = at == line.end
                 || !is_in_string
                     && match self {
                         Self::Sign(sign) => letter == sign,
                         Self::Blanks => letters[at..line.end].starts_with(b"  ") && at > start,
                         Self::Words => letter == b' ' && at > start,
+                        Self::Values => letter == b',',
                     };
             if is_end {
                 cells.push(trimmed(letters, start..at));
                 start = match self {
-                    Self::Sign(_) => at + 1,
+                    Self::Sign(_) | Self::Values => at + 1,
                     _ => skip(&letters[..line.end], at, |letter| letter == b' '),
                 };
             }
@@ -267,11 +272,10 @@ impl Table {
 
     /// Reads the wanted columns of the rows that a statement of SQL inserts, which begins in a line.
     fn inserted(letters: &[u8], line: &Range<usize>, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<Self> {
-        static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
-            expression(
-                r"(?i)\b(?:insert|replace)(?: ignore)? into [^\s(]{1,80} ?(\([^()]{1,900}\))\s{0,20}values\s{0,20}",
-            )
-        });
+        static STATEMENT: Pattern = Pattern::new(
+            r"(?i)\b(?:insert|replace)(?: ignore)? into [^\s(]{1,80} ?\(([^()]{1,900})\)\s{0,20}values",
+        );
+        static ROW: Pattern = Pattern::new(r"^[\s,]{0,20}\(((?:[^()']|'[^']*'|\([^()']*\))*)\)");
         const MOST_ROWS: usize = 1000;
         let has = |word: &[u8]| memmem::find(&letters[line.clone()], word).is_some();
         if !has(b"INTO ") && !has(b"into ") {
@@ -279,26 +283,32 @@ impl Table {
         }
         let most = letters.len().min(line.end + MOST_LETTERS);
         let found = STATEMENT.captures_at(&letters[..most], line.start)?;
-        let list = found.get(1).filter(|list| list.start() < line.end)?;
-        let (names, _) = list_at(letters, list.start());
+        let names = found.get(1).filter(|names| names.start() < line.end)?;
+        let names = Cells::Values.split(letters, names.range());
         let wanted: Vec<usize> = (0..names.len())
             .filter(|at| is_wanted(&letters[names[*at].clone()]))
             .collect();
-        let headings = wanted.iter().map(|at| names[*at].clone()).collect();
+        let pick = |row: &Ranges| {
+            wanted
+                .iter()
+                .map(|at| row.get(*at).cloned().unwrap_or_default())
+                .collect()
+        };
         let mut end = found.get(0)?.end();
         let mut rows = Vec::new();
-        while letters.get(end) == Some(&b'(') && rows.len() < MOST_ROWS {
-            let (row, behind) = list_at(letters, end);
-            rows.push(
-                wanted
-                    .iter()
-                    .map(|at| row.get(*at).cloned().unwrap_or_default())
-                    .collect(),
-            );
-            end = skip(letters, behind, |letter| {
-                letter == b',' || letter.is_ascii_whitespace()
-            });
+        while let Some(row) = ROW
+            .captures(&letters[end..letters.len().min(end + MOST_LETTERS)])
+            .and_then(|found| found.get(1))
+        {
+            rows.push(pick(
+                &Cells::Values.split(letters, end + row.start()..end + row.end()),
+            ));
+            end += row.end() + 1;
+            if rows.len() == MOST_ROWS {
+                break;
+            }
         }
+        let headings = pick(&names);
         (!wanted.is_empty()).then_some(Self { headings, rows, end })
     }
 
@@ -336,29 +346,6 @@ impl Table {
     }
 }
 
-/// Returns the elements of a list of SQL that begins at a place with a bracket, without the quotes around them, and where it ends.
-fn list_at(letters: &[u8], start: usize) -> (Ranges, usize) {
-    let limit = letters.len().min(start + MOST_LETTERS);
-    let mut elements = Ranges::new();
-    let mut from = start + 1;
-    let mut at = from;
-    while at < limit {
-        match letters[at] {
-            b'\'' => at = skip(&letters[..limit], at + 1, |letter| letter != b'\''),
-            sign @ (b',' | b')') => {
-                elements.push(trimmed(letters, from..at));
-                from = at + 1;
-                if sign == b')' {
-                    break;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    (elements, limit.min(at + 1))
-}
-
 /// Returns the cells of the wanted columns in the rows below a heading, and where the rows end.
 fn rows_below(
     letters: &[u8],
@@ -392,7 +379,7 @@ fn rows_below(
                 Cells::Words => row
                     .iter()
                     .find(|cell| cell.start - line.start < last && cell.end - line.start > first),
-                Cells::Sign(_) => row.get(*at),
+                Cells::Sign(_) | Cells::Values => row.get(*at),
             };
             cell.cloned().unwrap_or_default()
         };
@@ -453,11 +440,9 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     const MOST_WORDS: usize = 24;
     const MOST_WORDS_OF_NAME: usize = 12;
     // How a secret is written.
-    static KIND: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted)$",
-        )
-    });
+    static KIND: Pattern = Pattern::new(
+        r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted)$",
+    );
     let of_line =
         |letter: &u8| letter.is_ascii_graphic() && !b"(){}[]<>=;|`".contains(letter) || *letter == b' ';
     let whole = letters[line.clone()].trim_ascii_end();
@@ -499,27 +484,21 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         expression(&format!(r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*$"))
     });
     // A label of one word may have no colon.
-    static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r#"(?:^[ \t]*([A-Z][A-Za-z]+)|([\w-]{2,64}(?: key| code)?)["'*`]{0,3}[ \t]*[:?][*`]{0,2}[ \t]*(?:[>|][+-]?)?)\s*$"#,
-        )
-    });
+    static LABEL: Pattern = Pattern::new(
+        r#"(?:^[ \t]*([A-Z][A-Za-z]+)|([\w-]{2,64}(?: key| code)?)["'*`]{0,3}[ \t]*[:?][*`]{0,2}[ \t]*(?:[>|][+-]?)?)\s*$"#,
+    );
     // A command that makes or shows a secret.
-    static MAKES: LazyLock<Regex> = LazyLock::new(|| {
-        expression(r"^(?:[^\n$#%>\xFF]{0,60}[$#%>\xFF] +)?[a-z][a-z0-9.-]+(?: [\w@{}.,:/=*'\x22$-]+){1,16}$")
-    });
-    static MADE: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"(?:creat|generat|gen\b|keygen|new\b|issue|rotat|print|get\b|get-|show|auth|mint).*(?:token|key|secret|password|passw|cred)|(?:token|key|secret|cred)[a-z]*[ :-](?:create|generate|get|show|issue|new|print|rotate)",
-        )
-    });
+    static MAKES: Pattern = Pattern::new(
+        r"^(?:[^\n$#%>\xFF]{0,60}[$#%>\xFF] +)?[a-z][a-z0-9.-]+(?: [\w@{}.,:/=*'\x22$-]+){1,16}$",
+    );
+    static MADE: Pattern = Pattern::new(
+        r"(?:creat|generat|gen\b|keygen|new\b|issue|rotat|print|get\b|get-|show|auth|mint).*(?:token|key|secret|password|passw|cred)|(?:token|key|secret|cred)[a-z]*[ :-](?:create|generate|get|show|issue|new|print|rotate)",
+    );
     // Who answers, and words before the answer.
-    static ANSWER: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^(?:\[[^\]\n]{1,24}\] ?)?(?:<[^<>\n]{1,24}> |[A-Za-z][A-Za-z .-]{0,24}: )?",
-            r"(?i:(?:it['\xFF]?s|it is|sure|yes|here|use|try|okay|ok)[ ,:]{1,3}){0,2}(\S+)$"
-        ))
-    });
+    static ANSWER: Pattern = Pattern::new(concat!(
+        r"^(?:\[[^\]\n]{1,24}\] ?)?(?:<[^<>\n]{1,24}> |[A-Za-z][A-Za-z .-]{0,24}: )?",
+        r"(?i:(?:it['\xFF]?s|it is|sure|yes|here|use|try|okay|ok)[ ,:]{1,3}){0,2}(\S+)$"
+    ));
     let text = letters[line.clone()].trim_ascii_end();
     if text.starts_with(b"-----") && text.ends_with(b"PUBLIC KEY-----") {
         return None;

@@ -10,7 +10,7 @@ use crate::{
     names::{is_camel, is_label, is_secret, is_secret_name},
     pairs::{closing_quote, opening_at},
     random::{is_hexadecimal, is_opaque},
-    ranges::{Lazy, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
+    ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
     values::{
         is_chosen, is_expression, is_generated, is_keyword, is_marked, is_mixed, is_nothing, is_path,
@@ -248,8 +248,7 @@ fn program(word: &[u8]) -> &[u8] {
 
 /// Skips blanks, and line breaks behind a backslash, which are two in a JSON string, or behind the sign of cmd or PowerShell.
 fn skip_blanks(letters: &[u8], at: usize) -> usize {
-    static BLANKS: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"^(?:[ \t]|(?:\\+[\n\r]|\\{2,}n|[\^`][\n\r])[\n\r]*)*"));
+    static BLANKS: Pattern = Pattern::new(r"^(?:[ \t]|(?:\\+[\n\r]|\\{2,}n|[\^`][\n\r])[\n\r]*)*");
     at + BLANKS.find(&letters[at..]).map_or(0, |found| found.end())
 }
 
@@ -356,12 +355,10 @@ fn next_word(letters: &[u8], at: usize) -> (usize, usize) {
 /// the hyphen of a line of YAML.
 fn gap_at(letters: &[u8], at: usize) -> Option<usize> {
     const MOST_LETTERS: usize = 64;
-    static GAP: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r#"^(?:\\*["'`](?:\s*,(?:\s|\\n)*|\)\s*\.args?\(\[?)\\*["'`]"#,
-            r#"|["'`]?[ \t]*\r?\n[ \t]*- ["'`]?)"#
-        ))
-    });
+    static GAP: Pattern = Pattern::new(concat!(
+        r#"^(?:\\*["'`](?:\s*,(?:\s|\\n)*|\)\s*\.args?\(\[?)\\*["'`]"#,
+        r#"|["'`]?[ \t]*\r?\n[ \t]*- ["'`]?)"#
+    ));
     let may_begin = matches!(
         letters.get(at)?,
         b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' | b' '
@@ -481,7 +478,7 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
             && !is_algorithm()
             && (is_generated(text)
                 || has(SIGNS) && !has(b"(=<\\") && !is_expression(text)
-                || !has(b"(=/<:[@") && !ends_with_name(text))
+                || !has(b"(=/<:[@"))
     };
     is_spoken
         && has_letter
@@ -489,13 +486,6 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
         && !is_small_number(text)
         && !is_path(text)
         && !text.starts_with(b"[")
-}
-
-/// Returns whether a word has a point that no long number stands behind, as names of files and versions have.
-fn ends_with_name(word: &[u8]) -> bool {
-    const LEAST_DIGITS: usize = 4;
-    let last = word.rsplit(|letter| *letter == b'.').next().unwrap_or_default();
-    last.len() < word.len() && (last.len() < LEAST_DIGITS || !last.iter().all(u8::is_ascii_digit))
 }
 
 #[cfg(test)]

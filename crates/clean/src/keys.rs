@@ -1,23 +1,21 @@
 //! Secrets without a name: passwords in URLs and headers, and JSON Web Tokens.
 
-use std::{ops::Range, sync::LazyLock};
+use std::ops::Range;
 
-use regex::bytes::{Captures, Regex};
+use regex::bytes::Captures;
 
 use crate::{
-    ranges::{Ranges, expression},
+    ranges::{Pattern, Ranges},
     values::{is_mixed, is_placeholder},
 };
 
 /// Passwords in URLs, and users of URLs that are secrets, as the key in the address that Sentry takes reports at, or a token in the address
 /// of a repository.
 pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r#"://(?:[^\s\x80/?#'"`<>\[\]:]*:([^\s\x80/'"`<>\[\]]+)"#,
-            r#"|([^\s\x80/@?#'"`<>\[\]:]{20,}))@"#
-        ))
-    });
+    static EXPRESSION: Pattern = Pattern::new(concat!(
+        r#"://(?:[^\s\x80/?#'"`<>\[\]:]*:([^\s\x80/'"`<>\[\]]+)"#,
+        r#"|([^\s\x80/@?#'"`<>\[\]:]{20,}))@"#
+    ));
     let secret_of = |found: Captures| match (found.get(1), found.get(2)) {
         (Some(password), _) => Some(password.range()).filter(|_| !is_placeholder(password.as_bytes())),
         (_, token) => token
@@ -29,22 +27,18 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
 
 /// Returns a connection string that has more than hosts, their ports and a path. Of one that is cut off, a password may be the last part.
 pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"^\w[\w+]*://(?:[\w.-]*(?::\d{1,5})?(?:/[^@=]*)?$|\w*:(?:password|passwd|pass|pw|secret)@|<[^>]*>:<)",
-        )
-    });
+    static HARMLESS: Pattern = Pattern::new(
+        r"^\w[\w+]*://(?:[\w.-]*(?::\d{1,5})?(?:/[^@=]*)?$|\w*:(?:password|passwd|pass|pw|secret)@|<[^>]*>:<)",
+    );
     (!HARMLESS.is_match(&letters[found.clone()])).then_some(found)
 }
 
 /// JSON Web Tokens: signed ones, whose signature may be empty, and encrypted ones, which have five parts. The header begins with `{"`.
 pub(super) fn json_web_tokens(letters: &[u8]) -> Ranges {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"(?:\b|_)((?:gh[a-z]_[A-Za-z0-9]+_)?eyJ[A-Za-z0-9_-]{7,}",
-            r"(?:\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+){3}|\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*))"
-        ))
-    });
+    static EXPRESSION: Pattern = Pattern::new(concat!(
+        r"(?:\b|_)((?:gh[a-z]_[A-Za-z0-9]+_)?eyJ[A-Za-z0-9_-]{7,}",
+        r"(?:\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+){3}|\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*))"
+    ));
     let found = EXPRESSION.captures_iter(letters);
     found
         .filter_map(|found| found.get(1).map(|token| token.range()))

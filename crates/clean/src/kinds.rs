@@ -9,7 +9,7 @@ use crate::{
     base64, columns, commands, emails, keys,
     keywords::{ByKeyword, Keyword, Owner},
     languages, names, numbers, pem, phrases, providers, random,
-    ranges::{Lazy, Ranges, lazy, merged, runs, skip},
+    ranges::{Lazy, Ranges, lazy, runs, skip},
     siblings, structures,
     text::{Text, is_word, with_around},
     wrapped,

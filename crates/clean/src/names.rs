@@ -15,7 +15,7 @@ use crate::{
     languages,
     pairs::{MOST_NAME_LETTERS, Pair, closing_quote, name_before, of_name, opening_at},
     random::{is_random, is_uuid, of_key},
-    ranges::{Ranges, expression, find, skip, skip_at_most, skip_back},
+    ranges::{Pattern, Ranges, expression, find, skip, skip_at_most, skip_back},
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_marked,
@@ -380,11 +380,9 @@ impl<'l> Assignment<'l> {
             _ => is_element_of,
         };
         // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`
-        static VERB: LazyLock<Regex> = LazyLock::new(|| {
-            expression(
-                r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not)) (?i:pass)$",
-            )
-        });
+        static VERB: Pattern = Pattern::new(
+            r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not)) (?i:pass)$",
+        );
         if name.is_empty()
             || is_refused
             || VERB.is_match(&letters[name.start.saturating_sub(MOST_VERB_LETTERS)..name.end])
@@ -404,9 +402,8 @@ impl<'l> Assignment<'l> {
     /// Finds the value, and returns where to go on.
     fn find(&self, ranges: &mut Ranges) -> usize {
         // Prefixes of strings, two more quotes of a text of several lines, the type of a string that PHP prints, and the bytes of one in Go.
-        static OPENING: LazyLock<Regex> = LazyLock::new(|| {
-            expression(r#"^(?:[bfruBFRL@&$]{0,2}|string\(\d{1,5}\) |\[\]byte\()(?:""|'')?(\\{0,15}["'`])"#)
-        });
+        static OPENING: Pattern =
+            Pattern::new(r#"^(?:[bfruBFRL@&$]{0,2}|string\(\d{1,5}\) |\[\]byte\()(?:""|'')?(\\{0,15}["'`])"#);
         let letters = self.letters;
         if self.pair.sign == b'>' {
             return self.find_element(ranges);
@@ -735,7 +732,7 @@ impl<'l> Assignment<'l> {
     /// and in YAML.
     fn line_from(&self, start: usize, end: usize) -> usize {
         const MOST_WORDS: usize = 24;
-        static INDENT: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:^|[\n\r])([ \t+-]{0,63})$"));
+        static INDENT: Pattern = Pattern::new(r"(?:^|[\n\r])([ \t+-]{0,63})$");
         let letters = self.letters;
         let is_call = &letters[self.pair.name.end..start] == b": ";
         let next = letters.get(end).copied().unwrap_or(b'\n');
@@ -870,18 +867,16 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
 
 /// Returns whether a name in quotes is the first argument of a function that sets, or that returns a default.
 fn is_argument(letters: &[u8], start: usize) -> bool {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|insert|append|define|header|with|make_pair|entry|field|param)[\w-]*|[\w-]*env)",
-            r#"\(["'\\ ]+$"#
-        ))
-    });
+    static EXPRESSION: Pattern = Pattern::new(concat!(
+        r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|insert|append|define|header|with|make_pair|entry|field|param)[\w-]*|[\w-]*env)",
+        r#"\(["'\\ ]+$"#
+    ));
     EXPRESSION.is_match(before(letters, start))
 }
 
 /// Returns whether the text before a `>` is an element of XML that is named like a secret, or has an attribute that is.
 fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
-    static ELEMENT: LazyLock<Regex> = LazyLock::new(|| expression(r"<(?:\w*:)?$"));
+    static ELEMENT: Pattern = Pattern::new(r"<(?:\w*:)?$");
     let before = before(letters, name.start);
     if is_quoted {
         matches!(before, [.., b'"' | b'\''])
@@ -968,11 +963,9 @@ fn is_of_package(object: &[u8]) -> bool {
 
 /// Returns whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
 fn is_constant(value: &[u8]) -> bool {
-    static CONSTANT: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"^(?:[A-Z]*_[A-Z_]*|[A-Z][A-Za-z_.]*\.[A-Z][A-Za-z_]*|[A-Za-z_.]*\.value|[A-Za-z_.]*\.([A-Za-z_]+))$",
-        )
-    });
+    static CONSTANT: Pattern = Pattern::new(
+        r"^(?:[A-Z]*_[A-Z_]*|[A-Z][A-Za-z_.]*\.[A-Z][A-Za-z_]*|[A-Za-z_.]*\.value|[A-Za-z_.]*\.([A-Za-z_]+))$",
+    );
     let found = CONSTANT.captures(value);
     found.is_some_and(|found| found.get(1).is_none_or(|last| sort_of(last.as_bytes()).is_some()))
 }

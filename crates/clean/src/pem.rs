@@ -3,13 +3,11 @@
 //! From the first line of a key to its last, all is the key. Where one of the two is missing, or stands further away than
 //! [`MOST_LETTERS`], it is the lines beside the other that end with Base64.
 
-use std::{ops::Range, sync::LazyLock};
-
-use regex::bytes::Regex;
+use std::ops::Range;
 
 use crate::{
     lines::{Base64Line, Lines, base64_runs},
-    ranges::{Ranges, expression},
+    ranges::{Pattern, Ranges},
     values::is_mixed,
 };
 
@@ -20,12 +18,10 @@ const LEAST_LETTERS: usize = 24;
 
 /// Finds private keys. The first line alone, as in a program that looks for it, is no key.
 pub(super) fn private_keys(letters: &[u8]) -> Ranges {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"-{4,5} ?(?:BEGIN|END)[ \w%+-]{0,100}(?:PRIVATE|Static)[ \w%+]{1,24}-{4,5}",
-            r"|Private-Lines: ?\d+"
-        ))
-    });
+    static EXPRESSION: Pattern = Pattern::new(concat!(
+        r"-{4,5} ?(?:BEGIN|END)[ \w%+-]{0,100}(?:PRIVATE|Static)[ \w%+]{1,24}-{4,5}",
+        r"|Private-Lines: ?\d+"
+    ));
     let is_last = |mark: &Range<usize>| letters[mark.clone()].trim_ascii_start().starts_with(b"END");
     let mut marks = EXPRESSION
         .find_iter(letters)

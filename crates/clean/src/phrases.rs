@@ -1,11 +1,9 @@
 //! Seed phrases of wallets: twelve words or more of the English list of BIP-39, in one line, in a numbered list, or in a list of strings.
 
-use std::{collections::HashSet, ops::Range, sync::LazyLock};
-
-use regex::bytes::Regex;
+use std::{collections::HashSet, ops::Range};
 
 use crate::{
-    ranges::{Ranges, expression, runs, skip},
+    ranges::{Pattern, Ranges, runs, skip},
     words::Words,
 };
 
@@ -79,17 +77,13 @@ fn is_between(letter: u8) -> bool {
 
 /// Finds the codes by which an account is recovered, below or behind words that say so.
 pub(super) fn recovery_codes(letters: &[u8]) -> Ranges {
-    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"(?i)\b(?:recovery|backup|emergency|scratch|one-time|rescue)[ _-]?(?:codes|keys)\b[^\n]{0,80}?(?::|\n)",
-        )
-    });
-    static CODE: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r#"^(?:[\s,;|*"'\[\]\\]|\\n|\d{1,2}[.)]\s|- ){0,24}"#,
-            r"((?:[A-Za-z0-9]{4,8}[- ]){1,5}[A-Za-z0-9]{4,8}|[A-Za-z0-9]{8,16})(?:[^\w-]|$)"
-        ))
-    });
+    static WORDS: Pattern = Pattern::new(
+        r"(?i)\b(?:recovery|backup|emergency|scratch|one-time|rescue)[ _-]?(?:codes|keys)\b[^\n]{0,80}?(?::|\n)",
+    );
+    static CODE: Pattern = Pattern::new(concat!(
+        r#"^(?:[\s,;|*"'\[\]\\]|\\n|\d{1,2}[.)]\s|- ){0,24}"#,
+        r"((?:[A-Za-z0-9]{4,8}[- ]){1,5}[A-Za-z0-9]{4,8}|[A-Za-z0-9]{8,16})(?:[^\w-]|$)"
+    ));
     const LEAST_CODES: usize = 2;
     let mut ranges = Ranges::new();
     let mut from = 0;

@@ -2,10 +2,8 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use regex::bytes::Regex;
-
 use crate::{
-    ranges::{Ranges, expression, runs, skip},
+    ranges::{Pattern, Ranges, runs, skip},
     text::is_word,
     values::is_mixed,
     words::Words,
@@ -214,13 +212,10 @@ fn is_name_part(part: &[u8]) -> bool {
 /// Returns the address of a hook or a bot, which has a segment that nobody can guess.
 pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     /// Of addresses that let in whoever has them, segments can be short or hexadecimal, and stand in the query.
-    static LINK: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"^\w+://[^/]*(?:hooks|infura|alchemy|quiknode|ankr)|t\.me/\+|chat\.whatsapp|/joinchat/|/reset|/magic|/private-",
-        )
-    });
-    static PICTURE: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"^[^?#]*\.(?:png|svg|jpg|gif|webp)(?:[?#]|$)"));
+    static LINK: Pattern = Pattern::new(
+        r"^\w+://[^/]*(?:hooks|infura|alchemy|quiknode|ankr)|t\.me/\+|chat\.whatsapp|/joinchat/|/reset|/magic|/private-",
+    );
+    static PICTURE: Pattern = Pattern::new(r"^[^?#]*\.(?:png|svg|jpg|gif|webp)(?:[?#]|$)");
     const LEAST_LETTERS_OF_LINK: usize = 7;
     const SLASHES_BEFORE_PATH: usize = 3;
     let text = &letters[found.clone()];
@@ -266,12 +261,10 @@ pub(super) fn numbers_of_key(letters: &[u8], found: Range<usize>) -> Option<Rang
 /// Finds keys of wallets in Base58, Base32 or Bech32.
 pub(super) fn base58_keys(letters: &[u8]) -> Ranges {
     const LEAST_KEY_LETTERS: usize = 51;
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KLc][1-9A-HJ-NP-Za-km-z]{51}|[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}",
-            r"|S[A-Z2-7]{55}(?:[A-Z2-7]{2})?|6P[1-9A-HJ-NP-Za-km-z]{56}|[a-z_]*(?:sec|priv|privkey|sk)1[02-9ac-hj-np-z]{38,})$"
-        ))
-    });
+    static EXPRESSION: Pattern = Pattern::new(concat!(
+        r"^(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KLc][1-9A-HJ-NP-Za-km-z]{51}|[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}",
+        r"|S[A-Z2-7]{55}(?:[A-Z2-7]{2})?|6P[1-9A-HJ-NP-Za-km-z]{56}|[a-z_]*(?:sec|priv|privkey|sk)1[02-9ac-hj-np-z]{38,})$"
+    ));
     let is_key = |range: &Range<usize>| {
         let text = &letters[range.clone()];
         let before = letters[..range.start].last().copied().unwrap_or(b' ');

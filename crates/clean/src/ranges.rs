@@ -1,6 +1,10 @@
 //! Ranges of a text, and how they are found.
 
-use std::{mem, ops::Range, sync::LazyLock};
+use std::{
+    mem,
+    ops::{Deref, Range},
+    sync::{LazyLock, OnceLock},
+};
 
 use memchr::memchr;
 use regex::bytes::{Regex, RegexBuilder};
@@ -20,7 +24,24 @@ pub(super) fn expression(pattern: &str) -> Regex {
         .expect("the expression is well-formed")
 }
 
-/// An expression that is compiled when it is first needed: most sessions have the keywords of a few rules.
+/// An expression over letters, which is compiled when it is first needed.
+pub(super) struct Pattern(&'static str, OnceLock<Regex>);
+
+impl Pattern {
+    pub(super) const fn new(pattern: &'static str) -> Self {
+        Self(pattern, OnceLock::new())
+    }
+}
+
+impl Deref for Pattern {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        self.1.get_or_init(|| expression(self.0))
+    }
+}
+
+/// An expression of a table, which is compiled when it is first needed: most sessions have the keywords of a few rules.
 pub(super) type Lazy = LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>;
 
 pub(super) fn lazy(pattern: String) -> Lazy {

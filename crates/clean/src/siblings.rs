@@ -1,9 +1,6 @@
 //! Values that a field beside them says are secret: `{"name": "DB_PASSWORD", "value": "…"}`, `Type: SecureString`, cookies, keys of JSON Web Keys.
 
-use std::{ops::Range, sync::LazyLock};
-
-use memchr::memmem;
-use regex::bytes::Regex;
+use std::ops::Range;
 
 use crate::{
     base64::Decoder,
@@ -11,11 +8,12 @@ use crate::{
     names::{is_secret, is_secret_name},
     pairs::{Pair, closing_quote, opening_at},
     random::is_random,
-    ranges::{Ranges, expression, find, merged, skip, skip_back},
+    ranges::{Pattern, Ranges, find, merged, skip, skip_back},
     text::MARKER,
     values::{is_expression, is_mixed, is_nothing},
     words::Words,
 };
+use memchr::memmem;
 
 /// Fields that name the value beside them.
 static NAMES: Words = Words::of("siblings.names");
@@ -155,10 +153,8 @@ fn text_with_fields<'l>(letters: &'l [u8], value: &Range<usize>) -> Option<&'l [
 
 /// Finds letters with digits, and Base64 of texts, in documents that are Kubernetes' secrets, whatever the names of their fields are.
 pub(super) fn kubernetes_secrets(letters: &[u8]) -> Ranges {
-    static KIND: LazyLock<Regex> =
-        LazyLock::new(|| expression(r#"(?:\b|\\n)kind\\*["']?\s*:\s*\\*["']?Secret\b"#));
-    static VALUE: LazyLock<Regex> =
-        LazyLock::new(|| expression(r#":[ \t]*\\*["']?([A-Za-z0-9+/]{4,8192}={0,2})(?:[^\w+/=.-]|$)"#));
+    static KIND: Pattern = Pattern::new(r#"(?:\b|\\n)kind\\*["']?\s*:\s*\\*["']?Secret\b"#);
+    static VALUE: Pattern = Pattern::new(r#":[ \t]*\\*["']?([A-Za-z0-9+/]{4,8192}={0,2})(?:[^\w+/=.-]|$)"#);
     let is_secret = |value: &[u8]| {
         let mut decoder = Decoder::default();
         let mut is_decoded = || decoder.push(value) && decoder.text().is_some_and(|text| !text.is_empty());
@@ -190,8 +186,7 @@ fn column(letters: &[u8], at: usize) -> usize {
 
 /// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.
 pub(super) fn values(letters: &[u8]) -> Ranges {
-    static NEEDED: LazyLock<Regex> =
-        LazyLock::new(|| expression(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|\bapi\b"));
+    static NEEDED: Pattern = Pattern::new(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|\bapi\b");
     const MOST_LEVELS: usize = 64;
     if !NEEDED.is_match(letters) {
         return Ranges::new();

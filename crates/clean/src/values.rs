@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 use crate::{
     base64::Decoder,
-    ranges::{expression, skip},
+    ranges::{Pattern, expression, skip},
     text::{MARKER, OTHER},
     words::Words,
 };
@@ -51,14 +51,12 @@ pub(super) fn is_nothing(value: &[u8]) -> bool {
 /// Returns whether a value stands for another: `<password>`, `${PASSWORD}`, `$PASSWORD`, `%PASSWORD%`, `{{ password }}`,
 /// `your-password`, `***`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^(?:[<\[{]|[$%][({]|[#@]\{|\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:required|nullable|sometimes)\|)",
-            r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[*.xX_?#=/|\x80-\xFF-]*",
-            // A number, and words that say what stands there: `my-test-key`.
-            r"|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
-        ))
-    });
+    static EXPRESSION: Pattern = Pattern::new(concat!(
+        r"^(?:[<\[{]|[$%][({]|[#@]\{|\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:required|nullable|sometimes)\|)",
+        r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[*.xX_?#=/|\x80-\xFF-]*",
+        // A number, and words that say what stands there: `my-test-key`.
+        r"|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
+    ));
     EXPRESSION.is_match(value) || is_cut_off(value)
 }
 
@@ -75,11 +73,9 @@ fn is_cut_off(value: &[u8]) -> bool {
 /// Returns whether a value has the shape of a password that somebody has made of words and digits: `copperFalcon1704`, `Falconstone170`,
 /// `falcon-violet-89`.
 pub(super) fn is_chosen(value: &[u8]) -> bool {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(
-            r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[A-Z][a-z]{6,}\d{2}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,})[!?]?$",
-        )
-    });
+    static EXPRESSION: Pattern = Pattern::new(
+        r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[A-Z][a-z]{6,}\d{2}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,})[!?]?$",
+    );
     EXPRESSION.is_match(value)
 }
 
@@ -137,12 +133,10 @@ pub(super) fn is_small_number(value: &[u8]) -> bool {
 
 /// Returns whether a value is a path of a file that could have the secret, and not the secret.
 pub(super) fn is_path(value: &[u8]) -> bool {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^(?:~/|\.\.?/|[A-Za-z]:[\\/]|/(?i:home|users|etc|var|tmp|opt|usr|run|root|mnt|srv|dev|proc|app|data|workspaces?|private",
-            r"|secrets|keys)(?:/|$))"
-        ))
-    });
+    static EXPRESSION: Pattern = Pattern::new(concat!(
+        r"^(?:~/|\.\.?/|[A-Za-z]:[\\/]|/(?i:home|users|etc|var|tmp|opt|usr|run|root|mnt|srv|dev|proc|app|data|workspaces?|private",
+        r"|secrets|keys)(?:/|$))"
+    ));
     EXPRESSION.is_match(value)
 }
 

@@ -1,13 +1,11 @@
 //! Tokens that go on in the next line, or in the next string of a program.
 
-use std::{iter, ops::Range, sync::LazyLock};
-
-use regex::bytes::Regex;
+use std::{iter, ops::Range};
 
 use crate::{
     keywords::Owner,
     providers::begins_word,
-    ranges::{expression, skip},
+    ranges::{Pattern, skip},
     text::{Text, is_word},
     values::is_mixed,
     view::View,
@@ -42,12 +40,10 @@ fn of_token(letter: u8) -> bool {
 /// Returns the part with which a token goes on that ends at `end`.
 fn next_part(letters: &[u8], end: usize) -> Option<Range<usize>> {
     const MOST_BETWEEN: usize = 128;
-    static GAP: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r#"^(?:["'`]?[ \t]*[+\\.&|\xFF]?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
-            r#"[>+|#/*.&\xFF-]{0,2}[ \t]*["'`]?|["'`][ \t]?[+.&][ \t]?["'`])"#
-        ))
-    });
+    static GAP: Pattern = Pattern::new(concat!(
+        r#"^(?:["'`]?[ \t]*[+\\.&|\xFF]?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
+        r#"[>+|#/*.&\xFF-]{0,2}[ \t]*["'`]?|["'`][ \t]?[+.&][ \t]?["'`])"#
+    ));
     let gap = GAP.find(&letters[end..letters.len().min(end + MOST_BETWEEN)])?;
     let start = end + gap.end();
     let part = start..skip(letters, start, of_token);
