@@ -5,6 +5,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
+const { scoreOf } = require('./oracle/score.js');
+const { makeTrace } = require('./support/make-trace.js');
 const { root, runtimeLibrary } = require('./support/paths.js');
 const { run, runForResult, runScript } = require('./support/run-script.js');
 const { linkPackages, scratchDirectory } = require('./support/scratch.js');
@@ -30,6 +32,53 @@ test('errors of calls that end on another thread have the stack of their callers
   for (const [name, stack] of Object.entries(callers))
     expect(stack).toMatch(new RegExp(`^\\s+at async .*${name}`, 'm'));
   for (const stack of Object.values(result)) expect(stack).toMatch(/^\s+at /m);
+});
+
+test('evaluateValue of the main thread and eight workers at once compares with one memory, and loses no call', async () => {
+  // Each caller scores 50 tasks of its own, and then those of the next one, which are all known.
+  const score = `
+    const texts = 'log call ticket invoice build upload proxy parcel'.split(' ');
+    const traceOf = (caller, task) => ({ ...makeTrace({ confidence: task / 50 }), task: {
+      objective: ['task', task, texts[task % 8], 'of', texts[caller % 8], caller].join(' ') } });
+    const score = async (caller) => {
+      const order = [];
+      const calls = Array.from({ length: 50 }, (_, task) =>
+        kp.evaluateValue(traceOf(caller, task)).finally(() => order.push(task)));
+      const values = await Promise.all(calls);
+      return { values, inOrder: order.every((task, at) => task === at) };
+    };`;
+  const { result, stderr } = await runForResult(
+    `
+    const { Worker } = require('node:worker_threads');
+    ${score}
+    const code = ${JSON.stringify(score)} + \`
+      parentPort.on('message', async (caller) => parentPort.postMessage(await score(caller)));\`;
+    const head = 'const { parentPort } = require("node:worker_threads");' +
+      'const kp = require(' + JSON.stringify(${JSON.stringify(root)}) + ');' +
+      'const { makeTrace } = require(' + JSON.stringify(${JSON.stringify(path.join(__dirname, 'support', 'make-trace.js'))}) + ');';
+    const workers = Array.from({ length: 8 }, () => new Worker(head + code, { eval: true }));
+    const all = (callerOf) => Promise.all([score(callerOf(8)), ...workers.map((worker, at) => {
+      worker.postMessage(callerOf(at));
+      return new Promise((resolve, reject) => worker.once('message', resolve).once('error', reject));
+    })]);
+    const first = await all((caller) => caller);
+    const size = kp._getLocalCache().size;
+    const second = await all((caller) => (caller + 1) % 9);
+    for (const worker of workers) await worker.terminate();
+    const inOrder = [...first, ...second].every((each) => each.inOrder);
+    console.log(JSON.stringify({ size, inOrder, values: second.map(({ values }) => values) }));
+    `,
+    { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } },
+  );
+  expect({ stderr, size: result.size, inOrder: result.inOrder }).toEqual({
+    stderr: '',
+    size: 450,
+    inOrder: true,
+  });
+  const known = Array.from({ length: 50 }, (_, task) =>
+    expect.closeTo(scoreOf(makeTrace({ confidence: task / 50 }), 0), 5),
+  );
+  for (const values of result.values) expect(values).toEqual(known);
 });
 
 const names =

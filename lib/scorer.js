@@ -210,4 +210,4 @@ async function evaluateValue(trace) {
   return evaluate(processScorer, trace);
 }
 
-module.exports = { Scorer, evaluateValue, processScorer };
+module.exports = { Scorer, evaluateValue };

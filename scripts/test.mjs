@@ -151,7 +151,6 @@ const runs = {
         env: { KNOWLEDGEPULSE_TEST_REPETITIONS: '40' },
       },
       program('hostile files', '__test__/fuzz/command.mjs', '--runs', '2000'),
-      program('a heavy load', '__test__/load/run.mjs'),
       program('hostile input to the core', 'scripts/fuzz.mjs', 'smoke'),
       program('errors of memory', 'scripts/memory.mjs'),
     ],
