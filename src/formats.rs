@@ -271,9 +271,7 @@ impl NativeTraces {
         let traces = self.0.clone();
         background::run(move || {
             let Some(traces) = traces else { return Ok(None) };
-            let results = traces
-                .next()
-                .map_err(|failure| Error::Other(Code::InvalidInput, failure.message))?;
+            let results = traces.next()?;
             Ok(results.map(|results| results.into_iter().filter_map(native_at).collect()))
         })
     }

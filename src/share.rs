@@ -7,15 +7,14 @@ use napi_derive::napi;
 
 use knowledgepulse_command::{
     desk::described,
-    named::{Named, NamedError, Wrong, sessions_of},
+    named::{Named, Wrong, sessions_of},
 };
 use knowledgepulse_error::{self as error, Call, Code, Error};
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_index::{memory::Memory, method::Method, options::MemoryOptions};
 use knowledgepulse_json::{Value, object};
 use knowledgepulse_share::{
-    Files, Folder, Form, Log, Manifest, Quality, Session, Set, Settings, ShareError, TOLD_CONFIDENCE, Zip,
-    share,
+    Files, Folder, Form, Log, Manifest, Quality, Session, Set, Settings, TOLD_CONFIDENCE, Zip, share,
 };
 use knowledgepulse_trace::json::{self, Texts};
 
@@ -39,11 +38,11 @@ pub fn share_into(
     let call = call.share();
     background::run(move || {
         call.check()?;
-        let mut target = Folder::create(Path::new(&folder)).map_err(of_share)?;
+        let mut target = Folder::create(Path::new(&folder))?;
         let named = shared.map(|shared| shared.into_iter().map(named_from).collect());
-        let (sessions, wrong) = sessions_of(named.transpose()?).map_err(of_named)?;
+        let (sessions, wrong) = sessions_of(named.transpose()?)?;
         let chosen = "Named by a program".into();
-        let (set, form) = target.set(Form::from_name(&form)).map_err(of_share)?;
+        let (set, form) = target.set(Form::from_name(&form))?;
         let sessions = set.new_among(sessions);
         let manifest = share_by(
             &cleaning,
@@ -58,7 +57,7 @@ pub fn share_into(
         if !call.complete() {
             return Err(Error::Aborted);
         }
-        target.finish().map_err(of_share)?;
+        target.finish()?;
         Ok(to_json(&manifest))
     })
 }
@@ -181,8 +180,7 @@ fn share_by(
         chosen,
         program: format!("@knowledgepulse/native {}", env!("CARGO_PKG_VERSION")),
     };
-    let mut manifest =
-        share(set, &[], sessions, &settings, files, &|_| !call.is_cancelled()).map_err(of_share)?;
+    let mut manifest = share(set, &[], sessions, &settings, files, &|_| !call.is_cancelled())?;
     manifest.left_out.extend(wrong);
     if manifest.lines().is_empty() {
         return Err(Error::Other(Code::InvalidInput, nothing_in(&manifest)));
@@ -213,27 +211,4 @@ fn to_json(manifest: &Manifest) -> String {
         ("leftOut", left_out.collect::<Vec<Value>>().into()),
     ]);
     result.to_json()
-}
-
-fn of_named(error: NamedError) -> Error {
-    match error {
-        NamedError::Read(path, source) => Error::Io {
-            path: path.into(),
-            action: "read",
-            source,
-        },
-        error => Error::Other(Code::InvalidInput, error.to_string()),
-    }
-}
-
-fn of_share(error: ShareError) -> Error {
-    match error {
-        ShareError::Interrupted => Error::Aborted,
-        ShareError::Write(path, source) => Error::Io {
-            path: path.into(),
-            action: "written",
-            source,
-        },
-        error => Error::Other(Code::InvalidInput, error.to_string()),
-    }
 }

@@ -2,6 +2,8 @@
 
 use std::io::{self, ErrorKind};
 
+use knowledgepulse_error::{Code, Error};
+
 /// The meaning of the exit code, as in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -67,6 +69,13 @@ impl Failure {
             "cannot write {name}: {}; name a file in a directory that can be written to and has room",
             reason_of(error)
         ))
+    }
+}
+
+/// For programs, which have no exit code.
+impl From<Failure> for Error {
+    fn from(Failure { message, .. }: Failure) -> Self {
+        Self::Other(Code::InvalidInput, message)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, fs, io, path::Path};
 
+use knowledgepulse_error::{self as error, Code, Error};
 use knowledgepulse_formats::{FormatName, run::head_of};
 use knowledgepulse_json::Value;
 use knowledgepulse_share::{
@@ -20,26 +21,6 @@ pub enum Named {
     Path(String),
 }
 
-/// Why nothing can be shared.
-#[derive(Debug, thiserror::Error)]
-pub enum NamedError {
-    /// The system refuses to read it.
-    #[error("cannot read {0}: {1}")]
-    Read(String, #[source] io::Error),
-    /// It has no session.
-    #[error("{0} has no session of a known format")]
-    NoSession(String),
-    /// It cannot be read to its end, for this reason.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl From<Failure> for NamedError {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure.message)
-    }
-}
-
 /// What is no trace, by its place, and why.
 pub type Wrong = Vec<(String, String)>;
 
@@ -47,10 +28,8 @@ pub type Wrong = Vec<(String, String)>;
 /// sub-agents come with their sessions.
 ///
 /// # Errors
-/// If a path cannot be read, or has no session.
-pub fn sessions_of(
-    named: Option<Vec<Named>>,
-) -> std::result::Result<(Vec<Session<'static>>, Wrong), NamedError> {
+/// [`Error::Io`] if the system refuses a path, [`Error::Other`] if one has no session or cannot be read to its end.
+pub fn sessions_of(named: Option<Vec<Named>>) -> error::Result<(Vec<Session<'static>>, Wrong)> {
     let messages = Messages::silent();
     let mut inputs = Inputs::default();
     // By a file, the position of what names it.
@@ -61,7 +40,11 @@ pub fn sessions_of(
     }
     for (at, named) in named.iter().flatten().enumerate() {
         let Named::Path(path) = named else { continue };
-        fs::metadata(path).map_err(|error| NamedError::Read(path.clone(), error))?;
+        fs::metadata(path).map_err(|source| Error::Io {
+            path: path.into(),
+            action: "read",
+            source,
+        })?;
         let below = Inputs::new(vec![path.clone()], Filter::default());
         let below = below.found(&[], &messages)?;
         for file in below.sources {
@@ -108,7 +91,8 @@ pub fn sessions_of(
             Named::Path(path) => {
                 let is_unknown = || head_of(Path::new(&path)).is_ok_and(|head| head.format.is_none());
                 if logs.iter().all(|(position, ..)| *position != at) && is_unknown() {
-                    return Err(NamedError::NoSession(path));
+                    let problem = format!("{path} has no session of a known format");
+                    return Err(Error::Other(Code::InvalidInput, problem));
                 }
             }
         }
@@ -220,15 +204,11 @@ mod tests {
             let named = Named::Path(path.display().to_string());
             sessions_of(Some(vec![named])).err().unwrap()
         };
-        assert!(matches!(
-            refusal("notes", Some(b"Buy milk.\n")),
-            NamedError::NoSession(_)
-        ));
-        assert!(matches!(
-            refusal("gzip", Some(b"\x1f\x8b\x08\xff")),
-            NamedError::Failed(_)
-        ));
+        let none = refusal("notes", Some(b"Buy milk.\n")).to_string();
+        assert!(none.ends_with("notes has no session of a known format"), "{none}");
+        let broken = refusal("gzip", Some(b"\x1f\x8b\x08\xff")).to_string();
+        assert!(broken.starts_with("cannot read "), "{broken}");
         let missing = refusal("none", None);
-        assert!(matches!(missing, NamedError::Read(_, error) if error.kind() == io::ErrorKind::NotFound));
+        assert!(matches!(missing, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound));
     }
 }

@@ -23,7 +23,7 @@ use std::{
 };
 
 use knowledgepulse_clean::Cleaner;
-use knowledgepulse_error::named;
+use knowledgepulse_error::{Error, Result, named};
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::Value;
 use sha2::{Digest, Sha256};
@@ -46,6 +46,7 @@ pub use shown::{Shown, shown};
 
 use card::{COLUMNS, SAMPLE, between, quoted};
 use native::line_for_python;
+use out::{cannot_write, refused};
 use session::Ready;
 use set::{REMOVED, files_of, line_of, rows_of};
 
@@ -160,34 +161,12 @@ pub struct Settings<'s> {
     pub program: String,
 }
 
-/// Why nothing was shared.
-#[derive(Debug, thiserror::Error)]
-pub enum ShareError {
-    /// The caller has ended it.
-    #[error("interrupted")]
-    Interrupted,
-    /// A file cannot be written.
-    #[error("cannot write {0}: {1}")]
-    Write(String, #[source] io::Error),
-    /// A unit cannot be scored.
-    #[error("cannot score {0}: {1}")]
-    Score(String, #[source] io::Error),
-    /// Something of somebody else is where a file of the set goes.
-    #[error("{0} has {1}, which kp-score did not write: move it away, or name another folder")]
-    Taken(String, String),
-    /// The folder has sessions in another form.
-    #[error("{0} has sessions as {1}, not as {2}: leave --as out, or name another folder")]
-    OtherForm(String, &'static str, &'static str),
-    /// Another run writes into the folder.
-    #[error("{0} is being written by another run of kp-score")]
-    Busy(String),
-}
-
 /// Adds sessions to a set in their order, and takes out those on the lines `removed`. `go_on` gets the number of sessions that are done,
 /// and returns whether to go on.
 ///
 /// # Errors
-/// If a file cannot be written or the caller ends it. A session that cannot be read or shared is left out and counted.
+/// [`Error::Io`] if a file cannot be written, [`Error::Aborted`] if the caller ends it, [`Error::Other`] if a unit cannot be scored. A session
+/// that cannot be read or shared is left out and counted.
 pub fn share(
     mut set: Set,
     removed: &[usize],
@@ -195,7 +174,7 @@ pub fn share(
     settings: &Settings,
     files: &mut dyn Files,
     go_on: &dyn Fn(usize) -> bool,
-) -> Result<Manifest, ShareError> {
+) -> Result<Manifest> {
     removed.iter().for_each(|at| set.note_removed(*at));
     let mut writer = Writer {
         settings,
@@ -216,7 +195,7 @@ pub fn share(
     };
     in_order(sessions, prepare, |session, ready| {
         if !go_on(done) {
-            return Err(ShareError::Interrupted);
+            return Err(Error::Aborted);
         }
         done += 1;
         match ready {
@@ -241,18 +220,17 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     /// Returns what tells that a file cannot be written or read.
-    fn failed(&self, name: &str) -> impl Fn(io::Error) -> ShareError + use<> {
-        let path = self.files.path(name);
-        move |error| ShareError::Write(path.clone(), error)
+    fn failed(&self, name: &str) -> impl Fn(io::Error) -> Error + use<> {
+        cannot_write(&self.files.path(name))
     }
 
-    fn write(&mut self, name: &str, text: &str) -> Result<(), ShareError> {
+    fn write(&mut self, name: &str, text: &str) -> Result<()> {
         let written = self.files.append(name, text.as_bytes());
         written.map_err(self.failed(name))
     }
 
     /// Returns the text of a file that was there before; `None` if it is gone.
-    fn text(&self, name: &str) -> Result<Option<String>, ShareError> {
+    fn text(&self, name: &str) -> Result<Option<String>> {
         let Some(mut file) = self.files.open(name).map_err(self.failed(name))? else {
             return Ok(None);
         };
@@ -265,8 +243,8 @@ impl Writer<'_> {
     fn each_line(
         &mut self,
         name: &str,
-        mut take: impl FnMut(&mut Self, u64, &str) -> Result<(), ShareError>,
-    ) -> Result<(), ShareError> {
+        mut take: impl FnMut(&mut Self, u64, &str) -> Result<()>,
+    ) -> Result<()> {
         let Some(mut file) = self.files.open(name).map_err(self.failed(name))? else {
             return Ok(());
         };
@@ -283,12 +261,7 @@ impl Writer<'_> {
 
     /// Keeps what the set has, but for the lines that are removed or replaced. Returns those that are not replaced, because somebody has
     /// edited their sessions.
-    fn keep(
-        &mut self,
-        set: &Set,
-        removed: &[usize],
-        replaced: &HashSet<usize>,
-    ) -> Result<HashSet<usize>, ShareError> {
+    fn keep(&mut self, set: &Set, removed: &[usize], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
         let mut kept = set.lines().to_vec();
         let edited = self.edited(&kept, replaced)?;
         let gone: HashSet<usize> = replaced.difference(&edited).chain(removed).copied().collect();
@@ -305,7 +278,7 @@ impl Writer<'_> {
     }
 
     /// Returns which of the lines have rows that somebody has edited.
-    fn edited(&mut self, lines: &[Value], replaced: &HashSet<usize>) -> Result<HashSet<usize>, ShareError> {
+    fn edited(&mut self, lines: &[Value], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
         let rows = replaced
             .iter()
             .flat_map(|at| rows_of(&lines[*at]).map(move |row| (*at, row)));
@@ -332,7 +305,7 @@ impl Writer<'_> {
     }
 
     /// Copies the lines of a file that stay, and numbers them anew in the manifest. Lines that the manifest does not name are somebody's.
-    fn copy(&mut self, file: &str, kept: &mut [Value], gone: &HashSet<usize>) -> Result<(), ShareError> {
+    fn copy(&mut self, file: &str, kept: &mut [Value], gone: &HashSet<usize>) -> Result<()> {
         let left_out: HashSet<u64> = gone
             .iter()
             .flat_map(|at| rows_of(&kept[*at]).filter_map(line_of))
@@ -356,7 +329,7 @@ impl Writer<'_> {
     }
 
     /// Writes a session, and then its sub-agents.
-    fn add(&mut self, set: &Set, session: &Session, ready: Ready) -> Result<(), ShareError> {
+    fn add(&mut self, set: &Set, session: &Session, ready: Ready) -> Result<()> {
         let (mut entry, form) = (ready.entry, self.settings.form);
         self.manifest.left_out.extend(ready.left_out);
         let ending = if form == Form::Atif { "json" } else { "jsonl" };
@@ -397,11 +370,11 @@ impl Writer<'_> {
     }
 
     /// Writes the score of a unit into it, unless it brings one, and returns it.
-    fn score(&self, name: &str, unit: &mut Value) -> Result<f64, ShareError> {
+    fn score(&self, name: &str, unit: &mut Value) -> Result<f64> {
         let given = unit.at(&["metadata", "quality_score"]).and_then(Value::as_number);
         // The memory takes part in the scores of later units, so each unit is compared.
         let score = self.settings.quality.of(unit);
-        let score = score.map_err(|error| ShareError::Score(name.to_owned(), error))?;
+        let score = score.map_err(|error| refused(format!("cannot score {name}: {error}")))?;
         let score = given.filter(|given| *given > 0.0).unwrap_or(score);
         if let Some(metadata) = metadata_of(unit) {
             metadata.insert("quality_score", score);
@@ -422,7 +395,7 @@ impl Writer<'_> {
         }
     }
 
-    fn finish(mut self, set: &Set) -> Result<Manifest, ShareError> {
+    fn finish(mut self, set: &Set) -> Result<Manifest> {
         let before = self.text(CARD)?.unwrap_or_default();
         self.manifest.entries.sort_by_key(|entry| entry.rank);
         let lines = self.manifest.lines();

@@ -11,7 +11,9 @@ use flate2::{Compression, write::DeflateEncoder};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 use walkdir::WalkDir;
 
-use crate::{CARD, Form, MANIFEST, Set, ShareError, set::is_inside};
+use knowledgepulse_error::{Code, Error, Result};
+
+use crate::{CARD, Form, MANIFEST, Set, set::is_inside};
 
 /// Takes the files of a set, one after the other.
 pub trait Files {
@@ -43,6 +45,28 @@ pub trait Files {
     }
 }
 
+/// Returns what tells that a file or folder cannot be written or read.
+pub(crate) fn cannot_write(path: &str) -> impl Fn(io::Error) -> Error + use<> {
+    let (path, action) = (PathBuf::from(path), "written");
+    move |source| Error::Io {
+        path: path.clone(),
+        action,
+        source,
+    }
+}
+
+/// Returns the error of what the caller can mend.
+pub(crate) fn refused(problem: String) -> Error {
+    Error::Other(Code::InvalidInput, problem)
+}
+
+/// Returns the error of a folder in which something of somebody else is where a file of the set goes.
+fn taken(folder: &str, what: &str) -> Error {
+    refused(format!(
+        "{folder} has {what}, which kp-score did not write: move it away, or name another folder"
+    ))
+}
+
 /// Where new files wait in a folder. A kill leaves it, and the next run ends or undoes what was begun.
 const STAGING: &str = ".kp-score";
 /// In it: the new files; the lock of a run; and, once the new files are complete, the names of files to remove.
@@ -68,21 +92,21 @@ impl Folder {
     ///
     /// # Errors
     /// If something else is there, another run writes into it, or the system refuses it.
-    pub fn create(target: &Path) -> Result<Self, ShareError> {
+    pub fn create(target: &Path) -> Result<Self> {
         let name = target.display().to_string();
-        let failed = |error| ShareError::Write(name.clone(), error);
+        let failed = cannot_write(&name);
         if target.exists() && !target.is_dir() {
-            return Err(ShareError::Taken(name, "a file in its place".into()));
+            return Err(taken(&name, "a file in its place"));
         }
         let is_new = !target.exists();
         fs::create_dir_all(target).map_err(|error| match error.kind() {
-            io::ErrorKind::NotADirectory => ShareError::Taken(name.clone(), "a file above it".into()),
+            io::ErrorKind::NotADirectory => taken(&name, "a file above it"),
             _ => failed(error),
         })?;
-        let target = target.canonicalize().map_err(failed)?;
+        let target = target.canonicalize().map_err(&failed)?;
         let staging = target.join(STAGING);
         if fs::symlink_metadata(&staging).is_ok_and(|staging| !staging.is_dir()) {
-            return Err(ShareError::Taken(name, STAGING.into()));
+            return Err(taken(&name, STAGING));
         }
         // A clone may bring one: nothing is written through a link in it.
         if WalkDir::new(&staging)
@@ -90,12 +114,16 @@ impl Folder {
             .flatten()
             .any(|entry| entry.path_is_symlink())
         {
-            return Err(ShareError::Taken(name, format!("a link in {STAGING}")));
+            return Err(taken(&name, &format!("a link in {STAGING}")));
         }
-        fs::create_dir_all(&staging).map_err(failed)?;
-        let lock = File::create(staging.join(LOCK)).map_err(failed)?;
+        fs::create_dir_all(&staging).map_err(&failed)?;
+        let lock = File::create(staging.join(LOCK)).map_err(&failed)?;
         match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(ShareError::Busy(name)),
+            Err(TryLockError::WouldBlock) => {
+                return Err(refused(format!(
+                    "{name} is being written by another run of kp-score"
+                )));
+            }
             // Some file systems have no locks.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
@@ -108,7 +136,7 @@ impl Folder {
             created: HashSet::new(),
             removed: BTreeSet::new(),
         };
-        folder.mend().map_err(failed)?;
+        folder.mend().map_err(&failed)?;
         Ok(folder)
     }
 
@@ -117,15 +145,19 @@ impl Folder {
     ///
     /// # Errors
     /// If its manifest is none of ours, it has another form, or a file is in the way.
-    pub fn set(&self, wanted: Option<Form>) -> Result<(Set, Form), ShareError> {
-        let name = || self.name.clone();
-        let taken = |file: &str| ShareError::Taken(name(), file.into());
+    pub fn set(&self, wanted: Option<Form>) -> Result<(Set, Form)> {
+        let name = &self.name;
+        let taken = |file: &str| taken(name, file);
         let set = Set::read(&self.target)
-            .map_err(|error| ShareError::Write(name(), error))?
+            .map_err(cannot_write(name))?
             .ok_or_else(|| taken(MANIFEST))?;
         let form = wanted.or(set.form()).unwrap_or_default();
         if let Some(other) = set.form().filter(|other| *other != form) {
-            return Err(ShareError::OtherForm(name(), other.name(), form.name()));
+            let (other, form) = (other.name(), form.name());
+            let problem = format!(
+                "{name} has sessions as {other}, not as {form}: leave --as out, or name another folder"
+            );
+            return Err(refused(problem));
         }
         for file in [MANIFEST, CARD, "sessions"].into_iter().chain(form.file()) {
             let is_link = fs::symlink_metadata(self.target.join(file)).is_ok_and(|file| file.is_symlink());
@@ -147,9 +179,9 @@ impl Folder {
     ///
     /// # Errors
     /// Those of the file system. The next run goes on then.
-    pub fn finish(mut self) -> Result<(), ShareError> {
-        let name = self.name.clone();
-        self.commit().map_err(|error| ShareError::Write(name, error))
+    pub fn finish(mut self) -> Result<()> {
+        let failed = cannot_write(&self.name);
+        self.commit().map_err(failed)
     }
 
     fn commit(&mut self) -> io::Result<()> {

@@ -1,11 +1,8 @@
 //! The scores of units, without which no registry finds them.
 
-use std::{
-    io,
-    sync::mpsc::{Receiver, channel},
-};
+use std::sync::mpsc::{Receiver, channel};
 
-use knowledgepulse_error::Result;
+use knowledgepulse_error::{Error, Result};
 use knowledgepulse_index::memory::Memory;
 use knowledgepulse_json::Value;
 use knowledgepulse_score::{
@@ -39,11 +36,11 @@ impl<'e> Quality<'e> {
     ///
     /// # Errors
     /// If it is no valid trace, or cannot be compared.
-    pub fn of(&self, unit: &Value) -> io::Result<f64> {
-        let trace = json::read(unit, Texts::Whole).map_err(io::Error::other)?;
+    pub fn of(&self, unit: &Value) -> Result<f64> {
+        let trace = json::read(unit, Texts::Whole)?;
         let input = self.scorer.input_of(trace).with_words(false);
         let scored = begin(self.engine, &self.scorer, input, false).recv();
-        let (breakdown, _) = scored.map_err(io::Error::other)?.map_err(io::Error::other)?;
+        let (breakdown, _) = scored.map_err(|_| Error::Internal("the score was lost".into()))??;
         Ok(breakdown.score)
     }
 }

@@ -11,12 +11,13 @@ use std::{
 use clap::Args;
 use console::{Alignment::Left, pad_str, truncate_str};
 use knowledgepulse_clean::Cleaner;
+use knowledgepulse_error::Error;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::select::Selection;
 use knowledgepulse_share::{
     self as share, Entry, FOUND_FROM, Folder, Form, MANIFEST, Manifest, Quality, Session, Settings,
-    ShareError, TOLD_CONFIDENCE,
+    TOLD_CONFIDENCE,
     logs::{WholeFiles, add_subagents, is_database},
     share,
 };
@@ -176,10 +177,10 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     Ok(exit)
 }
 
-fn failed(error: ShareError) -> Failure {
+fn failed(error: Error) -> Failure {
     match error {
-        ShareError::Interrupted => interrupted(),
-        ShareError::Write(file, error) => Failure::write(&file, &error),
+        Error::Aborted => interrupted(),
+        Error::Io { path, source, .. } => Failure::write(&path.display().to_string(), &source),
         error => Failure::file(error.to_string()),
     }
 }
