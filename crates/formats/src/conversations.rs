@@ -664,12 +664,9 @@ pub fn join(before: &mut Value, at: usize, row: Value) -> Option<Value> {
     None
 }
 
-/// Fields of a message that a copy of it may have otherwise.
-#[rustfmt::skip]
-const MARKS: [&str; 5] = ["id", "created_at", "timestamp", "response_metadata", "usage_metadata"];
-
+/// Returns the fields of a message but for those that a copy of it may have otherwise.
 fn without_marks(message: &Object) -> impl Iterator<Item = (&Text, &Value)> {
-    message.iter().filter(|(name, _)| !MARKS.contains(&name.as_str()))
+    message.iter().filter(|(name, _)| !is_one(name, "mark"))
 }
 
 /// Returns what the snapshots of a run have in common, which others may have too: the name of the run, and the first message.
@@ -699,12 +696,9 @@ fn input_of(input: Option<&Value>) -> Messages<'_> {
     }
 }
 
-/// Where a reply has the body of a reply.
-const REPLIES: [&str; 2] = ["body", "output/outputBodyJson"];
-
 /// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
 fn reply_of(reply: &Object) -> Messages<'_> {
-    let mut inner = REPLIES.iter().filter_map(|path| in_path(reply, path));
+    let mut inner = words("reply-body").filter_map(|path| in_path(reply, path));
     if let Some(inner) = inner.find_map(Value::as_object) {
         return reply_of(inner);
     }

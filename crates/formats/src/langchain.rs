@@ -3,7 +3,7 @@
 
 use knowledgepulse_json::{Object, Value};
 
-use crate::{shapes::is, values::*};
+use crate::{shapes::is, values::*, words::tags};
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
@@ -29,17 +29,13 @@ pub fn unwrapped(message: &Value) -> Option<(&'static str, &Object)> {
         return None;
     }
     let kind = kind.strip_suffix("Chunk").unwrap_or(kind);
-    let role = match kind.strip_suffix("Message").unwrap_or(kind) {
-        "Human" | "human" => "user",
-        "AI" | "ai" => "assistant",
-        "System" | "system" => "system",
-        "Tool" | "tool" | "Function" | "function" => "tool",
-        "Chat" | "chat" | "generic" => match str_of(fields.get("role")) {
-            Some("user" | "human") => "user",
-            Some("system" | "developer") => "system",
-            _ => "assistant",
-        },
-        _ => return None,
+    let kind = kind.strip_suffix("Message").unwrap_or(kind);
+    let role_by = |kind, name| {
+        tags(kind)
+            .iter()
+            .find_map(|[of, role]| (*of == name).then_some(*role))
     };
-    Some((role, fields))
+    let own = str_of(fields.get("role")).and_then(|role| role_by("speaker", role));
+    let own = own.filter(|_| matches!(kind, "Chat" | "chat" | "generic"));
+    Some((own.or(role_by("langchain-type", kind))?, fields))
 }

@@ -19,12 +19,6 @@ use crate::{
 /// Counts messages of roles that are not known.
 pub const UNKNOWN_ROLE: &str = "role that is not known";
 
-/// Where turns of ShareGPT have theirs.
-const SAID: &[&str] = &["value", "content"];
-
-/// Where messages of tools name the call.
-const RESULT_IDS: &[&str] = &["tool_call_id", "toolCallId"];
-
 /// Returns whether a value is a message or an item that [`add_message`] takes.
 pub fn is_message(value: &Value) -> bool {
     is(value, "message") || langchain::is_message(value) || is_turn(value)
@@ -33,7 +27,7 @@ pub fn is_message(value: &Value) -> bool {
 /// Returns whether a value is a turn of ShareGPT by somebody who is known.
 pub fn is_turn(value: &Value) -> bool {
     let is_known = str_of(value.get("from")).and_then(role_by).is_some();
-    is_known && first_of(value, SAID).is_some()
+    is_known && first_named(value, "turn-content").is_some()
 }
 
 /// Returns the role that a name of a speaker stands for, in small letters or capitals; `None` for an unknown one.
@@ -76,7 +70,9 @@ pub fn add_message(say: &mut Events, value: &Value) {
     } else if let Some((role, fields)) = langchain::unwrapped(value) {
         say.at(fields.get("createdAt"));
         add_as(say, fields, role, fields.get("content"));
-    } else if let (Some(from), said @ Some(_)) = (str_of(message.get("from")), first_of(message, SAID)) {
+    } else if let (Some(from), said @ Some(_)) =
+        (str_of(message.get("from")), first_named(message, "turn-content"))
+    {
         add_as(say, message, from, said);
     } else {
         match str_of(message.get("type")) {
@@ -142,7 +138,7 @@ pub fn add_as(say: &mut Events, record: &Object, role: &str, content: Option<&Va
 pub fn add_parts(say: &mut Events, record: &Object, role: &str, parts: Vec<Part>) {
     let role = role_by(role).unwrap_or_default();
     let is_unread = |part: &Part| matches!(part, Part::Text(text) if is_like_call(text));
-    let names_call = || first_of(record, RESULT_IDS).is_some();
+    let names_call = || first_named(record, "tool-call-id").is_some();
     if role.is_empty() {
         say.leave_out(UNKNOWN_ROLE);
     }
@@ -191,7 +187,7 @@ fn results_in(message: &Object, parts: Vec<Part>) -> Vec<Part> {
     }
     let more = fields_of(message, "additional_kwargs");
     vec![Part::Result {
-        id: id_of(first_of(message, RESULT_IDS).or_else(|| first_of(more, RESULT_IDS))),
+        id: id_of(first_named(message, "tool-call-id").or_else(|| first_named(more, "tool-call-id"))),
         content: parts,
         failed: failure_of(message),
     }]

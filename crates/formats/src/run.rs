@@ -23,6 +23,7 @@ use crate::{
     records::{Record, Records},
     trace,
     values::{fields_of, hash_of, str_of},
+    words::tags,
 };
 
 /// So many bytes of a file are read at once for its first records. All that are read are parsed.
@@ -251,15 +252,8 @@ fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
     if rollout_of(file).is_some() && file.strip_suffix(".zst").is_some_and(|plain| all.contains(plain)) {
         return true;
     }
-    // Kimi CLI and Grok Build keep what they send to the model beside what was said, Antigravity what it shows beside the whole.
-    for (sent, said) in [
-        ("context.jsonl", "wire.jsonl"),
-        ("chat_history.jsonl", "updates.jsonl"),
-        ("transcript.jsonl", "transcript_full.jsonl"),
-    ] {
-        if name == sent {
-            return all.contains(format!("{folder}{said}").as_str());
-        }
+    if let Some([_, whole]) = tags("copy").iter().find(|[copy, _]| *copy == name) {
+        return all.contains(format!("{folder}{whole}").as_str());
     }
     let Some((session, _)) = name.split_once(CHECKPOINT) else {
         return false;

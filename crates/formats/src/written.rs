@@ -65,12 +65,6 @@ pub const OBSERVATION: &str = "Observation:";
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 128;
 
-/// What may stand before calls in JSON that are all of a text.
-const HEADS: [&str; 2] = ["functools", "Action:"];
-
-/// What replies of Terminus have beside their commands.
-const THOUGHTS: &[&str] = &["state_analysis", "analysis", "explanation", "plan"];
-
 /// Returns whether a text has a line that looks like a call.
 pub fn is_like_call(text: &str) -> bool {
     text.contains(['<', '[', ':']) && LIKE.is_match(text)
@@ -150,8 +144,7 @@ pub fn calls_in(text: &str) -> Option<Vec<Part>> {
 /// nothing but a name and arguments.
 pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
     let text = text.trim();
-    let text = HEADS
-        .iter()
+    let text = words("call-head")
         .find_map(|head| text.strip_prefix(head))
         .unwrap_or(text);
     let fenced = text
@@ -184,7 +177,9 @@ pub fn commands_in(text: &str) -> Option<Vec<Part>> {
     }
     let (thoughts, commands) = match text.find('{').and_then(|at| literal(&text[at..])) {
         Some((reply, _)) if has_list(&reply, "commands") => {
-            let thoughts = THOUGHTS.iter().filter_map(|name| text_at(&reply, name)).collect();
+            let thoughts = words("terminus-thought")
+                .filter_map(|name| text_at(&reply, name))
+                .collect();
             let commands = list_at(&reply, "commands").iter();
             let commands = commands.map(|command| object_of(Some(command)).clone());
             (thoughts, commands.collect())
@@ -205,14 +200,11 @@ pub fn commands_in(text: &str) -> Option<Vec<Part>> {
     )
 }
 
-/// How texts begin of agents whose tool is a shell, with the command in a block at the end.
-const OF_SHELL: [&str; 3] = ["THOUGHT:", "DISCUSSION", "Think:"];
-
 /// Returns the words and the call of a text that ends with its only block, as SWE-agent and mini-SWE-agent have it; `None` for another text.
 pub fn block_in(text: &str) -> Option<Vec<Part>> {
     const FENCE: &str = "```";
     let text = text.trim();
-    OF_SHELL.iter().find(|begin| text.starts_with(**begin))?;
+    words("shell-agent").find(|begin| text.starts_with(begin))?;
     let (words, block) = text.strip_suffix(FENCE)?.split_once(FENCE)?;
     let (language, command) = block
         .split_once('\n')
@@ -236,10 +228,7 @@ fn commands_of_xml(text: &str) -> Option<(Vec<Text>, Vec<Object>)> {
         commands.push([("keystrokes".into(), keys.into())].into_iter().collect());
         rest = after;
     }
-    let thoughts = THOUGHTS
-        .iter()
-        .filter_map(|name| inside(text, name))
-        .map(|(_, thought, _)| thought.trim().into());
+    let thoughts = words("terminus-thought").filter_map(|name| Some(inside(text, name)?.1.trim().into()));
     Some((thoughts.collect(), commands))
 }
 

@@ -8,10 +8,6 @@ pub static FORMAT: Format = Format::sessions("aider", decode);
 /// How the program says that it has changed a file.
 const EDITED: &str = "Applied edit to ";
 
-/// Commands whose words are a prompt, and commands of a shell.
-const PROMPTS: [&str; 5] = ["/ask", "/code", "/architect", "/context", "/help"];
-const SHELL: [&str; 3] = ["/run", "/test", "/git"];
-
 /// An empty line of a prompt.
 const BLANK: &str = "<blank>";
 
@@ -72,11 +68,11 @@ fn passages_of(text: &str) -> Vec<(Whose, String)> {
 /// Adds a prompt, or begins the output of a command of a shell.
 fn add_prompt(say: &mut Events, text: &str, shell: &mut String) {
     let (command, words) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    if text.starts_with('!') || SHELL.contains(&command) {
+    if text.starts_with('!') || is_one(command, "aider-shell") {
         shell.push_str(text);
     } else if !text.starts_with('/') {
         say.say_text(TextKind::User, text.into());
-    } else if PROMPTS.contains(&command) && !words.is_empty() {
+    } else if is_one(command, "aider-prompt") && !words.is_empty() {
         say.say_text(TextKind::User, words.into());
     } else {
         say.leave_out("command of the program");

@@ -61,9 +61,6 @@ fn parents_in(brain: &Path) -> Parents {
     parents
 }
 
-/// How the lines begin with which a result opens.
-const TIMES: [&str; 2] = ["Created At:", "Completed At:"];
-
 /// What says in a result that its command failed.
 const FAILED: &str = "failed with exit code";
 
@@ -104,8 +101,9 @@ fn decode_arguments(say: &mut Events, step: &mut Object) {
 /// The step of a tool; it does not name its call.
 fn add_result(say: &mut Events, step: &Value) {
     let text = str_of(step.get("content")).unwrap_or_default();
-    let is_time =
-        |line: &&str| line.trim().is_empty() || TIMES.iter().any(|time| line.trim_start().starts_with(time));
+    let is_time = |line: &&str| {
+        line.trim().is_empty() || words("antigravity-time").any(|time| line.trim_start().starts_with(time))
+    };
     let lines: Vec<_> = text.lines().skip_while(is_time).collect();
     let is_error = str_of(step.get("status")).is_some_and(|status| status.contains("ERROR"));
     let failed = (is_error || lines.first().is_some_and(|line| line.contains(FAILED))).then_some(true);

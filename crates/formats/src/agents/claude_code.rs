@@ -5,13 +5,6 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("claude-code", decode);
 
-/// Records of the program, by the field that says so.
-const OF_PROGRAM: [(&str, &str); 3] = [
-    ("isCompactSummary", "summary of a compaction"),
-    ("isMeta", "meta message"),
-    ("isApiErrorMessage", "error of the API"),
-];
-
 /// How iFlow names its sessions. All that answers a prompt has the prompt for its parent there, so its records form no tree.
 const OF_IFLOW: &[u8] = b"session-";
 
@@ -19,20 +12,13 @@ fn session_of(event: &Value) -> Option<&Text> {
     string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
 }
 
-/// The shapes of objects that the Agent SDK in Python makes of its events. They end with the type of the event.
-const PRINTED: [&str; 4] = [
-    "claude-sdk-system",
-    "claude-sdk-assistant",
-    "claude-sdk-user",
-    "claude-sdk-result",
-];
-
 /// Returns the event that the Agent SDK in Python has made an object of, whose class was its type, and the session that it begins.
 fn printed(event: &Value) -> Option<(Value, Option<&Value>)> {
-    let shape = PRINTED.into_iter().find(|shape| is(event, shape))?;
-    let kind = shape.trim_start_matches("claude-sdk-");
+    let [_, kind] = tags("claude-printed")
+        .iter()
+        .find(|[shape, _]| is(event, shape))?;
     let data = fields_of(event, "data");
-    let own = if kind == "system" {
+    let own = if *kind == "system" {
         data
     } else {
         object_of(Some(event))
@@ -49,7 +35,7 @@ fn printed(event: &Value) -> Option<(Value, Option<&Value>)> {
         ];
         printed.insert("message", object(message));
     }
-    printed.insert("type", kind);
+    printed.insert("type", *kind);
     Some((printed.into(), data.get("session_id")))
 }
 
@@ -134,8 +120,8 @@ fn agent_of(event: &Value) -> (Agent, Option<Text>) {
 /// Returns what an event follows. A session goes on after a compaction.
 fn parent_of(event: &Value) -> Parent {
     let parent = text_at(event, "parentUuid").or_else(|| text_at(event, "logicalParentUuid"));
-    let is_prompt =
-        str_of(event.get("type")) == Some("user") && !OF_PROGRAM.iter().any(|(name, _)| is_true(event, name));
+    let is_prompt = str_of(event.get("type")) == Some("user")
+        && !words("claude-program").any(|name| is_true(event, name));
     match parent {
         Some(parent) => Parent::Of(parent),
         None if is_prompt => Parent::of(event, "parentUuid"),
@@ -161,7 +147,10 @@ fn add_outcome(say: &mut Events, event: &Value) {
 }
 
 fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {
-    if let Some((_, what)) = OF_PROGRAM.iter().find(|(name, _)| is_true(event, name)) {
+    if let Some([_, what]) = tags("claude-program")
+        .iter()
+        .find(|[name, _]| is_true(event, name))
+    {
         return say.leave_out(*what);
     }
     say.first_fact("model", text_at(message, "model").map(Value::from).as_ref());

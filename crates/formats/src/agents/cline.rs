@@ -11,9 +11,6 @@ pub static FORMAT: Format = Format::sessions("cline", decode)
     .of_file("api_conversation_history.json", "cline-message")
     .beside(beside);
 
-/// How the first message begins.
-const TASK: [&str; 2] = ["<task>", "<user_message>"];
-
 /// What stands between the name of a call, in brackets, and its result.
 const RESULT: &str = "] Result:";
 
@@ -22,12 +19,6 @@ const DETAILS: &str = "<environment_details>";
 
 /// The tag of reasoning.
 const THOUGHT: &str = "thinking";
-
-/// Parameters with the text of a file, which end with the last of their ends.
-const LAST: [&str; 2] = ["content", "diff"];
-
-/// Tags around the user's words in a result.
-const WORDS: [&str; 3] = ["feedback", "user_message", "answer"];
 
 /// Says the folder that an agent worked in, by `SESSION/SESSION.json`, or Roo's `history_item.json`.
 fn beside(path: &Path, say: &mut Events) {
@@ -42,7 +33,7 @@ fn beside(path: &Path, say: &mut Events) {
 fn is_task(record: &Value) -> bool {
     let parts = elements_of(record.get("content")).iter();
     let mut texts = parts.filter_map(|part| str_of(part.get("text")));
-    let begins = |text: &str| TASK.iter().any(|tag| text.starts_with(tag));
+    let begins = |text: &str| words("cline-task").any(|tag| text.starts_with(tag));
     let first = texts.clone().next().filter(|_| record.get("role").is_some());
     first.is_some_and(begins) && texts.any(|text| text.contains(DETAILS))
 }
@@ -132,7 +123,7 @@ fn without_tags(mut part: Part) -> Part {
 }
 
 fn text_without_tags(text: &str) -> Text {
-    let text = WORDS.iter().fold(text.to_owned(), |text, tag| {
+    let text = words("cline-words").fold(text.to_owned(), |text, tag| {
         let text = text.replace(&format!("<{tag}>\n"), "");
         text.replace(&format!("\n</{tag}>"), "")
     });
@@ -187,7 +178,7 @@ fn name_of(text: &str) -> Option<&str> {
 fn element_of<'t>(text: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     let body = text.get(name.len() + 2..)?;
     let end = format!("</{name}>");
-    if LAST.contains(&name) {
+    if is_one(name, "cline-file") {
         body.rsplit_once(&end)
     } else {
         body.split_once(&end)

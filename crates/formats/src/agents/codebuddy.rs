@@ -4,18 +4,9 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("codebuddy", add_item);
 
-/// What an item has beside its words that is the program's.
-const OF_PROGRAM: [&str; 5] = [
-    "skipRun",
-    "isMeta",
-    "isCompactInternal",
-    "isCompacted",
-    "isSummary",
-];
-
 fn add_item(say: &mut Events, item: &Value) {
     let data = fields_of(item, "providerData");
-    if OF_PROGRAM.iter().any(|name| is_true(data, name)) {
+    if words("codebuddy-program").any(|name| is_true(data, name)) {
         return say.leave_out("message of the program");
     }
     say.first_fact("model", data.get("model"));

@@ -5,14 +5,8 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("codex", decode);
 
-/// Results of calls that the user has refused or stopped.
-const REFUSED: [&str; 2] = ["rejected by user", "aborted by user"];
-
-/// So much of a result is searched for these words and for an exit code, in code units.
+/// So much of a result is searched for a refusal and for an exit code, in code units.
 const BEGINNING: usize = 128;
-
-/// The text before the exit code in the lines with which a command's result begins; the output comes after a line `Output:`.
-const EXIT_CODE: [&str; 2] = ["Exit code: ", "Process exited with code "];
 
 /// What another agent sends: the text before it, and the type of a message that is a task.
 const PAYLOAD: &str = "Payload:\n";
@@ -134,7 +128,7 @@ fn add_result(say: &mut Events, item: &Value) {
     let beginning = cut(&content, BEGINNING).to_owned();
     let code = number_of(fields_of(whole, "metadata").get("exit_code"));
     let code = code.or_else(|| exit_code_in(&beginning));
-    let is_refused = code.is_none() && REFUSED.iter().any(|words| beginning.contains(words));
+    let is_refused = code.is_none() && words("codex-refused").any(|words| beginning.contains(words));
     let said = succeeded.map(|is_true| !is_true).or(code.map(|code| code != 0.0));
     let id = text_at(item, "call_id");
     if is_refused {
@@ -144,11 +138,11 @@ fn add_result(say: &mut Events, item: &Value) {
     say.result(id, text_at(whole, "output").unwrap_or(content), failed);
 }
 
-/// Returns the exit code that a result of a command begins with.
+/// Returns the exit code that a result of a command begins with; the output comes after a line `Output:`.
 fn exit_code_in(beginning: &str) -> Option<f64> {
     let mut lines = beginning.lines().take_while(|line| *line != "Output:");
     lines.find_map(|line| {
-        let code = EXIT_CODE.iter().find_map(|before| line.strip_prefix(before))?;
+        let code = words("codex-exit-code").find_map(|before| line.strip_prefix(before))?;
         code.parse().ok()
     })
 }

@@ -5,9 +5,6 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("openhands", decode).also(|record| events_of(record).is_some());
 
-/// What evaluations know of the patch, which is no outcome.
-const PATCHES: [&str; 4] = ["git_patch", "model_patch", "test_output", "apply_patch_output"];
-
 /// An exit code of a command that still runs.
 const RUNNING: f64 = -1.0;
 
@@ -64,7 +61,7 @@ fn add_outcome(say: &mut Events, record: &Value) {
     let mut result = fields_of(record, "test_result").clone();
     let success = truth_of(first_at(&result, "report/resolved resolved"));
     say.add_all(success.map(What::Success));
-    for patch in PATCHES {
+    for patch in words("openhands-patch") {
         if is_given(result.remove(patch).as_ref()) {
             say.leave_out(patch);
         }

@@ -23,7 +23,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let mut outcome = Ok(Decoded::GoesOn);
     for resource in lists.into_iter().flatten() {
         let attributes = attributes_of(fields_of(resource, "resource").get("attributes"));
-        let scopes = || SCOPES.iter().flat_map(|name| list_at(resource, name));
+        let scopes = || words("scope").flat_map(|name| list_at(resource, name));
         let spans = scopes().flat_map(|scope| list_at(scope, "spans"));
         let logs = scopes().flat_map(|scope| list_at(scope, "logRecords"));
         let logs = logs.filter_map(|record| Some((record, span_of_log(record)?)));
@@ -47,9 +47,6 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     outcome
 }
 
-/// Where a resource has its spans and logs by their instrumentations, which were called libraries once.
-const SCOPES: [&str; 3] = ["scopeSpans", "instrumentationLibrarySpans", "scopeLogs"];
-
 /// Returns the lists of resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its API), of Jaeger's
 /// API (`result`), or in `data`.
 fn lists_of(record: &Value) -> Vec<&[Value]> {
@@ -58,7 +55,7 @@ fn lists_of(record: &Value) -> Vec<&[Value]> {
         .filter_map(|name| record.get(name));
     let holders = [record].into_iter().chain(inner);
     let lists = holders.flat_map(|holder| {
-        let has_scopes = |batch: &Value| SCOPES.iter().any(|name| batch.get(name).is_some());
+        let has_scopes = |batch: &Value| words("scope").any(|name| batch.get(name).is_some());
         let batches = list_at(holder, "batches");
         let named = ["resourceSpans", "resourceLogs"].into_iter();
         let named = named.filter_map(|name| holder.get(name)?.as_array());

@@ -13,9 +13,6 @@ use crate::{
     verdicts::is_verdict,
 };
 
-/// Where a score may have its value.
-const VALUES: &[&str] = &["score", "value", "stringValue", "string_value", "label"];
-
 /// A platform, by its name in the table.
 pub struct Platform(pub &'static str);
 
@@ -44,9 +41,6 @@ platforms! {
 }
 
 const LANGFUSE_SPANS: Platform = Platform("langfuse");
-
-/// Fields of `metadata.imported`, by the span around all others.
-const FACTS: [&str; 3] = ["session_id", "session_name", "tags"];
 
 impl Platform {
     /// Returns whether a record is a span, or has spans.
@@ -125,7 +119,7 @@ impl Platform {
         say.begin_in_run(Some(trace.clone()), None);
         let span = self.span_of(record, id.as_deref(), parent);
         say.add(What::Span(Box::new(span)));
-        for name in FACTS.into_iter().filter(|_| parent.is_none()) {
+        for name in words("span-fact").filter(|_| parent.is_none()) {
             let fact = at(record, self.paths(name)).filter(|fact| **fact != Value::Array(Vec::new()));
             say.fact(name, fact.as_deref());
         }
@@ -238,7 +232,7 @@ impl Platform {
             }
             for score in list_of(list) {
                 let result = score.get("result").and_then(Value::as_object);
-                let value = first_of(result.unwrap_or(object_of(Some(score))), VALUES);
+                let value = first_named(result.unwrap_or(object_of(Some(score))), "score-value");
                 if let Some(name) = string_of(first_of(score, &["name", "key"])) {
                     add(&mut scores, name.clone(), value);
                 }

@@ -9,12 +9,9 @@ pub static FORMAT: Format = Format::sessions("pydantic-ai", decode)
     .also(|record| messages_of(record).is_some())
     .of_any_domain();
 
-/// Where records of programs keep a run's messages.
-const LISTS: [&str; 4] = ["all_messages", "message_history", "messages", "new_messages"];
-
 /// Returns the messages of a run, which may be JSON in a text.
 fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {
-    let list = |name: &&str| match record.get(name)? {
+    let list = |name: &str| match record.get(name)? {
         Value::Array(list) => Some(Cow::Borrowed(&list[..])),
         Value::String(text) if text.contains("part_kind") => match parse_str(text) {
             Ok(Value::Array(list)) => Some(Cow::Owned(list)),
@@ -22,10 +19,8 @@ fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {
         },
         _ => None,
     };
-    LISTS
-        .iter()
-        .filter_map(list)
-        .find(|list| list.first().is_some_and(|first| is(first, "pydantic-ai")))
+    let mut lists = words("pydantic-ai-list").filter_map(list);
+    lists.find(|list| list.first().is_some_and(|first| is(first, "pydantic-ai")))
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {

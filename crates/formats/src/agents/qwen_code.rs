@@ -6,9 +6,6 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("qwen-code", add_record);
 
-/// Subtypes of records of users that have words of the user, or the task of a sub-agent. Others are notifications.
-const OF_USER: [&str; 2] = ["mid_turn_user_message", "agent_launch_prompt"];
-
 fn add_record(say: &mut Events, record: &Value) {
     if is_true(record, "isSidechain") {
         say.of_agent(string_of(record.get("agentId")));
@@ -16,7 +13,7 @@ fn add_record(say: &mut Events, record: &Value) {
     let content = fields_of(record, "message").get("parts");
     let subtype = str_of(record.get("subtype"));
     match str_of(record.get("type")) {
-        Some("user") if subtype.is_some_and(|subtype| !OF_USER.contains(&subtype)) => {
+        Some("user") if subtype.is_some_and(|subtype| !is_one(subtype, "qwen-of-user")) => {
             say.leave_out(format!("record {}", subtype.unwrap_or_default()));
         }
         Some("user") => add_turn(say, content, None),

@@ -10,9 +10,6 @@ pub static FORMAT: Format = Format::of_messages("smolagents", add_step)
 /// The tool whose argument is the answer.
 const ANSWER: &str = "final_answer";
 
-/// How the code of a code agent begins in its text.
-const CODE: [&str; 3] = ["<code>", "```py", "```"];
-
 /// A run that had no steps left did not do its task.
 fn add_outcome(say: &mut Events, run: &Value) {
     if str_of(run.get("state")) == Some("max_steps_error") {
@@ -39,11 +36,8 @@ fn add_step(say: &mut Events, step: &Value) {
         .unwrap_or_default();
     let text = str_of(step.get("model_output")).unwrap_or_default();
     let is_code = has_text(step, "code_action");
-    let begin = CODE
-        .iter()
-        .filter_map(|code| text.find(code))
-        .min()
-        .filter(|_| is_code);
+    let begin = words("smolagents-code").filter_map(|code| text.find(code));
+    let begin = begin.min().filter(|_| is_code);
     let own = text[..begin.unwrap_or(text.len())].trim();
     // Models write calls as text, which are in the list too.
     let own = if calls.is_empty() || !own.starts_with('{') {

@@ -16,11 +16,8 @@ pub static FORMAT: Format = Format::sessions("streams", decode)
     })
     .of_any_domain();
 
-/// The modes of LangGraph's streams, whose names stand before their values.
-const MODES: [&str; 6] = ["messages", "updates", "values", "debug", "tasks", "checkpoints"];
-
 fn is_mode(record: &Value) -> bool {
-    record.as_str().is_some_and(|name| MODES.contains(&name))
+    record.as_str().is_some_and(|name| is_one(name, "stream-mode"))
 }
 
 fn is_completion(record: &Value) -> bool {

@@ -7,9 +7,6 @@ pub static FORMAT: Format = Format::of_messages("tau2", add_turn)
     .inner("simulations", false, None)
     .rows();
 
-/// How a simulated user ends a conversation.
-const ENDS: [&str; 3] = ["###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"];
-
 fn add_verdicts(say: &mut Events, run: &Value) {
     say.add_all(verdicts_of(object_of(Some(run))).into_iter().map(What::Fact));
 }
@@ -26,11 +23,10 @@ fn add_turn(say: &mut Events, message: &Value) {
             .iter()
             .for_each(|inner| add_turn(say, inner)),
         Some("user") => {
-            let text = ENDS
-                .iter()
-                .fold(str_of(message.get("content")).unwrap_or_default(), |text, end| {
-                    text.trim_end().strip_suffix(end).unwrap_or(text).trim_end()
-                });
+            let text = str_of(message.get("content")).unwrap_or_default();
+            let text = words("tau2-end").fold(text, |text, end| {
+                text.trim_end().strip_suffix(end).unwrap_or(text).trim_end()
+            });
             if !text.is_empty() {
                 say.say_text(TextKind::User, text.into());
             }
