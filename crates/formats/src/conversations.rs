@@ -576,7 +576,7 @@ fn said_in<'m>(messages: impl IntoIterator<Item = &'m Value>) -> Vec<What> {
     for message in messages {
         add_message(&mut say, message);
     }
-    let said = say.into_list().into_iter().flat_map(|event| event.what);
+    let said = say.list.into_iter().flat_map(|event| event.what);
     said.filter(|what| matches!(what, What::Call(_) | What::Said(TextKind::Message, _)))
         .collect()
 }

@@ -230,7 +230,8 @@ pub const PARENT: &str = "parent_session_id";
 /// Takes the events of a record from an adapter. Most methods say what the current event says; [`text_of`](Self::text_of) makes the texts.
 #[derive(Debug, Default)]
 pub struct Events {
-    list: Vec<Event>,
+    /// The events so far.
+    pub list: Vec<Event>,
 }
 
 impl Events {
@@ -487,11 +488,6 @@ impl Events {
         }
     }
 
-    /// Takes a text, which may be a user's turn.
-    pub fn say_text(&mut self, kind: TextKind, text: Text) {
-        self.say_texts(kind, vec![text]);
-    }
-
     /// Counts what a part has beside its words.
     fn count(&mut self, part: &Part) {
         match part {
@@ -528,17 +524,5 @@ impl Events {
     pub fn awaits_result(&self) -> bool {
         let last = self.list.last().and_then(|event| event.what.last());
         matches!(last, Some(What::Call(Call { id: None, .. })))
-    }
-
-    /// Returns whether nothing was said.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// Returns the events.
-    #[must_use]
-    pub fn into_list(self) -> Vec<Event> {
-        self.list
     }
 }

@@ -3,7 +3,7 @@
 
 use knowledgepulse_json::{Object, Value};
 
-use crate::{shapes::is, values::*, words::tags};
+use crate::{shapes::is, values::*, words::row_where};
 
 /// Returns whether a value is a message of LangChain.
 pub fn is_message(value: &Value) -> bool {
@@ -30,11 +30,7 @@ pub fn unwrapped(message: &Value) -> Option<(&'static str, &Object)> {
     }
     let kind = kind.strip_suffix("Chunk").unwrap_or(kind);
     let kind = kind.strip_suffix("Message").unwrap_or(kind);
-    let role_by = |kind, name| {
-        tags(kind)
-            .iter()
-            .find_map(|[of, role]| (*of == name).then_some(*role))
-    };
+    let role_by = |table, name| row_where(table, |of| of == name).map(|[_, role]| role);
     let own = str_of(fields.get("role")).and_then(|role| role_by("speaker", role));
     let own = own.filter(|_| matches!(kind, "Chat" | "chat" | "generic"));
     Some((own.or(role_by("langchain-type", kind))?, fields))

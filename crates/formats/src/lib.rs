@@ -23,33 +23,20 @@ mod pictures;
 mod places;
 mod prelude;
 pub mod reader;
-#[cfg(test)]
-#[path = "tests/recordings.rs"]
-mod recordings;
 pub mod records;
-#[cfg(test)]
-#[path = "tests/records.rs"]
-mod records_found;
 pub mod run;
 mod runs;
 pub mod sections;
 mod session;
-#[cfg(test)]
-#[path = "tests/sessions.rs"]
-mod sessions;
 mod shapes;
 mod spans;
-#[cfg(test)]
-#[path = "tests/spans.rs"]
-mod spans_joined;
 mod split;
 mod table;
 mod tagged;
+#[cfg(test)]
+mod tests;
 mod tools;
 pub mod trace;
-#[cfg(test)]
-#[path = "tests/trials.rs"]
-mod trials;
 mod values;
 mod verdicts;
 mod words;

@@ -12,7 +12,7 @@ use crate::{
     tagged,
     trace::UNKNOWN_CALL,
     values::{fields_of, first_named, first_of, id_of, is_given, list_of, object_of, str_of},
-    words::tags,
+    words::row_where,
     written::is_like_call,
 };
 
@@ -32,8 +32,7 @@ pub fn is_turn(value: &Value) -> bool {
 
 /// Returns the role that a name of a speaker stands for, in small letters or capitals; `None` for an unknown one.
 pub fn role_by(name: &str) -> Option<&'static str> {
-    let mut speakers = tags("speaker").iter();
-    speakers.find_map(|[other, role]| other.eq_ignore_ascii_case(name).then_some(*role))
+    row_where("speaker", |other| other.eq_ignore_ascii_case(name)).map(|[_, role]| role)
 }
 
 /// Returns the role that a message without one names, by its sender, who is an agent if not known, or by its type.

@@ -14,5 +14,5 @@ pub use crate::{
     shapes::is,
     tools::{TOOLS, tools_of},
     values::*,
-    words::{is_one, rows_of, tags, words},
+    words::{is_one, row_where, rows_of, tags, words},
 };

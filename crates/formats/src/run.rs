@@ -23,7 +23,7 @@ use crate::{
     records::{Record, Records},
     trace,
     values::{fields_of, hash_of, str_of},
-    words::tags,
+    words::row_where,
 };
 
 /// So many bytes of a file are read at once for its first records. All that are read are parsed.
@@ -66,10 +66,9 @@ pub fn head_of(path: &Path) -> io::Result<Head> {
         };
         let mut say = Events::default();
         if format.format().decode(&value, &mut say).is_ok() {
-            let events = say.into_list();
-            let named = events.iter().flat_map(names_of);
+            let named = say.list.iter().flat_map(names_of);
             head.keys.extend(named.map(|name| key_of(format, name)));
-            head.keys.extend(begins_as(format, &events));
+            head.keys.extend(begins_as(format, &say.list));
         }
         true
     })?;
@@ -252,7 +251,7 @@ fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
     if rollout_of(file).is_some() && file.strip_suffix(".zst").is_some_and(|plain| all.contains(plain)) {
         return true;
     }
-    if let Some([_, whole]) = tags("copy").iter().find(|[copy, _]| *copy == name) {
+    if let Some([_, whole]) = row_where("copy", |copy| copy == name) {
         return all.contains(format!("{folder}{whole}").as_str());
     }
     let Some((session, _)) = name.split_once(CHECKPOINT) else {

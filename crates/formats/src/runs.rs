@@ -212,7 +212,7 @@ impl Runs {
         (agent.kind != Kind::Traces).then(|| Self {
             format,
             settings: Arc::clone(settings),
-            beside: say.into_list(),
+            beside: say.list,
             named,
             ..Self::default()
         })
@@ -420,22 +420,19 @@ impl Runs {
             if is_before && (is_named || self.has_whole) {
                 return Err(Wrong::from("it is no record of a session"));
             }
-            if say.is_empty() {
+            if say.list.is_empty() {
                 say.leave_out(format!("record {kind}"));
             }
             if is_before {
-                self.unknown.extend(
-                    say.into_list()
-                        .into_iter()
-                        .take(MOST_UNKNOWN - self.unknown.len()),
-                );
+                let left = MOST_UNKNOWN - self.unknown.len();
+                self.unknown.extend(say.list.into_iter().take(left));
                 return Ok(decoded);
             }
         }
         if is_sub_agent {
             say.sub_agent(true, self.session.clone().map(Value::from).as_ref());
         }
-        let mut events = say.into_list();
+        let mut events = say.list;
         let begins = match decoded {
             // AutoGen prints the messages of a run, and then its result with all of them.
             Decoded::Whole => !self.repeats(&events),

@@ -9,7 +9,7 @@ use knowledgepulse_json::{Text, units_of};
 
 use crate::{
     event::{Event, Events, Fact, IS_SUB_AGENT, PARENT, Parent, TextKind, ToolResult, Undo, What},
-    parts::Call,
+    parts::{Call, Part},
     spans::joined,
     trace::TraceBuilder,
     values::{input_of, is_blank, string_of},
@@ -119,12 +119,8 @@ fn with_whole_texts(events: Vec<Event>) -> Vec<Event> {
 /// Returns what a text of this kind says.
 fn said(kind: TextKind, text: Text) -> Vec<What> {
     let mut events = Events::default();
-    events.say_text(kind, text);
-    events
-        .into_list()
-        .into_iter()
-        .flat_map(|event| event.what)
-        .collect()
+    events.say_parts(kind, [Part::Text(text)]);
+    events.list.into_iter().flat_map(|event| event.what).collect()
 }
 
 /// The other record of a prompt is at most so many before or behind.

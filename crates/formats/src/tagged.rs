@@ -5,7 +5,7 @@ use knowledgepulse_json::{Text, Value, parse_str};
 use crate::{
     parts::{Part, parts_in, parts_of},
     values::{first_of, has_text, list_of, object_of, text_in},
-    words::{tags, words},
+    words::{row_where, tags, words},
     written::{
         OBSERVATION, alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls,
         react_in, read,
@@ -138,10 +138,7 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         if let Some((parts, after)) = alone_in_line(before, tagged) {
             return Tag::Parts(parts, after);
         }
-        if let Some([begin, end]) = tags("thought")
-            .iter()
-            .find(|[begin, _]| tagged.starts_with(begin))
-        {
+        if let Some([begin, end]) = row_where("thought", |begin| tagged.starts_with(begin)) {
             let inner = &tagged[begin.len()..];
             let (body, after) = inner.split_once(end).unwrap_or((inner, ""));
             return Tag::Parts(thoughts(body), after);

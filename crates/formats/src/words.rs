@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 /// How a tag begins, and how it ends, if it does.
-type Tag = [&'static str; 2];
+pub type Tag = [&'static str; 2];
 
 static TABLE: LazyLock<HashMap<&str, Vec<Tag>>> = LazyLock::new(|| {
     let mut table: HashMap<&str, Vec<Tag>> = HashMap::new();
@@ -51,6 +51,11 @@ pub fn words(kind: &str) -> impl Iterator<Item = &'static str> {
     tags(kind).iter().map(|[word, _]| *word)
 }
 
+/// Returns the first row of a kind whose word fits.
+pub fn row_where(kind: &str, fits: impl Fn(&str) -> bool) -> Option<Tag> {
+    tags(kind).iter().copied().find(|[word, _]| fits(word))
+}
+
 /// Returns whether a word is one of a kind.
 pub fn is_one(word: &str, kind: &str) -> bool {
     words(kind).any(|other| other == word)
@@ -82,7 +87,7 @@ pub mod tests {
     fn each_kind_that_the_sources_name_is_in_the_table_and_each_of_the_table_is_named() {
         let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
         let calls = [
-            r#"(?:words|tags|begin_run|facts)\("([^"]+)"[,)]"#,
+            r#"(?:words|tags|row_where|begin_run|facts)\("([^"]+)"[,)]"#,
             r#"(?:is_one|first_named|begins_with)\([^"()]*(?:\([^"]*\))?[^"()]*"([^"]+)"\)"#,
         ];
         let calls = calls.map(|call| Regex::new(call).unwrap());

@@ -12,7 +12,7 @@ use crate::{
         elements_of, first_named, has_list, has_text, input_of, joined_parts, list_at, object_of, regex,
         text_at,
     },
-    words::{is_one, tags, words},
+    words::{is_one, row_where, tags, words},
 };
 
 /// Elements around calls, which some models write with a namespace, and one of a call with its name as an attribute.
@@ -78,9 +78,8 @@ pub fn may_have_calls(text: &str) -> bool {
 
 /// Reads the calls with which a text begins. `None` if it begins with none; `Some(None)` if they cannot be read.
 pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
-    let opening = tags("call").iter().find(|[begin, _]| text.starts_with(begin));
-    let (begin, end, is_element) = match opening {
-        Some([begin, end]) => ((*begin).to_owned(), (*end).to_owned(), [*begin, *end] == FUNCTION),
+    let (begin, end, is_element) = match row_where("call", |begin| text.starts_with(begin)) {
+        Some([begin, end]) => (begin.to_owned(), end.to_owned(), [begin, end] == FUNCTION),
         None => {
             let found = ELEMENT.captures(text)?;
             let has_name = found[0].ends_with('=') || found[1].ends_with("invoke");
@@ -107,9 +106,7 @@ pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
 
 /// Reads a call of one argument with which a text begins, and its result where the text has it.
 pub fn alone(text: &str) -> Option<(Vec<Part>, &str)> {
-    let mut styles = tags("alone").iter();
-    let (begin, style) =
-        styles.find_map(|[begin, style]| text.starts_with(begin).then_some((*begin, *style)))?;
+    let [begin, style] = row_where("alone", |begin| text.starts_with(begin))?;
     let mut style = style.split(' ');
     let (body, after) = between(text, [begin, style.next()?])?;
     let tool = style.next()?;

@@ -71,9 +71,9 @@ fn add_prompt(say: &mut Events, text: &str, shell: &mut String) {
     if text.starts_with('!') || is_one(command, "aider-shell") {
         shell.push_str(text);
     } else if !text.starts_with('/') {
-        say.say_text(TextKind::User, text.into());
+        say.say_parts(TextKind::User, [Part::Text(text.into())]);
     } else if is_one(command, "aider-prompt") && !words.is_empty() {
-        say.say_text(TextKind::User, words.into());
+        say.say_parts(TextKind::User, [Part::Text(words.into())]);
     } else {
         say.leave_out("command of the program");
     }

@@ -14,11 +14,9 @@ fn session_of(event: &Value) -> Option<&Text> {
 
 /// Returns the event that the Agent SDK in Python has made an object of, whose class was its type, and the session that it begins.
 fn printed(event: &Value) -> Option<(Value, Option<&Value>)> {
-    let [_, kind] = tags("claude-printed")
-        .iter()
-        .find(|[shape, _]| is(event, shape))?;
+    let [_, kind] = row_where("claude-printed", |shape| is(event, shape))?;
     let data = fields_of(event, "data");
-    let own = if *kind == "system" {
+    let own = if kind == "system" {
         data
     } else {
         object_of(Some(event))
@@ -35,7 +33,7 @@ fn printed(event: &Value) -> Option<(Value, Option<&Value>)> {
         ];
         printed.insert("message", object(message));
     }
-    printed.insert("type", *kind);
+    printed.insert("type", kind);
     Some((printed.into(), data.get("session_id")))
 }
 
@@ -147,11 +145,8 @@ fn add_outcome(say: &mut Events, event: &Value) {
 }
 
 fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {
-    if let Some([_, what]) = tags("claude-program")
-        .iter()
-        .find(|[name, _]| is_true(event, name))
-    {
-        return say.leave_out(*what);
+    if let Some([_, what]) = row_where("claude-program", |name| is_true(event, name)) {
+        return say.leave_out(what);
     }
     say.first_fact("model", text_at(message, "model").map(Value::from).as_ref());
     let content = message.get("content");

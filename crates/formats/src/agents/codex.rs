@@ -108,7 +108,9 @@ fn add_agent_message(say: &mut Events, item: &Value) {
     });
     let text = texts.collect::<String>();
     match text.split_once(PAYLOAD) {
-        Some((head, task)) if head.contains(NEW_TASK) => say.say_text(TextKind::User, task.trim().into()),
+        Some((head, task)) if head.contains(NEW_TASK) => {
+            say.say_parts(TextKind::User, [Part::Text(task.trim().into())]);
+        }
         _ => say.say(TextKind::Event, text.into()),
     }
 }
@@ -206,7 +208,7 @@ fn add_printed_item(say: &mut Events, item: &Object, is_over: bool) {
 /// Returns the call that an item tells of, and its result where it is there.
 fn ran(say: &mut Events, item: &Object) -> Option<(Call, Option<ToolResult>)> {
     let kind = str_of(item.get("type"))?;
-    let [_, about] = tags("codex-tool").iter().find(|[of, _]| *of == kind)?;
+    let [_, about] = row_where("codex-tool", |of| of == kind)?;
     let mut about = about.split(' ');
     let (name, outcome) = (about.next()?, about.next()?);
     let mut args = input_of(item.get("arguments"));

@@ -83,7 +83,7 @@ mod tests {
         ] {
             let mut say = Events::default();
             beside(&folder.path().join(format!("{id}.json")), &mut say);
-            let events = say.into_list();
+            let events = say.list;
             let told = events
                 .first()
                 .and_then(|event| event.origin.time.as_ref().map(Value::to_json));

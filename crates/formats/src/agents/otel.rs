@@ -40,7 +40,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             say.add_all(service.map(What::Fact));
         }
     }
-    if say.is_empty() && has_list(record, "resourceLogs") && outcome.is_ok() {
+    if say.list.is_empty() && has_list(record, "resourceLogs") && outcome.is_ok() {
         let problem = "no record of its resourceLogs is of a model or an agent";
         return Err(Wrong::from(problem));
     }

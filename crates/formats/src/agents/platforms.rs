@@ -71,9 +71,9 @@ impl Platform {
 
     /// Returns the paths, apart by spaces, that the table has of this platform, or of all; empty if it has none.
     fn paths(&self, what: &str) -> &'static str {
-        let mut rows = tags(self.0).iter().chain(tags("usual"));
-        rows.find(|[name, _]| *name == what)
-            .map_or("", |[_, paths]| paths)
+        let mut rows = [self.0, "usual"].into_iter();
+        let row = rows.find_map(|kind| row_where(kind, |name| name == what));
+        row.map_or("", |[_, paths]| paths)
     }
 
     /// Returns the first of these.
@@ -305,10 +305,17 @@ fn short(name: &Value) -> Value {
 /// Returns the kind of a span in OpenInference.
 fn kind_of(kind: &Value) -> &'static str {
     let kind = str_of(Some(kind)).unwrap_or_default().to_lowercase();
-    let mut kinds = tags("span-kind").iter();
-    let known = kinds.find_map(|[name, known]| (*name == kind).then_some(*known));
     let is_of_model = || words("function-of-model").any(|part| kind.contains(part));
-    known.unwrap_or_else(|| if is_of_model() { "LLM" } else { "CHAIN" })
+    match row_where("span-kind", |name| name == kind) {
+        Some([_, known]) => known,
+        None => {
+            if is_of_model() {
+                "LLM"
+            } else {
+                "CHAIN"
+            }
+        }
+    }
 }
 
 /// Adds an attribute, if it has a value.

@@ -186,8 +186,7 @@ fn add_of_type(say: &mut Events, event: &Value, record: &Value) -> Decoded {
     let call = id_of(first_named(record, "stream-call-id"));
     let kind = str_of(event.get("type")).unwrap_or_default();
     let is_one = |name: &str| name == kind || kind.is_empty() && is(record, name);
-    let mut types = tags("stream-event").iter();
-    let what = types.find_map(|[name, what]| is_one(name).then_some(*what));
+    let what = row_where("stream-event", is_one).map(|[_, what]| what);
     say.first_fact("model", record.get("model"));
     let delta = record.get("delta");
     let add_text = |say: &mut Events, kind| {

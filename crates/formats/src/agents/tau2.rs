@@ -28,7 +28,7 @@ fn add_turn(say: &mut Events, message: &Value) {
                 text.trim_end().strip_suffix(end).unwrap_or(text).trim_end()
             });
             if !text.is_empty() {
-                say.say_text(TextKind::User, text.into());
+                say.say_parts(TextKind::User, [Part::Text(text.into())]);
             }
             for call in list_at(message, "tool_calls") {
                 say.call(Call::of(call));

@@ -82,7 +82,7 @@ fn items_of(message: &Value) -> Vec<Item> {
         true => add_message(&mut events, message),
         false => events.leave_out(MALFORMED),
     }
-    let whats = events.into_list().into_iter().flat_map(|event| event.what);
+    let whats = events.list.into_iter().flat_map(|event| event.what);
     whats.map(|what| Item::new(what, message)).collect()
 }
 
