@@ -13,7 +13,7 @@ use crate::{
     places,
     shapes::{is, is_known},
     values::{all_in_path, has_list},
-    words::{rows_of, words},
+    words::{row_where, rows_of, words},
 };
 
 /// Returns whether a record is of a format.
@@ -38,8 +38,6 @@ enum Decoder {
 pub struct Format {
     /// The name of the format.
     pub name: &'static str,
-    /// `metadata.task_domain` of its sessions.
-    pub(crate) domain: &'static str,
     /// What its records are.
     pub(crate) kind: Kind,
     /// Returns whether a record is of this agent that is not of the shape of its name.
@@ -49,8 +47,6 @@ pub struct Format {
     decoder: Decoder,
     /// Says what a run has beside its facts and its messages, at its end.
     end: fn(&mut Events, &Value),
-    /// Where a record has further runs, which are decoded by themselves.
-    pub(crate) inner: Option<Inner>,
     /// Says what other files beside the input of this path tell of its runs.
     beside: fn(&Path, &mut Events),
     /// Carries a record out as a change of the file's one value, where a file is a log of changes. Returns whether it is one.
@@ -74,13 +70,11 @@ impl Format {
     pub(crate) const fn new(name: &'static str, kind: Kind, decode: Decode) -> Self {
         Self {
             name,
-            domain: "code",
             kind,
             also: |_| false,
             of_file: None,
             decoder: Decoder::OfRecords(decode),
             end: |_, _| {},
-            inner: None,
             beside: |_, _| {},
             patch: |_, _| false,
         }
@@ -104,7 +98,7 @@ impl Format {
     /// Says that its records are rows, each recognised by itself.
     pub(crate) const fn rows(self) -> Self {
         let kind = Kind::Rows;
-        Self { kind, ..self }.of_any_domain()
+        Self { kind, ..self }
     }
 
     /// Says what else there is to say of a run, once its messages are said.
@@ -117,25 +111,9 @@ impl Format {
         Self { also, ..self }
     }
 
-    /// Says that its sessions are of no program that writes code.
-    pub(crate) const fn of_any_domain(self) -> Self {
-        let domain = "default";
-        Self { domain, ..self }
-    }
-
     pub(crate) const fn of_file(self, name: &'static str, shape: &'static str) -> Self {
         let of_file = Some((name, shape));
         Self { of_file, ..self }
-    }
-
-    /// Says where a record has further runs: the field with their list, whether they are its sub-agents, and what each of them is given.
-    pub(crate) const fn inner(self, list: &'static str, are_sub_agents: bool, given: Option<Given>) -> Self {
-        let inner = Some(Inner {
-            list,
-            are_sub_agents,
-            given,
-        });
-        Self { inner, ..self }
     }
 
     pub(crate) const fn beside(self, beside: fn(&Path, &mut Events)) -> Self {
@@ -174,6 +152,11 @@ impl Format {
         })
     }
 
+    /// Returns where a record has further runs, which are decoded by themselves: the field with their list, and what a row `inner` has beside it.
+    pub(crate) fn inner(&self) -> Option<Vec<&'static str>> {
+        row_where("inner", |of| of == self.name).map(|[_, inner]| inner.split(' ').collect())
+    }
+
     /// Says what a record means. It keeps no state: `session` puts the events of a run together.
     ///
     /// # Errors
@@ -184,7 +167,7 @@ impl Format {
             Decoder::OfMessages(add) => add,
         };
         let list = self.list_in(record);
-        if list.is_none() && self.inner.is_some_and(|inner| has_list(record, inner.list)) {
+        if list.is_none() && self.inner().is_some_and(|inner| has_list(record, inner[0])) {
             return Ok(Decoded::Whole);
         }
         let messages = rows_of(self.name);
@@ -283,18 +266,4 @@ pub enum Kind {
     Spans,
     /// Traces of this package, which stay as they are.
     Traces,
-}
-
-/// A field, and the field of the record around it with its value.
-type Given = (&'static str, &'static str);
-
-/// Where a record has further runs.
-#[derive(Clone, Copy)]
-pub struct Inner {
-    /// The field with their list.
-    pub list: &'static str,
-    /// Whether they are sub-agents of the run that the record is.
-    pub are_sub_agents: bool,
-    /// A field that each of them gets, and the field of the record with its value.
-    pub given: Option<Given>,
 }

@@ -116,14 +116,9 @@ pub(crate) fn here(places: &[&str]) -> Vec<PathBuf> {
 
 /// Returns the files and folders in a folder that a pattern fits, by name.
 fn found(folder: &Path, pattern: &str) -> Vec<PathBuf> {
-    if pattern.is_empty() {
-        return [folder.to_owned()]
-            .into_iter()
-            .filter(|path| path.exists())
-            .collect();
-    }
     let folder = Pattern::escape(&folder.to_string_lossy());
-    let paths = glob::glob(&format!("{folder}/{pattern}")).into_iter().flatten();
+    let all = format!("{folder}/{pattern}");
+    let paths = glob::glob(all.trim_end_matches('/')).into_iter().flatten();
     paths.filter_map(Result::ok).collect()
 }
 

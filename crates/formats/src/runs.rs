@@ -6,7 +6,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     FormatName, Given, Place, Wrong,
-    agent::{Decoded, Format, Inner, Kind},
+    agent::{Decoded, Format, Kind},
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
     named::Named,
     open_traces::{OpenTraces, check},
@@ -476,13 +476,12 @@ impl Runs {
 
     /// Reads the runs within a record.
     fn read_inner(&mut self, record: &Value, place: Place, runs: &mut Vec<Run>) {
-        let Some(Inner {
-            list,
-            are_sub_agents,
-            given,
-        }) = self.agent().inner
-        else {
-            return;
+        let inner = self.agent().inner().unwrap_or_default();
+        let (list, are_sub_agents, given) = match inner[..] {
+            [list, name, of] => (list, false, Some((name, of))),
+            [list, _] => (list, true, None),
+            [list] => (list, false, None),
+            _ => return,
         };
         // Not recursive: a file may nest them more deeply than the stack is.
         let within = |value| list_at(value, list).iter().enumerate().rev();

@@ -280,7 +280,11 @@ impl TraceBuilder {
         Self {
             format: agent.name,
             place: Place { size: 0, ..place },
-            domain: if is_session { agent.domain } else { "default" },
+            domain: if is_session && !is_one(agent.name, "any-domain") {
+                "code"
+            } else {
+                "default"
+            },
             framework: is_session.then(|| agent.name.into()),
             is_conversation: !is_session,
             ..Self::default()
@@ -595,17 +599,13 @@ impl TraceBuilder {
             let counts = counts.map(|(name, times)| (name, times.into()));
             imported.insert("left_out", counts.collect::<Object>());
         }
+        let time = self.created_at.take().unwrap_or_else(date::now);
+        let domain = given.domain.as_deref().unwrap_or(self.domain);
         some_object([
-            (
-                "created_at",
-                Some(self.created_at.take().unwrap_or_else(date::now).into()),
-            ),
+            ("created_at", Some(time.into())),
             ("agent_id", self.agent_id.take().map(Value::from)),
             ("framework", self.framework.take().map(Value::from)),
-            (
-                "task_domain",
-                Some(given.domain.as_deref().unwrap_or(self.domain).into()),
-            ),
+            ("task_domain", Some(domain.into())),
             ("success", Some(success.into())),
             ("quality_score", Some(0.0.into())),
             ("visibility", Some("private".into())),

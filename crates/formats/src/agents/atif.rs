@@ -3,9 +3,7 @@
 
 use crate::{input::read_small, prelude::*};
 
-pub static FORMAT: Format = Format::new("atif", Kind::Rows, decode)
-    .inner("subagent_trajectories", true, None)
-    .beside(beside);
+pub static FORMAT: Format = Format::new("atif", Kind::Rows, decode).beside(beside);
 
 /// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
 const FOLDERS_UP: usize = 4;

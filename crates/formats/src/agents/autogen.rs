@@ -2,9 +2,8 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("autogen", add_message_of)
-    .also(|record| FORMAT.list_in(record).is_some())
-    .of_any_domain();
+pub static FORMAT: Format =
+    Format::of_messages("autogen", add_message_of).also(|record| FORMAT.list_in(record).is_some());
 
 fn add_message_of(say: &mut Events, message: &Value) {
     let kind = str_of(message.get("type")).unwrap_or_default();

@@ -3,9 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("google-adk", add_event)
-    .inner("eval_cases", false, None)
-    .of_any_domain();
+pub static FORMAT: Format = Format::of_messages("google-adk", add_event);
 
 /// Adds a turn of a case: the user's words, what the agent said on the way, its calls with their results, and its answer.
 fn add_turn(say: &mut Events, turn: &Value) {

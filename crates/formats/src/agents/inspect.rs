@@ -2,8 +2,7 @@
 
 use crate::{input::archive::LOG, prelude::*, tagged};
 
-pub static FORMAT: Format =
-    Format::new("inspect", Kind::Rows, decode).inner("samples", false, Some((LOG, "eval")));
+pub static FORMAT: Format = Format::new("inspect", Kind::Rows, decode);
 
 /// Where long texts of a message are that is not written at length.
 const ATTACHMENT: &str = "attachment://";

@@ -5,9 +5,8 @@ use std::borrow::Cow;
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("pydantic-ai", decode)
-    .also(|record| messages_of(record).is_some())
-    .of_any_domain();
+pub static FORMAT: Format =
+    Format::sessions("pydantic-ai", decode).also(|record| messages_of(record).is_some());
 
 /// Returns the messages of a run, which may be JSON in a text.
 fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {

@@ -4,8 +4,7 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("smolagents", add_step)
     .also(|record| FORMAT.list_in(record).is_some())
-    .end(add_outcome)
-    .of_any_domain();
+    .end(add_outcome);
 
 /// The tool whose argument is the answer.
 const ANSWER: &str = "final_answer";

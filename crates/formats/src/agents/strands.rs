@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::of_messages("strands", add_record).of_any_domain();
+pub static FORMAT: Format = Format::of_messages("strands", add_record);
 
 fn add_record(say: &mut Events, record: &Value) {
     // What a guardrail has put in its place.

@@ -9,12 +9,10 @@ use crate::{
     written::react_in,
 };
 
-pub static FORMAT: Format = Format::sessions("streams", decode)
-    .also(|record| {
-        let mut chunks = [record].into_iter().chain(list_of(Some(record)).first());
-        is_mode(record) || chunks.any(is_chunk)
-    })
-    .of_any_domain();
+pub static FORMAT: Format = Format::sessions("streams", decode).also(|record| {
+    let mut chunks = [record].into_iter().chain(list_of(Some(record)).first());
+    is_mode(record) || chunks.any(is_chunk)
+});
 
 fn is_mode(record: &Value) -> bool {
     record.as_str().is_some_and(|name| is_one(name, "stream-mode"))

@@ -2,10 +2,7 @@
 
 use crate::{prelude::*, verdicts::verdicts_of};
 
-pub static FORMAT: Format = Format::of_messages("tau2", add_turn)
-    .end(add_verdicts)
-    .inner("simulations", false, None)
-    .rows();
+pub static FORMAT: Format = Format::of_messages("tau2", add_turn).end(add_verdicts).rows();
 
 fn add_verdicts(say: &mut Events, run: &Value) {
     say.add_all(verdicts_of(object_of(Some(run))).into_iter().map(What::Fact));
