@@ -69,7 +69,7 @@ fn folders_of(root: &str) -> Vec<PathBuf> {
         }
         "EDITOR" => {
             let local = words("editor").map(|editor| settings().join(editor));
-            let servers = words("editor-server").map(|server| home.join(server).join("data"));
+            let servers = words("editor-server").map(|server| home.join(server));
             let portable = path_in("VSCODE_PORTABLE").map(|folder| folder.join("user-data"));
             let all = local.chain(servers).chain(portable);
             all.map(|folder| folder.join("User")).collect()
@@ -127,6 +127,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::FormatName;
 
     #[test]
     fn found_has_the_files_and_folders_that_a_pattern_fits() {
@@ -170,6 +171,50 @@ mod tests {
             ("DATA/a/b", "DATA", "a/b"),
         ] {
             assert_eq!(split(place), (root, pattern));
+        }
+    }
+
+    /// Returns whether an agent's sessions are looked for in a folder or a file, where no variable is set.
+    fn is_place(agent: &str, path: &str) -> bool {
+        let places = FormatName::from_name(agent).unwrap().format().about().folders;
+        places.into_iter().any(|place| {
+            let (root, pattern) = split(place);
+            let default = root.rsplit(":-").next().unwrap().trim_end_matches('}');
+            let place = format!("{default}/{pattern}");
+            Pattern::new(place.trim_end_matches('/')).unwrap().matches(path)
+        })
+    }
+
+    #[test]
+    fn profiles_forks_and_containers_have_places_of_their_own() {
+        for (agent, path) in [
+            ("pi", "~/.pi/agent/sessions"),
+            ("pi", "~/.omp/profiles/work/agent/sessions"),
+            ("pi", "~/.local/share/omp/sessions"),
+            ("pi", "~/.local/share/omp/profiles/work/sessions"),
+            ("pi", "~/.openclaw/agents/main/sessions"),
+            ("pi", "~/.openclaw-rescue/agents/main/agent/openclaw-agent.sqlite"),
+            ("pi", "~/.clawdbot/agents/main/sessions"),
+            ("pi", "~/.qclaw/agents/main/sessions"),
+            ("codex", "~/.codex/archived_sessions"),
+            ("copilot-cli", "~/snap/copilot-cli/common/.copilot/session-state"),
+            ("opencode", "~/.local/share/opencode/opencode-beta.db"),
+            ("opencode", "~/.local/share/icodemate/icodemate.db"),
+            ("hermes", "~/.hermes/sessions/session_20260901_100000_aa.json"),
+            ("forge", "~/forge/.forge.db"),
+            ("zed", "DATA/Zed/threads/threads.db"),
+        ] {
+            assert!(is_place(agent, path), "{path}");
+        }
+        assert!(!is_place("hermes", "~/.hermes/sessions/sessions.json"));
+        let home = knowledgepulse_os::home_folder().unwrap();
+        let editors = folders_of("EDITOR");
+        for folder in [
+            ".vscode-server/data",
+            ".local/share/code-server",
+            ".var/app/com.visualstudio.code/config/Code",
+        ] {
+            assert!(editors.contains(&home.join(folder).join("User")), "{folder}");
         }
     }
 
