@@ -5,13 +5,14 @@ use std::{
     ffi::OsString,
     hash::{DefaultHasher, Hash, Hasher},
     path::Path,
+    slice,
 };
 
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
     FormatName,
-    event::{Event, Fact, ToolResult, What},
+    event::{Event, Fact, IS_SUB_AGENT, ToolResult, What},
     runs::Run,
     session::{Session, is_said},
     values::hash_of,
@@ -22,11 +23,14 @@ pub(crate) fn key_of(format: FormatName, name: &str) -> u64 {
     hash_of(&(format, name))
 }
 
-/// Returns the names of runs in an event.
+/// Returns the names of runs in an event, and of those that a fork has a copy of.
 pub(crate) fn names_of(event: &Event) -> Vec<&Text> {
-    let named = event.what.iter().filter_map(|what| match what {
-        What::Fact(Fact::Id(name)) => Some(name),
-        _ => None,
+    let is_mark = |what: &What| matches!(what, What::Fact(Fact::Last(IS_SUB_AGENT, _)));
+    let is_sub_agent = event.what.iter().any(is_mark);
+    let named = event.what.iter().flat_map(|what| match what {
+        What::Fact(Fact::Id(name)) => slice::from_ref(name),
+        What::Copies { of, .. } if !is_sub_agent => of,
+        _ => &[],
     });
     event.origin.run.iter().chain(named).collect()
 }
@@ -99,7 +103,8 @@ impl Print {
     /// Returns the print of a run if it has something in common with others.
     fn of(format: FormatName, session: &Session, source: &str, shared: &HashSet<u64>) -> Option<Self> {
         let (events, known) = session.named();
-        let mut names: Vec<_> = events.iter().rev().flat_map(names_of).take(1).collect();
+        let mut named = events.iter().rev().map(names_of);
+        let mut names = named.find(|names| !names.is_empty()).unwrap_or_default();
         names.extend(known);
         let is_shared = |name: &&Text| shared.contains(&key_of(format, name));
         let begins_as = begins_as(format, events).any(|first| shared.contains(&first));

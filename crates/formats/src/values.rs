@@ -307,11 +307,14 @@ pub fn is_blank(text: &Text) -> bool {
     text.chars().all(is_white_space)
 }
 
+/// Returns a text, or that of the first part.
+pub fn first_text(content: Option<&Value>) -> Option<&Text> {
+    elements_of(content).first().and_then(text_of_part)
+}
+
 /// Returns whether a text, or that of the first part, begins with a word of a kind.
 pub fn begins_with(content: Option<&Value>, kind: &str) -> bool {
-    let first = || string_of(list_of(content).first()?.get("text"));
-    let text = content.and_then(Value::as_text).or_else(first);
-    text.is_some_and(|text| words(kind).any(|start| text.starts_with(start)))
+    first_text(content).is_some_and(|text| words(kind).any(|start| text.starts_with(start)))
 }
 
 /// A name of a field that has more code units is cut.

@@ -10,7 +10,8 @@ THEN max(coalesce(json_array_length(CAST(value AS TEXT), '$.fullConversationHead
          coalesce(json_array_length(CAST(value AS TEXT), '$.conversation'), 0)) ELSE 0 END > 0 ORDER BY rowid;
 WITH composer AS (SELECT substr(key, 14) AS name, CAST(value AS TEXT) AS data FROM cursorDiskKV WHERE key = ?1)
 SELECT json_object('composerId', name, 'name', data ->> '$.name', 'createdAt', data -> '$.createdAt',
-    'model', data ->> '$.modelConfig.modelName', 'bubbles', json(CASE WHEN json_array_length(data, '$.conversation') > 0
+    'model', data ->> '$.modelConfig.modelName', 'subagentInfo', data -> '$.subagentInfo',
+    'parentComposerId', data -> '$.parentComposerId', 'bubbles', json(CASE WHEN json_array_length(data, '$.conversation') > 0
     THEN data -> '$.conversation' ELSE (
         SELECT json_group_array(json(CAST(bubble.value AS TEXT)) ORDER BY header.key)
         FROM json_each(data, '$.fullConversationHeadersOnly') AS header JOIN cursorDiskKV AS bubble
@@ -25,7 +26,7 @@ WITH RECURSIVE head AS (SELECT iif(json_valid(value), value, CAST(unhex(value) A
 root AS (SELECT head, data FROM head JOIN blobs ON id = head ->> '$.latestRootBlobId'),
 place(at) AS (SELECT 1 UNION ALL SELECT at + 34 FROM place, root WHERE substr(data, at + 34, 2) = x'0a20')
 SELECT json_object('composerId', ?1, 'name', head ->> '$.name', 'createdAt', head -> '$.createdAt', 'model', head ->> '$.lastUsedModel',
-    'bubbles', (SELECT json_group_array(json(CAST(message.data AS TEXT)) ORDER BY at)
+    'subagentInfo', head -> '$.subagentInfo', 'bubbles', (SELECT json_group_array(json(CAST(message.data AS TEXT)) ORDER BY at)
         FROM place JOIN blobs AS message ON message.id = lower(hex(substr(root.data, at + 2, 32)))
         WHERE json_valid(CAST(message.data AS TEXT))))
 FROM root;
@@ -75,16 +76,16 @@ ORDER BY started_at, s.id;
 SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at,
     'cwd', (SELECT coalesce(cwd, (SELECT cwd FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)))
         FROM sessions WHERE id = s.id),
-    'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id AND NOT EXISTS (
+    'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id AND (model_config LIKE '%_delegate_from%' OR NOT EXISTS (
         SELECT 1 FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)
-        AND end_reason IN ('compression', 'branched') AND ended_at <= s.started_at))),
+        AND end_reason IN ('compression', 'branched') AND ended_at <= s.started_at)))),
     'messages', (SELECT json_group_array(json_object('id', m.id, 'role', role, 'content', content, 'tool_call_id', tool_call_id,
         'tool_calls', tool_calls, 'reasoning', reasoning, 'timestamp', timestamp,
         'reasoning_content', (SELECT reasoning_content FROM messages WHERE id = m.id),
         'active', (SELECT active FROM messages WHERE id = m.id),
         'compacted', (SELECT compacted FROM messages WHERE id = m.id)) ORDER BY m.id)
     FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active, NULL AS compacted) WHERE m.session_id = s.id))
-FROM sessions s, (SELECT NULL AS parent_session_id, NULL AS end_reason, NULL AS ended_at, NULL AS cwd) WHERE s.id = ?1;
+FROM sessions s, (SELECT NULL AS parent_session_id, NULL AS end_reason, NULL AS ended_at, NULL AS cwd, NULL AS model_config) WHERE s.id = ?1;
 
 -- Crush. Several messages share a second, and their rows are in order.
 -- @ crush messages parts sessions messages

@@ -20,13 +20,14 @@ const DETAILS: &str = "<environment_details>";
 /// The tag of reasoning.
 const THOUGHT: &str = "thinking";
 
-/// Says the folder that an agent worked in, by `SESSION/SESSION.json`, or Roo's `history_item.json`.
+/// Says the folder that an agent worked in, by `SESSION/SESSION.json`, or Roo's `history_item.json`, which names the task around a task.
 fn beside(path: &Path, say: &mut Events) {
     let session = path
         .parent()
         .and_then(|folder| Some(folder.join(folder.file_name()?).with_extension("json")));
     say.facts_in(session);
-    say.facts_in(Some(path.with_file_name("history_item.json")));
+    let task = say.facts_in(Some(path.with_file_name("history_item.json")));
+    say.sub_agent(task.contains("parentTaskId"), task.get("parentTaskId"));
 }
 
 /// Returns whether a message is the first one, which begins a task.

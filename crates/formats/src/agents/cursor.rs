@@ -6,10 +6,16 @@ use jiff::{civil::DateTime, tz::Offset};
 
 use crate::{date::to_iso, prelude::*};
 
-pub static FORMAT: Format = Format::of_messages("cursor", add_record);
+pub static FORMAT: Format = Format::of_messages("cursor", add_record).end(add_parent);
 
 /// What stands in the transcripts for a thought that they do not keep, at the end of a text.
 const REDACTED: &str = "[REDACTED]";
+
+/// A composer of a sub-agent, or one of several that were given the same prompt, names that of the user.
+fn add_parent(say: &mut Events, composer: &Value) {
+    let parent = first_at(composer, "subagentInfo/parentComposerId parentComposerId");
+    say.sub_agent(parent.is_some() || has_object(composer, "subagentInfo"), parent);
+}
 
 fn add_record(say: &mut Events, record: &Value) {
     if is(record, "cursor-printed") {

@@ -27,11 +27,6 @@ fn beside(path: &Path, say: &mut Events) {
     say.fact("cwd", root.map(|root| root.trim().into()).as_ref());
 }
 
-/// Returns the text of the first part of a content.
-fn first_text(content: Option<&Value>) -> Option<&Text> {
-    elements_of(content).first().and_then(text_of_part)
-}
-
 /// Returns whether a value is the first message of a checkpoint.
 fn is_set_up(value: &Value) -> bool {
     is(value, "gemini-content")

@@ -37,7 +37,10 @@ fn add_message_of(say: &mut Events, message: &Object) {
     let content = message.get("content");
     match str_of(message.get("role")) {
         Some("user") => {
-            say.sub_agent(begins_with(content, "openclaw-sub-agent"), None);
+            let first = first_text(content).filter(|text| text.starts_with('['));
+            let first = first.and_then(|text| text.lines().next());
+            let begins = |words| first.is_some_and(|line| line.contains(words));
+            say.sub_agent(words("openclaw-sub-agent").any(begins), None);
             add_said(say, "user", content);
         }
         Some("system") => say.system(),

@@ -1,18 +1,20 @@
 //! The sessions of `__test__/formats/agents` become what the `case.json` beside each says. A file `NAME.sql` makes the database NAME.
 
 use std::{
-    fs,
+    fs, mem,
     path::{Path, PathBuf},
+    slice,
 };
 
 use knowledgepulse_json::{Text, Value, parse_str};
 use rusqlite::Connection;
+use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::{
     FormatName, Place,
     input::{lines_of_file, reader_of},
-    reader::{Content, EARLIER_COPIES, Item, Settings, TraceReader},
+    reader::{Content, EARLIER_COPIES, Settings, TraceReader},
     records::{Record, Records},
     run::groups,
     values::{list_of, number_of, str_of},
@@ -168,7 +170,7 @@ fn sessions_of_agents_become_the_expected_traces() {
 /// The statements fork as the agents do: with names, ids and, in Hermes, times of their own.
 #[test]
 fn forks_within_a_database_are_earlier_copies() {
-    for (recording, fork, sessions, copies) in [
+    for (recording, fork, sessions, copies_expected) in [
         ("opencode-forks/opencode.db.sql", "", 1, 2.0),
         (
             "goose-sqlite/sessions.db.sql",
@@ -192,25 +194,123 @@ fn forks_within_a_database_are_earlier_copies() {
     ] {
         let directory = tempfile::tempdir().unwrap();
         let database = made(&folder().join(recording), &directory, fork);
-        let mut kept = groups(&[database.to_str().unwrap().to_owned()]).remove(0);
-        let mut records = Records::default();
-        let lines = lines_of_file(&database).unwrap().unwrap();
-        records.push(lines.collect::<String>().as_bytes()).unwrap();
-        records.finish().unwrap();
-        let mut reader = TraceReader::new(Settings::default());
-        let mut runs: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
-        runs.extend(reader.end());
-        let taken: Vec<_> = runs
-            .into_iter()
-            .filter_map(|run| kept.take(run, recording.to_owned()))
-            .collect();
-        let items: Vec<_> = taken.into_iter().chain(kept.end()).flat_map(|(run, _)| run.build()).collect();
-        let copies_of = |item: &Item| match &item.content {
-            Content::Converted(trace) => number_of(trace.at(&["metadata", "imported", EARLIER_COPIES])),
-            content => panic!("{recording}: {content:?}"),
-        };
-        let found: Vec<_> = items.iter().filter_map(copies_of).collect();
-        assert_eq!((items.len(), found), (sessions, vec![copies]), "{recording}");
+        let found = copies_in(&[database]);
+        let copies: Vec<_> = found.iter().filter_map(copies_of).collect();
+        assert_eq!((found.len(), copies), (sessions, vec![copies_expected]), "{recording}");
+    }
+}
+
+/// Reads files as the command does: as one input each, without the runs that others contain.
+fn copies_in(files: &[PathBuf]) -> Vec<Value> {
+    let files: Vec<String> = files
+        .iter()
+        .map(|file| file.to_str().unwrap().to_owned())
+        .collect();
+    let mut items = Vec::new();
+    for mut kept in groups(&files) {
+        for input in mem::take(&mut kept.inputs) {
+            let path = Path::new(&input[0]);
+            let mut records = Records::default();
+            match lines_of_file(path).unwrap() {
+                Some(lines) => records.push(lines.collect::<String>().as_bytes()).unwrap(),
+                None => records.push(&fs::read(path).unwrap()).unwrap(),
+            }
+            records.finish().unwrap();
+            let file = Some(path.into());
+            let mut reader = TraceReader::new(Settings {
+                file,
+                ..Settings::default()
+            });
+            let mut runs: Vec<_> = records.flat_map(|record| reader.read(record)).collect();
+            runs.extend(reader.end());
+            items.extend(
+                runs.into_iter()
+                    .filter_map(|run| kept.take(run, input[0].clone())),
+            );
+        }
+        items.extend(kept.end());
+    }
+    let built = items.into_iter().flat_map(|(run, _)| run.build());
+    built
+        .map(|item| match item.content {
+            Content::Converted(trace) => trace,
+            content => panic!("{content:?}"),
+        })
+        .collect()
+}
+
+fn copies_of(trace: &Value) -> Option<f64> {
+    number_of(trace.at(&["metadata", "imported", EARLIER_COPIES]))
+}
+
+#[test]
+fn a_session_that_two_files_hold_is_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str, lines: &[Json]| {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(
+            &path,
+            lines.iter().map(|line| format!("{line}\n")).collect::<String>(),
+        )
+        .unwrap();
+        path
+    };
+    let meta = |id: &str, of: Option<&str>| json!({ "type": "session_meta", "payload": { "id": id, "forked_from_id": of } });
+    let said = |time: &str, role: &str, text: &str| {
+        let content =
+            json!([{ "type": if role == "user" { "input_text" } else { "output_text" }, "text": text }]);
+        json!({ "timestamp": time, "type": "response_item", "payload": { "type": "message", "role": role, "content": content } })
+    };
+    let (then, now) = ("2026-10-01T09:00:00Z", "2026-10-02T09:00:00Z");
+    let forked = [
+        // A fork repeats what its parent has said, at its own time.
+        file(
+            "rollout-2026-10-01T09-00-00-019fc0de-0000-7000-8000-000000000001.jsonl",
+            &[
+                meta("a", None),
+                said(then, "user", "Mend it"),
+                said(then, "assistant", "Mended."),
+            ],
+        ),
+        file(
+            "rollout-2026-10-02T09-00-00-019fc0de-0000-7000-8000-000000000002.jsonl",
+            &[
+                meta("b", Some("a")),
+                meta("a", None),
+                said(now, "user", "Mend it"),
+                said(now, "assistant", "Mended."),
+                said(now, "user", "Paint it"),
+                said(now, "assistant", "Painted."),
+            ],
+        ),
+    ];
+    let request =
+        json!({ "requestId": "r", "message": { "text": "Mend it" }, "response": [{ "value": "Mended." }] });
+    let chat = json!({ "version": 3, "requesterUsername": "ida", "responderUsername": "GitHub Copilot", "sessionId": "c", "requests": [request] });
+    // VS Code keeps the object when it goes on with a log of mutations.
+    let moved = [
+        file("chatSessions/c.json", slice::from_ref(&chat)),
+        file("chatSessions/c.jsonl", &[json!({ "kind": 0, "v": chat })]),
+    ];
+    let recording = folder().join("goose-sqlite/sessions.db.sql");
+    let database = made(&recording, &directory, "");
+    let text = |text: &str| json!([{ "type": "text", "text": text }]);
+    let imported = [
+        database,
+        file(
+            "sessions/20260928_1.jsonl",
+            &[
+                json!({ "working_dir": "/work/shop", "description": "Port", "message_count": 2 }),
+                json!({ "role": "user", "created": 1_790_600_000, "content": text("Which port does the server use?") }),
+                json!({ "role": "assistant", "created": 1_790_600_000, "content": text("The server uses port 8081.") }),
+            ],
+        ),
+    ];
+    for files in [&forked, &moved, &imported] {
+        let found = copies_in(files);
+        let copies: Vec<_> = found.iter().map(copies_of).collect();
+        assert_eq!(copies, [Some(1.0)], "{files:?}");
     }
 }
 

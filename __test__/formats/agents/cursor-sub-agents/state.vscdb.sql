@@ -1,0 +1,11 @@
+CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+INSERT INTO cursorDiskKV VALUES ('composerData:a1c0ffee-0000-4000-8000-000000000011', '{"_v": 14, "composerId": "a1c0ffee-0000-4000-8000-000000000011", "createdAt": 1790586000000, "fullConversationHeadersOnly": [{"bubbleId": "a1", "type": 1}, {"bubbleId": "a2", "type": 2}], "subagentComposerIds": ["a1c0ffee-0000-4000-8000-000000000012"], "subagentInfo": null}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000011:a1', '{"bubbleId": "a1", "type": 1, "text": "Prune the roses"}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000011:a2', '{"bubbleId": "a2", "type": 2, "text": "Pruned."}');
+INSERT INTO cursorDiskKV VALUES ('composerData:a1c0ffee-0000-4000-8000-000000000012', '{"_v": 14, "composerId": "a1c0ffee-0000-4000-8000-000000000012", "createdAt": 1790586000000, "fullConversationHeadersOnly": [{"bubbleId": "b1", "type": 1}, {"bubbleId": "b2", "type": 2}], "subagentInfo": {"subagentType": 3, "parentComposerId": "a1c0ffee-0000-4000-8000-000000000011"}}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000012:b1', '{"bubbleId": "b1", "type": 1, "text": "Count the thorns"}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000012:b2', '{"bubbleId": "b2", "type": 2, "text": "Ninety."}');
+INSERT INTO cursorDiskKV VALUES ('composerData:a1c0ffee-0000-4000-8000-000000000013', '{"_v": 14, "composerId": "a1c0ffee-0000-4000-8000-000000000013", "createdAt": 1790586000000, "fullConversationHeadersOnly": [{"bubbleId": "c1", "type": 1}, {"bubbleId": "c2", "type": 2}], "isBestOfNSubcomposer": true, "parentComposerId": "a1c0ffee-0000-4000-8000-000000000011"}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000013:c1', '{"bubbleId": "c1", "type": 1, "text": "Prune the roses"}');
+INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000013:c2', '{"bubbleId": "c2", "type": 2, "text": "Pruned as well."}');
