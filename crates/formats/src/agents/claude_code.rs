@@ -148,6 +148,10 @@ fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {
     if let Some([_, what]) = row_where("claude-program", |name| is_true(event, name)) {
         return say.leave_out(what);
     }
+    let from = str_of(fields_of(event, "origin").get("kind"));
+    if from.is_some_and(|from| is_one(from, "claude-program")) {
+        return say.leave_out("message of the program");
+    }
     say.first_fact("model", text_at(message, "model").map(Value::from).as_ref());
     let content = message.get("content");
     if content == Some(&Value::Array(Vec::new())) {

@@ -9,6 +9,7 @@ fn add_event(say: &mut Events, record: &Value) {
     let source = str_of(data.get("source")).unwrap_or_default();
     match str_of(record.get("type")).unwrap_or_default() {
         "user.message" if source.starts_with("skill-") => say.leave_out("message of a skill"),
+        "user.message" if is_one(source, "copilot-program") => say.leave_out("message of the program"),
         "user.message" if source == "autopilot" || is_true(data, "isAutopilotContinuation") => {
             say.leave_out("continuation by the autopilot")
         }
