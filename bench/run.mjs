@@ -1,5 +1,4 @@
-// `npm run bench`: this package side by side with its alternatives: transformers.js as the SDK runs it, a loop and usearch, and
-// the SDK's regular expressions.
+// `npm run bench`: this package side by side with its alternatives: transformers.js as the SDK runs it, a loop and usearch.
 //
 //   npm run bench                        about five minutes
 //   npm run bench -- --quick             about one, with fewer rounds
@@ -10,7 +9,7 @@
 // Each side has a process of its own, and only one is busy at a time. Before anything is timed, the sides must agree.
 
 import os from 'node:os';
-import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { parseArgs } from 'node:util';
 
 import { temporaryDirectory } from '../scripts/platform.mjs';
 import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
@@ -77,7 +76,6 @@ const groups = {
   'no embedder: 5 short steps': withoutEmbedder,
   'maxCosineSimilarity, 1,000 x 384': () => search(1000, 'µs', rounds(40, 10)),
   'maxCosineSimilarity, 100,000 x 384': () => search(100_000, 'ms', rounds(10, 2)),
-  cleaning,
 };
 
 await runScript(async () => {
@@ -357,37 +355,5 @@ function search(count, unit, turns) {
         target: { least: count === 1000 ? least : 1 },
       }),
     );
-  });
-}
-
-/** Measures `cleanPii` against the SDK's expressions. */
-function cleaning() {
-  const sides = ['ours', 'expressions'].map((name) => new Side(name, 'cleaner', name));
-  return withSides(sides, async ([ours, expressions]) => {
-    /** @param {{ name: string, kind: string, length: number, unit: 'µs' | 'ms', most: number, turns: number }} texts */
-    const compare = async ({ name, kind, length, unit, most, turns }) => {
-      const answers = [];
-      for (const side of [ours, expressions]) answers.push(await side.ask('answers', { kind, length }));
-      if (!isDeepStrictEqual(answers[0], answers[1])) throw new Error(`the sides do not agree: ${name}`);
-      const perMs = { µs: 1000, ms: 1 }[unit];
-      const samples = await interleave([ours, expressions], turns, async (side) => {
-        const work = { kind, length, milliseconds: kind === 'steps' ? 50 : 1, batches: 1 };
-        const milliseconds = await side.ask('time', work);
-        return milliseconds.map((/** @type {number} */ each) => each * perMs);
-      });
-      const theirs = { against: 'regular expressions', theirs: samples.expressions };
-      return comparison({ name, unit, ours: samples.ours, ...theirs, target: { most } });
-    };
-    return [
-      await compare({
-        ...{ name: 'clean the steps of real traces, each', kind: 'steps', length: 20 },
-        ...{ unit: 'µs', most: 1, turns: rounds(20, 3) },
-      }),
-      // One call of the expressions takes seconds.
-      await compare({
-        ...{ name: 'clean 80,000 letters without an @', kind: 'letters', length: 80_000 },
-        ...{ unit: 'ms', most: 0.01, turns: rounds(3, 1) },
-      }),
-    ];
   });
 }
