@@ -68,13 +68,9 @@ pub fn fixed(number: f64, decimals: u8) -> String {
 
 /// Returns a number with four decimals. One that they round to zero has no sign.
 pub fn decimal(number: f64) -> String {
-    fixed(rounded(number, 4), 4)
-}
-
-/// Returns the number nearest to this one that has this many decimals. A zero has no sign.
-pub fn rounded(number: f64, decimals: u8) -> f64 {
+    let rounded: f64 = fixed(number, 4).parse().unwrap_or(number);
     // Adding zero takes the sign from a negative zero.
-    fixed(number, decimals).parse().unwrap_or(number) + 0.0
+    fixed(rounded + 0.0, 4)
 }
 
 /// Returns a count with commas between groups of three digits.

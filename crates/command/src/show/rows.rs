@@ -13,7 +13,6 @@ use knowledgepulse_score::{
 
 use crate::{
     MOST_UNITS, Scored, Seen, Summary, Table, decimal, escaped, fixed, label_of, show::breakdown::value_of,
-    show::printable::rounded,
 };
 
 /// The format of the results on standard output.
@@ -29,9 +28,6 @@ pub(crate) enum Format {
     /// Comma-separated values with a header.
     Csv,
 }
-
-/// Similarities are computed in single precision, which has about as many decimals: a novelty of -1.4e-9 is 0.
-const SINGLE_DECIMALS: u8 = 6;
 
 type Field = (&'static str, fn(&Scored) -> Value);
 
@@ -81,9 +77,8 @@ impl Rows {
         match self.format {
             Format::Json => r#"{"results":["#.into(),
             Format::Csv => {
-                let dimensions = ByDimension::NAMES.into_iter().filter(|_| self.explains);
-                let names = FIELDS.iter().map(|(name, _)| *name).chain(dimensions);
-                names.collect::<Vec<_>>().join(",") + "\n"
+                let names = FIELDS.map(|(name, _)| name).join(",");
+                names + if self.explains { ",breakdown\n" } else { "\n" }
             }
             Format::Table | Format::JsonLines => String::new(),
         }
@@ -114,24 +109,20 @@ impl Rows {
         }
     }
 
-    fn json(&self, scored: &Scored, selection: Option<&Value>) -> String {
-        let mut fields = FIELDS.map(|(name, value_of)| (name, value_of(scored))).to_vec();
-        fields.extend(selection.map(|selection| ("selection", selection.clone())));
-        fields.extend(self.explains.then(|| ("breakdown", value_of(&scored.breakdown))));
-        escaped(&object(fields).to_json(), is_obeyed)
-    }
-
     fn csv_cells(&self, scored: &Scored) -> Vec<Value> {
         let cell = |(name, value_of): Field| match name {
             "facts" => scored.about.facts_in_words().join("; ").into(),
             _ => value_of(scored),
         };
-        let mut cells = FIELDS.map(cell).to_vec();
-        if self.explains {
-            let dimensions = scored.breakdown.dimensions.to_array();
-            cells.extend(dimensions.map(|value| rounded(value, SINGLE_DECIMALS).into()));
-        }
-        cells
+        let breakdown = self.explains.then(|| value_of(&scored.breakdown));
+        FIELDS.map(cell).into_iter().chain(breakdown).collect()
+    }
+
+    fn json(&self, scored: &Scored, selection: Option<&Value>) -> String {
+        let mut fields = FIELDS.map(|(name, value_of)| (name, value_of(scored))).to_vec();
+        fields.extend(selection.map(|selection| ("selection", selection.clone())));
+        fields.extend(self.explains.then(|| ("breakdown", value_of(&scored.breakdown))));
+        escaped(&object(fields).to_json(), is_obeyed)
     }
 }
 
@@ -315,12 +306,10 @@ mod tests {
     }
 
     #[test]
-    fn row_of_csv_guards_formulas_and_rounds_what_is_of_single_precision() {
-        let mut rows = rows(Format::Csv, true);
-        assert_eq!(
-            rows.row(&one(), None, String::new()),
-            "a.jsonl,3,1,t1,\" Fix\nit\",codex,,2026-10-01T00:00:00.000Z,2,1,committed,,'=code,0.46875,trace,0.5,0,0.25,1\n"
-        );
+    fn row_of_csv_guards_formulas_and_ends_with_the_breakdown() {
+        let row = rows(Format::Csv, true).row(&one(), None, String::new());
+        let expected = "a.jsonl,3,1,t1,\" Fix\nit\",codex,,2026-10-01T00:00:00.000Z,2,1,committed,,'=code,0.46875,trace,\"{\"\"value\"\":0.46875,";
+        assert!(row.starts_with(expected), "{row}");
     }
 
     proptest! {
