@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use knowledgepulse_clean::{Cleaner, Finding, Identities, places_in_json};
+use knowledgepulse_clean::{Cleaner, Finding, Identities, PlaceToReview, places_in_json};
 use knowledgepulse_formats::{
     FormatName,
     trace::{DEFAULT_CONFIDENCE, known_of},
@@ -284,6 +284,12 @@ impl Cleaning {
         Ok((clean.map_err(|error| error.to_string())?, found))
     }
 
+    fn note_places(&mut self, row: usize, line: u64, places: Vec<PlaceToReview>) {
+        let places = places.into_iter();
+        self.review
+            .extend(places.map(|place| ReviewPlace { row, line, place }));
+    }
+
     fn count(&mut self, found: impl IntoIterator<Item = Finding>) {
         for finding in found {
             *self.redactions.entry(finding.name).or_default() += 1;
@@ -336,9 +342,7 @@ impl Cleaning {
             let clean =
                 clean_json_text(&mut self.cleaner, &text, &value).map_err(|error| error.to_string())?;
             line += 1;
-            let places = clean.review.into_iter();
-            self.review
-                .extend(places.map(|place| ReviewPlace { row, line, place }));
+            self.note_places(row, line, clean.review);
             self.count(clean.found.into_iter().map(|(_, finding)| finding));
             document.push_str(&for_python(&clean.text));
         }
@@ -369,9 +373,7 @@ impl Cleaning {
             (Form::Knowledgepulse, None) => return Err("its outcome is not known".into()),
         };
         for (line, value) in (1..).zip(&lines) {
-            let places = places_in_json(value).into_iter();
-            self.review
-                .extend(places.map(|place| ReviewPlace { row, line, place }));
+            self.note_places(row, line, places_in_json(value));
         }
         let session_id = match form {
             Form::Knowledgepulse => trace.get("id").cloned().unwrap_or_default(),

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value, object};
 
 use super::{
     session_of, some, time_of,
-    turns::{Answer, Call, Said, Turn, results_behind_calls, turns_of},
+    turns::{Answer, Call, Turn, results_behind_calls, turns_of},
     with_some,
 };
 
@@ -55,31 +55,22 @@ fn join(before: &mut Text, text: Text) {
 fn message_of(turn: Turn) -> Value {
     match turn {
         Turn::User(text) => object([("role", "user".into()), ("content", text.into())]),
-        Turn::Agent(Said {
-            reasoning,
-            text,
-            calls,
-        }) => {
-            let calls: Vec<Value> = calls.into_iter().map(function_call).collect();
+        Turn::Agent(said) => {
+            let calls: Vec<Value> = said.calls.into_iter().map(function_call).collect();
             with_some([
                 ("role", Some("assistant".into())),
-                ("reasoning_content", some(reasoning)),
-                ("content", Some(text.into())),
+                ("reasoning_content", some(said.reasoning)),
+                ("content", Some(said.text.into())),
                 ("tool_calls", (!calls.is_empty()).then(|| calls.into())),
             ])
         }
         // The field `is_error` is Anthropic's; chats have none for it.
-        Turn::Result(Answer {
-            id,
-            tool,
-            text,
-            failed,
-        }) => with_some([
+        Turn::Result(answer) => with_some([
             ("role", Some("tool".into())),
-            ("tool_call_id", Some(id.into())),
-            ("name", Some(tool.into())),
-            ("content", Some(text.into())),
-            ("is_error", failed.then(|| true.into())),
+            ("tool_call_id", Some(answer.id.into())),
+            ("name", Some(answer.tool.into())),
+            ("content", Some(answer.text.into())),
+            ("is_error", answer.failed.then(|| true.into())),
         ]),
     }
 }

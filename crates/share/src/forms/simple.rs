@@ -4,7 +4,7 @@ use knowledgepulse_json::{Text, Value, object};
 
 use super::{
     agent_of, model_of, session_of, time_of,
-    turns::{Answer, Call, Said, Turn, turns_of},
+    turns::{Call, Turn, turns_of},
     with_some,
 };
 
@@ -33,32 +33,23 @@ pub(crate) fn entries_of(trace: &Value) -> Vec<Value> {
 fn message_of(turn: Turn, model: Option<Value>) -> Value {
     match turn {
         Turn::User(text) => object([("role", "user".into()), ("content", text.into())]),
-        Turn::Agent(Said {
-            reasoning,
-            text,
-            calls,
-        }) => {
-            let texts = [("thinking", reasoning), ("text", text)];
+        Turn::Agent(said) => {
+            let texts = [("thinking", said.reasoning), ("text", said.text)];
             let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
             let content = texts.map(|(kind, text)| part(kind, text));
-            let content = content.chain(calls.into_iter().map(call_of));
+            let content = content.chain(said.calls.into_iter().map(call_of));
             with_some([
                 ("role", Some("assistant".into())),
                 ("content", Some(content.collect::<Vec<_>>().into())),
                 ("model", model),
             ])
         }
-        Turn::Result(Answer {
-            id,
-            tool,
-            text,
-            failed,
-        }) => object([
+        Turn::Result(answer) => object([
             ("role", "toolResult".into()),
-            ("toolCallId", id.into()),
-            ("toolName", tool.into()),
-            ("content", vec![part("text", text)].into()),
-            ("isError", failed.into()),
+            ("toolCallId", answer.id.into()),
+            ("toolName", answer.tool.into()),
+            ("content", vec![part("text", answer.text)].into()),
+            ("isError", answer.failed.into()),
         ]),
     }
 }
