@@ -7,7 +7,6 @@ use knowledgepulse_index::memory::{Basis, Novelty};
 use knowledgepulse_json::{Value, number as javascript_number, object};
 use knowledgepulse_score::{
     Breakdown,
-    dimensions::ByDimension,
     overrides::{Override, OverrideRule},
 };
 
@@ -207,6 +206,7 @@ mod tests {
     };
     use knowledgepulse_json::parse_str;
     use knowledgepulse_score::{
+        dimensions::ByDimension,
         engine::Status,
         weights::{Profile, contributions},
     };
