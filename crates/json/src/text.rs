@@ -6,6 +6,9 @@ pub use compact_str::CompactString as Text;
 /// Returns the length in UTF-16 code units, which is JavaScript's `length`.
 #[must_use]
 pub fn units_of(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
     let units = |byte: u8| usize::from(byte & 0xc0 != 0x80) + usize::from(byte >= 0xf0);
     text.bytes().map(units).sum()
 }
@@ -13,6 +16,10 @@ pub fn units_of(text: &str) -> usize {
 /// Returns the beginning of a text, of at most `units` UTF-16 code units.
 #[must_use]
 pub fn cut(text: &str, units: usize) -> &str {
+    // No unit takes less than a byte.
+    if text.len() <= units {
+        return text;
+    }
     let mut count = 0;
     let mut characters = text.char_indices();
     let end = characters.find(|(_, character)| {

@@ -191,6 +191,9 @@ pub(crate) fn for_python(line: &str) -> Cow<'_, str> {
         ('\u{2029}', "\\u2029"),
     ];
     let mut line = without_lone_surrogates(line);
+    if line.is_ascii() {
+        return line;
+    }
     for (sign, escape) in signs {
         if line.contains(sign) {
             line = line.replace(sign, escape).into();

@@ -150,10 +150,9 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         .at(&["metadata", "imported", INTERRUPTED])
         .and_then(Value::as_number);
     let said_so = |at: usize| !is_agent(at) && are_in("stopped", first(text(at), LAST_WORDS));
-    let stopped = last(&|at| index(at) == stopped).max(last(&said_so));
-    if let Some(at) = stopped
-        && !(at + 1..steps.len()).any(is_agent)
-    {
+    // The agent said nothing after that.
+    let from = last(&is_agent).unwrap_or_default();
+    if let Some(at) = last(&|at| at >= from && (index(at) == stopped || said_so(at))) {
         note(&mut facts, FactKind::Interrupted, at);
     }
     if let Some(at) = last(&is_message) {

@@ -68,6 +68,10 @@ fn is_apart(c: char) -> bool {
 
 /// Returns the beginning of a text.
 pub(crate) fn first(text: &str, characters: usize) -> &str {
+    let beginning = text.get(..characters).unwrap_or(text);
+    if beginning.is_ascii() {
+        return beginning;
+    }
     let end = text.char_indices().nth(characters);
     &text[..end.map_or(text.len(), |(end, _)| end)]
 }

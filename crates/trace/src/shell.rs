@@ -148,8 +148,10 @@ pub(crate) fn length_of(words: &[String], beginning: &str) -> Option<usize> {
 
 /// Returns the name of a program: without its folder, its ending on Windows and the version of Python.
 pub(crate) fn program_of(word: &str) -> &str {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    let name = name.trim_end_matches(".exe").trim_end_matches(".cmd");
+    let folder = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
+    let name = &word[folder.map_or(0, |at| at + 1)..];
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let name = name.strip_suffix(".cmd").unwrap_or(name);
     let rest = name.strip_prefix("python");
     let is_version = |rest: &str| rest.bytes().all(|byte| byte == b'.' || byte.is_ascii_digit());
     if rest.is_some_and(is_version) {

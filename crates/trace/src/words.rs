@@ -6,6 +6,9 @@
 //!
 //! A word is identified by the unseeded XXH3-64 of its UTF-8. With 100 million different words, a collision has a probability of 1 in 3,700.
 
+use std::collections::HashMap;
+
+use rustc_hash::FxBuildHasher;
 use twox_hash::XxHash3_64;
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -114,34 +117,38 @@ impl Words {
     /// The words of `trace`.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
-        let mut shares: Vec<(u64, u64)> = Vec::new();
+        // Of each word the last piece that has it, and the sum of its shares.
+        let mut sums: HashMap<u64, (usize, u64), FxBuildHasher> = HashMap::default();
         let mut hashes = Vec::new();
         let mut left = MOST_NORMALISED;
-        for piece in pieces(trace) {
+        for (at, piece) in (1..).zip(pieces(trace)) {
             hashes.clear();
-            split_words(piece, &mut left, &mut |word| hashes.push(hash_of(word)));
-            hashes.sort_unstable();
-            hashes.dedup();
+            split_words(piece, &mut left, &mut |word| {
+                let hash = hash_of(word);
+                let (last, _) = sums.entry(hash).or_default();
+                if std::mem::replace(last, at) < at {
+                    hashes.push(hash);
+                }
+            });
             #[allow(clippy::cast_precision_loss)] // No text has 2^53 words.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // At most 2^32.
             let share = (UNITS / ((hashes.len() + MORE_WORDS) as f64).sqrt()).round() as u64;
-            shares.extend(hashes.iter().map(|&hash| (hash, share)));
+            for hash in &hashes {
+                if let Some((_, sum)) = sums.get_mut(hash) {
+                    *sum = sum.saturating_add(share);
+                }
+            }
         }
-        shares.sort_unstable();
-        let words = shares
-            .chunk_by(|(hash, _), (other, _)| hash == other)
-            .map(|equal| Word {
-                hash: equal[0].0,
-                count: TermWeight::of_units(
-                    equal.iter().fold(0, |sum, (_, share)| sum.saturating_add(*share)),
-                ),
-            });
+        let words = sums.into_iter().map(|(hash, (_, units))| Word {
+            hash,
+            count: TermWeight::of_units(units),
+        });
         let mut words: Vec<Word> = words.collect();
         if words.len() > MOST_WORDS {
             words.select_nth_unstable_by_key(MOST_WORDS, |word| (std::cmp::Reverse(word.count), word.hash));
             words.truncate(MOST_WORDS);
-            words.sort_unstable_by_key(|word| word.hash);
         }
+        words.sort_unstable_by_key(|word| word.hash);
         Self(words)
     }
 
@@ -231,17 +238,14 @@ fn split_words(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
     while !rest.is_empty() {
         // No ASCII character combines with the one before it, and one outside of words ends a word. So text can be cut there, and ASCII needs
         // no normalisation.
-        let (mut end, mut is_ascii) = (rest.len(), true);
-        for (index, &byte) in rest.as_bytes().iter().enumerate() {
-            if index > 0 && byte.is_ascii() && !is_ascii_word(byte) {
-                end = index;
-                break;
-            }
-            is_ascii &= byte.is_ascii();
-        }
-        let (section, tail) = rest.split_at(end);
+        let separates = |byte: &u8| SEPARATES[usize::from(*byte)];
+        let separators = rest.bytes().take_while(|byte| separates(byte)).count();
+        rest = &rest[separators.saturating_sub(1)..];
+        let first = usize::from(separators > 0);
+        let end = rest.as_bytes()[first..].iter().position(separates);
+        let (section, tail) = rest.split_at(end.map_or(rest.len(), |end| first + end));
         rest = tail;
-        if is_ascii {
+        if section.is_ascii() {
             splitter.push_ascii(section, sink);
         } else {
             for c in folded(section).take(*left) {
@@ -326,9 +330,20 @@ impl Splitter {
     }
 }
 
-fn is_ascii_word(byte: u8) -> bool {
+const fn is_ascii_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
+
+/// Which bytes are ASCII outside of words.
+static SEPARATES: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte.is_ascii() {
+        table[byte as usize] = !is_ascii_word(byte);
+        byte += 1;
+    }
+    table
+};
 
 fn is_word(c: char) -> bool {
     if c.is_ascii() {
