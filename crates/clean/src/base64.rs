@@ -3,7 +3,7 @@
 use crate::{
     lines::{MOST_LETTERS, wrapped},
     random::is_hexadecimal,
-    ranges::skip,
+    ranges::{Letters, skip},
     view::View,
 };
 
@@ -61,8 +61,8 @@ const LEAST_LETTERS: usize = 24;
 
 /// Returns a view of the texts in Base64, also over several lines. Each unit comes from all of its Base64.
 pub(super) fn view(letters: &[u8]) -> View {
-    let of_base64 =
-        |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'-' | b'_');
+    static OF_BASE64: Letters = Letters::of(b"A-Za-z0-9+/_-");
+    let of_base64 = |letter: u8| OF_BASE64.has(letter);
     let mut view = View::default();
     let mut from = 0;
     // Most runs are words, which end before the last letter of the shortest run that counts.

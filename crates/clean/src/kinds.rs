@@ -9,7 +9,7 @@ use crate::{
     base64, columns, commands, emails, keys,
     keywords::{ByKeyword, Keyword, Owner},
     languages, names, numbers, pem, phrases, providers, random,
-    ranges::{Lazy, Ranges, lazy, runs, skip},
+    ranges::{Lazy, Letters, Ranges, lazy, runs, skip},
     siblings, structures,
     text::{Text, is_word, with_around},
     wrapped,
@@ -86,16 +86,14 @@ pub(super) fn keywords() -> Vec<Vec<u8>> {
 }
 
 /// A mark in `rules/kinds.tsv`, and the least length and the letters of the runs in which alone its kinds are searched.
-type Run = (u8, usize, fn(u8) -> bool);
-const RUNS: [Run; 6] = [
-    (b'G', 7, |letter| matches!(letter, b'0'..=b'9' | b'-')),
-    (b'N', 7, |letter| matches!(letter, b'0'..=b'9' | b'.')),
-    (b'L', 36, |each| is_word(each) || b"~.:+/=-".contains(&each)),
-    (b'M', 14, |each| {
-        each.is_ascii_hexdigit() || b":-.".contains(&each)
-    }),
-    (b'V', 6, |each| each.is_ascii_hexdigit() || b":.".contains(&each)),
-    (b'<', 19, |each| matches!(each, b'A'..=b'Z' | b'0'..=b'9' | b'<')),
+type Run = (u8, usize, Letters);
+static RUNS: [Run; 6] = [
+    (b'G', 7, Letters::of(b"0-9-")),
+    (b'N', 7, Letters::of(b"0-9.")),
+    (b'L', 36, Letters::of(b"A-Za-z0-9_~.:+/=-")),
+    (b'M', 14, Letters::of(b"A-Fa-f0-9:.-")),
+    (b'V', 6, Letters::of(b"A-Fa-f0-9:.")),
+    (b'<', 19, Letters::of(b"A-Z0-9<")),
 ];
 
 /// The functions of kinds.
@@ -212,8 +210,8 @@ impl Kind {
             Some(mark) => {
                 // Beside groups of digits, the names of a machine and of its domain.
                 let around = if *mark == b'G' { (32, 256) } else { (0, 1) };
-                for (_, least, is_wanted) in RUNS.iter().filter(|(of, ..)| of == mark) {
-                    with_around(letters, runs(letters, *least, is_wanted), around)
+                for (_, least, class) in RUNS.iter().filter(|(of, ..)| of == mark) {
+                    with_around(letters, runs(letters, *least, class), around)
                         .into_iter()
                         .for_each(&mut find_in);
                 }

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, ops::Range};
 
 use crate::{
-    ranges::{Pattern, Ranges, runs, skip},
+    ranges::{Letters, Pattern, Ranges, runs, skip},
     words::Words,
 };
 
@@ -19,8 +19,7 @@ const MOST_BETWEEN: usize = 12;
 
 /// Finds seed phrases: words of the list one behind another, in the runs of such letters that are long enough.
 pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
-    let of_phrase = |letter: u8| letter.is_ascii_alphabetic() || is_between(letter);
-    let found = runs(letters, LEAST_LETTERS, of_phrase).flat_map(|run| {
+    let found = runs(letters, LEAST_LETTERS, &OF_PHRASE).flat_map(|run| {
         let phrases = phrases_in(&letters[run.clone()]).into_iter();
         phrases.map(move |phrase| run.start + phrase.start..run.start + phrase.end)
     });
@@ -33,7 +32,7 @@ fn phrases_in(letters: &[u8]) -> Ranges {
     let mut phrase: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
     loop {
-        let start = skip(letters, at, is_between);
+        let start = skip(letters, at, |letter| BETWEEN.has(letter));
         // The letter of a line break in a JSON string.
         let is_break = letters[..start].ends_with(b"\\") && letters.get(start) == Some(&b'n');
         let start = start + usize::from(is_break);
@@ -65,15 +64,10 @@ fn whole_phrase(letters: &[u8], words: &[Range<usize>]) -> Option<Range<usize>> 
     is_phrase.then_some(words.first()?.start..words.last()?.end)
 }
 
-/// Returns whether a letter can stand between the words of a list, and not of a program.
-fn is_between(letter: u8) -> bool {
-    let is_sign = matches!(
-        letter,
-        b'.' | b',' | b':' | b';' | b')' | b'[' | b']' | b'-' | b'|' | b'#' | b'*'
-    );
-    let is_quote = matches!(letter, b'"' | b'\'' | b'`' | b'\\');
-    is_sign || is_quote || letter.is_ascii_digit() || letter.is_ascii_whitespace() || !letter.is_ascii()
-}
+/// What can stand between the words of a list, and not of a program.
+static BETWEEN: Letters = Letters::of(b"0-9\t\n\x0c\r .,:;)[]|#*\"'`\\\x80-\xff-");
+/// The same, and the letters of the words.
+static OF_PHRASE: Letters = Letters::of(b"A-Za-z0-9\t\n\x0c\r .,:;)[]|#*\"'`\\\x80-\xff-");
 
 /// Finds the codes by which an account is recovered, below or behind words that say so.
 pub(super) fn recovery_codes(letters: &[u8]) -> Ranges {

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::LazyLock};
 
 use crate::{
-    ranges::{Pattern, Ranges, runs, skip},
+    ranges::{Letters, Pattern, Ranges, runs, skip},
     text::is_word,
     values::is_mixed,
     words::Words,
@@ -133,9 +133,9 @@ pub(super) fn whole(letters: &[u8], mut end: usize) -> usize {
 
 /// Finds tokens of services: letters that are no id of a known kind, a hyphen or `_`, and letters and digits at random.
 pub(super) fn prefixed_tokens(letters: &[u8]) -> Ranges {
-    let of_token = |letter: u8| is_word(letter) || letter == b'-';
+    static OF_TOKEN: Letters = Letters::of(b"A-Za-z0-9_-");
     let mut ranges = Ranges::new();
-    for Range { mut start, end } in runs(letters, LEAST_TOKEN_LETTERS, of_token) {
+    for Range { mut start, end } in runs(letters, LEAST_TOKEN_LETTERS, &OF_TOKEN) {
         // The letter of an escape in a JSON string: `\n`.
         start += usize::from(letters[..start].ends_with(b"\\"));
         let before = letters[..start].last().copied().unwrap_or(b' ');
@@ -272,5 +272,8 @@ pub(super) fn base58_keys(letters: &[u8]) -> Ranges {
         let is_part = |letter: u8| b"+/=-_.".contains(&letter);
         !is_part(before) && !is_part(behind) && EXPRESSION.is_match(text) && is_random(text) && is_mixed(text)
     };
-    runs(letters, LEAST_KEY_LETTERS, is_word).filter(is_key).collect()
+    static OF_WORD: Letters = Letters::of(b"A-Za-z0-9_");
+    runs(letters, LEAST_KEY_LETTERS, &OF_WORD)
+        .filter(is_key)
+        .collect()
 }

@@ -48,6 +48,33 @@ pub(super) fn lazy(pattern: String) -> Lazy {
     LazyLock::new(Box::new(move || expression(&pattern)))
 }
 
+/// A class of letters, as in the brackets of an expression: `A-Z0-9_.-`.
+pub(super) struct Letters([bool; 256]);
+
+impl Letters {
+    /// Creates the class. A hyphen at its end is itself.
+    pub(super) const fn of(class: &[u8]) -> Self {
+        let mut has = [false; 256];
+        let mut at = 0;
+        while at < class.len() {
+            let is_range = at + 2 < class.len() && class[at + 1] == b'-';
+            let (mut letter, length) = (class[at], if is_range { 3 } else { 1 });
+            while letter < class[at + length - 1] {
+                has[letter as usize] = true;
+                letter += 1;
+            }
+            has[letter as usize] = true;
+            at += length;
+        }
+        Self(has)
+    }
+
+    /// Returns whether a letter is of the class.
+    pub(super) fn has(&self, letter: u8) -> bool {
+        self.0[usize::from(letter)]
+    }
+}
+
 /// Returns the first place from `from` on whose letter is not one to be skipped.
 pub(super) fn skip(letters: &[u8], from: usize, is_skipped: impl Fn(u8) -> bool) -> usize {
     let rest = letters.iter().skip(from);
@@ -94,19 +121,31 @@ pub(super) fn stands_alone(letters: &[u8], range: &Range<usize>) -> bool {
     (!is_word_at(range.start.checked_sub(1)) || begins_line()) && !is_word_at(Some(range.end))
 }
 
-/// Returns the runs of at least so many wanted letters. Of shorter ones most letters are passed over.
-pub(super) fn runs(
-    letters: &[u8],
+/// Returns the first place of a digit from `from` on. Blocks without one are passed over at once.
+pub(super) fn digit_from(letters: &[u8], from: usize) -> Option<usize> {
+    let (blocks, _) = letters.get(from..)?.as_chunks::<32>();
+    let has_digit = |block: &[u8; 32]| {
+        let digits = block.iter().map(u8::is_ascii_digit);
+        digits.fold(false, |has, is_digit| has | is_digit)
+    };
+    let block = blocks.iter().position(has_digit).unwrap_or(blocks.len());
+    find(letters, from + 32 * block, |letter| letter.is_ascii_digit())
+}
+
+/// Returns the runs of at least so many letters of a class. Of shorter ones most letters are passed over.
+pub(super) fn runs<'l>(
+    letters: &'l [u8],
     least: usize,
-    is_wanted: impl Fn(u8) -> bool,
-) -> impl Iterator<Item = Range<usize>> {
+    class: &'static Letters,
+) -> impl Iterator<Item = Range<usize>> + 'l {
+    let is_wanted = |letter: u8| class.has(letter);
     // Never within a run.
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
             let next = letters.get(from..from + least)?;
             let Some(other) = next.iter().rposition(|letter| !is_wanted(*letter)) else {
-                let end = skip(letters, from + least, &is_wanted);
+                let end = skip(letters, from + least, is_wanted);
                 return Some(mem::replace(&mut from, end)..end);
             };
             from += other + 1;
@@ -133,10 +172,37 @@ mod tests {
 
     #[test]
     fn runs_finds_all_that_are_long_enough_from_their_first_letter_to_their_last() {
-        let runs_of = |text: &str| runs(text.as_bytes(), 3, is_word).collect::<Vec<_>>();
+        static WORD: Letters = Letters::of(b"a-z");
+        let runs_of = |text: &str| runs(text.as_bytes(), 3, &WORD).collect::<Vec<_>>();
         assert_eq!(runs_of("abcd ab abc-a-abcdefgh"), [0..4, 8..11, 14..22]);
         assert_eq!(runs_of("ab -abc-abcd"), [4..7, 8..12]);
         assert_eq!(runs_of("ab"), [0..0; 0]);
+    }
+
+    #[test]
+    fn letters_are_those_of_an_expressions_class() {
+        for class in ["a-z0-9_", "A-Z<", "x", "%/+.-", "\x00-\x1f\x7f"] {
+            let expression = expression(&format!("[{class}]"));
+            let letters = Letters::of(class.as_bytes());
+            for letter in 0..=u8::MAX {
+                assert_eq!(
+                    letters.has(letter),
+                    expression.is_match(&[letter]),
+                    "{class} {letter}"
+                );
+            }
+        }
+        assert!(Letters::of(b"\xfe-\xff").has(0xFF));
+    }
+
+    #[test]
+    fn digit_from_finds_the_next_digit_behind_any_number_of_letters() {
+        for length in 0..100 {
+            let text = format!("1{}2 3", "a".repeat(length));
+            assert_eq!(digit_from(text.as_bytes(), 1), Some(length + 1));
+            assert_eq!(digit_from(&text.as_bytes()[..=length], 1), None);
+        }
+        assert_eq!(digit_from(b"1", 2), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
     names::{is_secret, is_secret_name},
     pairs::{Pair, closing_quote, opening_at},
     random::is_random,
-    ranges::{Pattern, Ranges, find, merged, skip, skip_back},
+    ranges::{Letters, Pattern, Ranges, find, merged, skip, skip_back},
     text::MARKER,
     values::{is_expression, is_mixed, is_nothing},
     words::Words,
@@ -106,7 +106,8 @@ pub(super) fn secret_values(letters: &[u8], fields: &[(Range<usize>, Range<usize
 
 /// Returns the next name and its value, or a bracket with an empty name; and where to go on.
 fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>, usize)> {
-    let is_mark = |letter: u8| matches!(letter, b':' | b'=' | b'{' | b'}' | b'<' | b'>');
+    static MARKS: Letters = Letters::of(b":={}<>");
+    let is_mark = |letter: u8| MARKS.has(letter);
     let mut next = from;
     loop {
         let mark = find(letters, next, is_mark)?;

@@ -1,6 +1,6 @@
 //! A text that is searched and changed.
 
-use std::{borrow::Cow, cell::OnceCell, ops::Range};
+use std::{borrow::Cow, cell::OnceCell, iter, ops::Range};
 
 use memchr::memmem;
 
@@ -8,7 +8,7 @@ use crate::{
     keywords::{Keyword, Keywords, Owner},
     languages::folded,
     names,
-    ranges::{Ranges, runs},
+    ranges::{Letters, Ranges, digit_from, skip, skip_back},
 };
 
 /// How markers begin.
@@ -134,7 +134,11 @@ impl<'t> Text<'t> {
 
     /// Returns the text in UTF-8, with U+FFFD for lone surrogates.
     pub(super) fn to_utf8(&self) -> String {
-        String::from_utf16_lossy(&self.units)
+        match str::from_utf8(&self.letters) {
+            // Letters beyond ASCII are no UTF-8.
+            Ok(text) => text.to_owned(),
+            Err(_) => String::from_utf16_lossy(&self.units),
+        }
     }
 
     /// Puts markers in place of the ranges, which are in order and do not overlap.
@@ -197,17 +201,22 @@ fn numbers_of(letters: &[u8]) -> Ranges {
     const LEAST_DIGITS: usize = 6;
     /// The name of a number, and the parts of it that have small letters.
     const MOST_AROUND: usize = 64;
-    let of_number = |letter: u8| {
-        letter.is_ascii_digit() || letter.is_ascii_uppercase() || b" .,/()+-\x80".contains(&letter)
-    };
+    static OF_NUMBER: Letters = Letters::of(b"0-9A-Z .,/()+\x80-");
+    let of_number = |letter: u8| OF_NUMBER.has(letter);
     let has_number = |part: &Range<usize>| {
         let digits = letters[part.clone()]
             .iter()
             .filter(|letter| letter.is_ascii_digit());
         digits.count() >= LEAST_DIGITS
     };
-    let numbers = runs(letters, LEAST_DIGITS, of_number).filter(has_number);
-    with_around(letters, numbers, (MOST_AROUND, MOST_AROUND))
+    let mut from = 0;
+    let parts = iter::from_fn(|| {
+        let digit = digit_from(letters, from)?;
+        let start = skip_back(letters, from..digit, of_number);
+        from = skip(letters, digit, of_number);
+        Some(start..from)
+    });
+    with_around(letters, parts.filter(has_number), (MOST_AROUND, MOST_AROUND))
 }
 
 /// Longer texts are cleaned block by block with `strict`: each change copies the text.
