@@ -93,7 +93,9 @@ impl Identities {
                 }
                 // A login alone.
                 let word = last.rsplit(' ').next().unwrap_or_default();
-                let is_alone = row.trim_start_matches([' ', '-', '*']) == word;
+                let before = row.trim_start_matches([' ', '-', '*']).strip_suffix(word);
+                let is_alone =
+                    before.is_some_and(|before| before.is_empty() || before.ends_with(['"', '\'']));
                 if is_signed && is_name(word) && (belongs(word, local) || is_alone) {
                     self.add_author(word, mail);
                 }

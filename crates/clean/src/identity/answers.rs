@@ -72,8 +72,15 @@ fn commands_of(text: &str) -> Vec<String> {
 }
 
 /// Lays commands that ask for a name beside the lines that were printed: the first ones beside the first lines, or the last one beside the
-/// last line. A command between them may print any number of lines.
+/// last line. A command between them may print any number of lines, and one by itself a list.
 fn answers_of<'l>(commands: &'l [String], lines: &[&'l str]) -> Vec<(&'l str, &'l str)> {
+    const MOST_LISTED: usize = 40;
+    let is_code = |line: &&str| line.contains(['"', '{', '}', '=', ';']);
+    if let ([command], 2..=MOST_LISTED) = (commands, lines.len())
+        && !lines.iter().any(is_code)
+    {
+        return lines.iter().map(|line| (command.as_str(), *line)).collect();
+    }
     let first = commands.iter().take_while(|command| asks(command)).count();
     let last = commands[first..].last().filter(|command| asks(command));
     if lines.len() < first + usize::from(last.is_some()) {

@@ -179,8 +179,10 @@ impl Identities {
                     self.add_domain(value.split_once('@').unwrap_or_default().1);
                 }
                 "person" => {
-                    // HL7 and DICOM separate the parts of a name by `^`; GEDCOM has slashes around the last one.
-                    let parts = value.split(['^', '/', ' ']).filter(|part| !part.is_empty());
+                    // HL7 and DICOM separate the parts of a name by `^`, X12 by `*`, vCards by `;`; GEDCOM has slashes around the last one.
+                    let parts = value
+                        .split(['^', '*', ';', '/', ' '])
+                        .filter(|part| !part.is_empty());
                     let person = parts.collect::<Vec<_>>().join(" ");
                     if is_person(&person) {
                         self.add_author(&person, "");

@@ -245,6 +245,24 @@ fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
         "Post by jdoe on 2021-08-12",
         "jdoe (x@corp.example) has joined #x",
         "INSERT INTO customers VALUES (1, 'jdoe', 7)",
+        "* @jdoe @acme/core @acme\n",
+        "approvers:\n- jdoe\n- acme\n",
+        "* Mend x by @jdoe in https://github.com/acme/x/pull/3",
+        "jdoe@sw-1.corp.example: Permission denied (publickey).",
+        "jdoe is not in the sudoers file.",
+        "jdoe@krypton7 \n---------------\nOS: x",
+        "smb-share:server=nas7x,share=x,user=jdoe/y",
+        "/nix/var/nix/profiles/per-user/jdoe/x",
+        "vscode-remote://wsl%2Bubuntu/home/jdoe/x",
+        "C:\\x KRYPTON7\\jdoe:(I)(F)",
+        "wandb: Currently logged in as: jdoe (acme) to x",
+        "\u{2022} jdoe (Role: Admin)",
+        "Unix username:        jdoe\n",
+        "orgs:  jdoe,acme\n",
+        "https://jdoe.atlassian.net/browse/X-1",
+        "user jdoe\nhostname x.example\n",
+        "jdoe:$6$abc$defghijklmno:19000:0:99999:7:::",
+        "maintainers = [\"jdoe <x@corp.example>\"]",
     ] {
         let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
         assert!(
@@ -306,6 +324,9 @@ fn learn_text_finds_names_beside_their_labels_in_any_notation() {
         "<tr><th>Given name</th><th>Family name</th></tr><tr><td>Malin</td><td>Bergqvist</td></tr>",
         "|givenName|familyName|city|\n|Malin|Bergqvist|Lund|",
         "PID|1||7^^^H1||Bergqvist^Malin^^^Frau||",
+        "NM1*IL*1*BERGQVIST*MALIN****MI*7~",
+        "N:Bergqvist;Malin;;Dr.;\n",
+        "person(\"Malin\", \"Bergqvist\", role = \"aut\")",
         "1 NAME Malin /Bergqvist/",
         "[Malin Bergqvist](https://github.com/mb7)",
         "- **Malin Bergqvist** – Product Owner",
@@ -373,6 +394,16 @@ fn learn_text_finds_the_machine() {
         "Client host: krypton7\n",
         "sev=1\tidentHostName=krypton7\tx",
         "<MachineName>krypton7</MachineName>",
+        "System:\n  Host: krypton7 Kernel: 6.1",
+        " CPUs: 8\n Name: krypton7\n ID: x",
+        "systemd[1]: Set hostname to <krypton7>.",
+        "Current Operating System: Linux krypton7 6.12.9-amd64",
+        "2026-01-05T10:00:00.123456+01:00 krypton7 sshd[12]: x",
+        "DHCPACK on 10.0.0.7 to aa:bb:cc:dd:ee:ff (krypton7) via eth0",
+        "1700000000 aa:bb:cc:dd:ee:ff 192.168.1.7 krypton7 x",
+        "HostName:                             krypton7\n",
+        "CsName                 : krypton7\n",
+        "//krypton7/share on /mnt/x type cifs (rw)",
     ] {
         assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
     }
@@ -392,6 +423,10 @@ fn learn_json_takes_what_fields_and_answers_say() {
         r#"[{"cmd":"ls && whoami"},{"stdout":"a\nb\njdoe\n"},"jdoe"]"#,
         r#"[{"cmd":"whoami"},{"content":"Chunk ID: 1\nOutput:\njdoe\n"},"jdoe"]"#,
         r#"[{"cmd":"whoami"},{"cmd":"hostname"},{"content":"jdoe"},{"content":"build7"},"jdoe"]"#,
+        r#"[{"cmd":"vercel whoami"},{"content":"Vercel CLI 44.2.0\njdoe"},"jdoe"]"#,
+        r#"[{"cmd":"ls /home"},{"content":"shared\njdoe\n"},"jdoe"]"#,
+        r#"[{"cmd":"npm owner ls x"},{"content":"jdoe <x@corp.example>\nacme <y@corp.example>"},"jdoe"]"#,
+        r#"[{"cmd":"net user"},{"content":"---\nGuest     jdoe     Other\n"},"jdoe"]"#,
         r#"[{"cmd":"git config user.email"},{"content":"jdoe@corp.example"},"jdoe"]"#,
         r#"[{"/home/jdoe/a.txt":1},"jdoe"]"#,
     ] {
@@ -523,6 +558,9 @@ fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
         "os.WriteFile, \"test@test.com\"",
         "TODO(ENT-221): x",
         "'member_name' => 'string', /Users/foo/x",
+        " * @license MIT\n * @template T\n",
+        "hostname = parsed(url)\n:param str hostname: Hostname to examine.",
+        "Operator:      cyan,\nUser Name        SID\n",
         "12:00:01 INFO user created for requests from 127.0.0.1",
     ] {
         let mut identities = Identities::default();
