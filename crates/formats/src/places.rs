@@ -197,6 +197,8 @@ mod tests {
             ("pi", "~/.clawdbot/agents/main/sessions"),
             ("pi", "~/.qclaw/agents/main/sessions"),
             ("codex", "~/.codex/archived_sessions"),
+            ("copilot-cli", "~/.copilot/history-session-state"),
+            ("gptme", "~/.local/share/gptme/logs/roses/conversation.jsonl"),
             ("copilot-cli", "~/snap/copilot-cli/common/.copilot/session-state"),
             ("opencode", "~/.local/share/opencode/opencode-beta.db"),
             ("opencode", "~/.local/share/icodemate/icodemate.db"),
