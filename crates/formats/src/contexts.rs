@@ -28,20 +28,21 @@ pub enum Words {
     Stopped,
 }
 
-/// How the first prompts of Terminus and CrewAI begin, and what their tasks are between; smolagents has words before a task.
+/// How the first prompts of Terminus, CrewAI and jobs of OpenClaw begin, and what their tasks are between; smolagents has words before a task.
 const TERMINUS: &str = "You are an AI assistant tasked with solving command-line tasks";
-const PROMPTS: [[&str; 3]; 3] = [
+const PROMPTS: [[&str; 3]; 4] = [
     [TERMINUS, "\nTask Description:\n", "\nCurrent terminal state:"],
     [TERMINUS, "\nInstruction:\n", "\nYour response must be"],
     ["Current Task: ", "Current Task: ", "\n\nThis is the expect"],
+    ["[cron:", "] ", "\nCurrent time: "],
 ];
 const NEW_TASK: &str = "New task:\n";
 
 /// What programs write before a turn: Pi each file that the prompt names; OpenClaw blocks about the sender, events, the time, or the
-/// words before a task of a sub-agent.
+/// words before a task of a sub-agent, Hermes those before a job.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r#"^(?:<file name="(?s:.*?)</file>[ \t\r\n]*|[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|System(?: \(untrusted\))?: \[[^\]\n]{10,40}\] [^\n]*[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *)+"#,
+        r#"^(?:<file name="(?s:.*?)</file>[ \t\r\n]*|[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|System(?: \(untrusted\))?: \[[^\]\n]{10,40}\] [^\n]*[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *|\[(?:IMPORTANT|SYSTEM): You are running as a scheduled cron job(?s:.*?)\]\n\n)+"#,
     )
 });
 
@@ -324,6 +325,14 @@ mod tests {
             (
                 "Sender (untrusted metadata):\n```json\n{\"id\":\"a\"}\n```\n\n[Sun 2026-04-19 00:33 GMT+8] Water the beans",
                 vec![Words::Context, own("Water the beans")],
+            ),
+            (
+                "[cron:7f3a-11 plums] Count the plums\nCurrent time: Monday\n\nReturn your summary as plain text.",
+                vec![Words::Context, own("Count the plums")],
+            ),
+            (
+                "[IMPORTANT: You are running as a scheduled cron job. SILENT: say \"[SILENT]\".]\n\nCount the plums",
+                vec![Words::Context, own("Count the plums")],
             ),
             (
                 "[Subagent Context] You are a subagent.\n\n[Subagent Task]: Count the plums",
