@@ -372,6 +372,11 @@ impl Events {
     pub fn facts_in(&mut self, file: Option<PathBuf>) -> Object {
         let about = file.and_then(|file| read_small(&file)).unwrap_or_default();
         self.facts("beside-facts", &about);
+        // A fork has a parent as well as a sub-agent.
+        let kind = string_of(first_at(&about, "session_kind session_created_reason"));
+        let is_one = kind.is_some_and(|kind| kind.starts_with("subagent"));
+        let parent = first_at(&about, "parentTaskId parent_session_id");
+        self.sub_agent(is_one || about.contains("parentTaskId"), parent);
         about
     }
 

@@ -26,8 +26,7 @@ fn beside(path: &Path, say: &mut Events) {
         .parent()
         .and_then(|folder| Some(folder.join(folder.file_name()?).with_extension("json")));
     say.facts_in(session);
-    let task = say.facts_in(Some(path.with_file_name("history_item.json")));
-    say.sub_agent(task.contains("parentTaskId"), task.get("parentTaskId"));
+    say.facts_in(Some(path.with_file_name("history_item.json")));
 }
 
 /// Returns whether a message is the first one, which begins a task.

@@ -3,16 +3,7 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("grok", decode)
-    .of_file("chat_history.jsonl", "grok-line")
-    .beside(beside);
-
-/// Says what `summary.json` has. A fork has a parent as well as a sub-agent.
-fn beside(path: &Path, say: &mut Events) {
-    let about = say.facts_in(Some(path.with_file_name("summary.json")));
-    let is_one = str_of(about.get("session_kind")).is_some_and(|kind| kind.starts_with("subagent"));
-    say.sub_agent(is_one, about.get("parent_session_id"));
-}
+pub static FORMAT: Format = Format::sessions("grok", decode).of_file("chat_history.jsonl", "grok-line");
 
 /// Returns the update that a record is.
 fn update_of(record: &Value) -> Option<&Object> {
