@@ -4,7 +4,7 @@ use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
     parts::{Part, parts_in, parts_of},
-    values::{first_of, has_text, list_of, object_of, text_in},
+    values::{elements_of, first_of, has_text, list_of, object_of, text_in},
     words::{row_where, tags, words},
     written::{
         OBSERVATION, alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls,
@@ -25,6 +25,9 @@ const ENDS: [&str; 5] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|ch
 
 /// What memories of smolagents have before calls.
 const CALLING: &str = "Calling tools:";
+
+/// What stands before the calls with which a text may end.
+const BEFORE_CALLS: [&str; 3] = ["\n[", "\nAction:", "\n```json"];
 
 /// A text with so many tags that cannot be read goes on as plain text, because each of them is read up to the end of the text.
 const MOST_BROKEN: usize = 16;
@@ -119,8 +122,9 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     {
         return Some(parts);
     }
-    let ends_with_list = text.trim_end().ends_with(")]") && text.contains("\n[");
-    if !ends_with_list
+    let last = |text: &str| BEFORE_CALLS.iter().filter_map(|begin| text.rfind(begin)).max();
+    let ends_with_calls = text.trim_end().ends_with([']', '}', '`']) && last(text).is_some();
+    if !ends_with_calls
         && !tags("thought")
             .as_flattened()
             .iter()
@@ -150,8 +154,8 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         }
     });
     parts.list.splice(0..0, first);
-    // The text ends with a list of calls, perhaps.
-    let at = parts.plain.rfind("\n[").unwrap_or_default();
+    // The text ends with calls, perhaps.
+    let at = last(&parts.plain).unwrap_or_default();
     if let Some(calls) = bare_calls_in(&parts.plain[at..]) {
         parts.plain.truncate(at);
         parts.flush();
@@ -211,19 +215,25 @@ fn parts_of_results(text: &str, kinds: &[&str]) -> Option<Vec<Part>> {
         return Some(result);
     }
     while let Some((body, after)) = tags.clone().find_map(|tags| between(rest, *tags)) {
-        parts.list.push(result_in(body.trim()));
+        parts.list.extend(results_in(body.trim()));
         rest = without_around(after);
     }
     parts.plain.push_str(rest);
     parts.finish()
 }
 
-/// Returns the result that a text is, or that it has in JSON with the id of its call.
-fn result_in(text: &str) -> Part {
-    let json = (text.starts_with('{') && text.contains("call_id")).then(|| parse_str(text).ok());
-    match json.flatten().map(|value| parts_in(&value)).as_deref() {
-        Some([result @ Part::Result { .. }]) => result.clone(),
-        _ => Part::observed(text),
+/// Returns the result that a text is, or those that it has in JSON with the ids of their calls.
+fn results_in(text: &str) -> Vec<Part> {
+    let json = (text.starts_with(['{', '[']) && text.contains("call_id")).then(|| parse_str(text).ok());
+    let parts: Vec<_> = elements_of(json.flatten().as_ref())
+        .iter()
+        .flat_map(parts_in)
+        .collect();
+    let are_results = parts.iter().all(|part| matches!(part, Part::Result { .. }));
+    if are_results && !parts.is_empty() {
+        parts
+    } else {
+        vec![Part::observed(text)]
     }
 }
 
@@ -317,6 +327,23 @@ mod tests {
             ("a < b\n[ls()]", Some(vec![text(), no_args()])),
             ("a < b\n[see (x)]", None),
             (
+                "a < b\nAction:\n{\"name\": \"ls\", \"arguments\": {}}",
+                Some(vec![text(), no_args()]),
+            ),
+            (
+                "a < b\n```json\n{\"name\": \"ls\", \"arguments\": {}}\n```",
+                Some(vec![text(), no_args()]),
+            ),
+            ("a < b\n```json\n{\"name\": \"ls\"}\n```", None),
+            (
+                "<tool_call>{\"name\":\"ls\",\"arguments\":{}}\n<code>\n1 + 1\n</code></tool_call>",
+                Some(vec![call(object([("code", "1 + 1".into())]))]),
+            ),
+            (
+                "{\"thought\": \"Hm.\", \"tool_calls\": [{\"name\": \"ls\", \"arguments\": {}}]}",
+                Some(vec![thought("Hm."), no_args()]),
+            ),
+            (
                 "Thought: a < b\nAction: ls\nAction Input: {}\nObservation: c\nThought: d\nFinal Answer: e",
                 Some(vec![
                     Part::Text("Thought: a < b".into()),
@@ -378,6 +405,7 @@ mod tests {
             "<function_results>\n<result>1</result>\n<result>2</result>\n</function_results>",
             "<response>1</response>\n<response>2</response>",
             r#"[{"name":"a","results":"1"},{"name":"b","results":"2"}]"#,
+            r#"<tool_result>1</tool_result><tool_result>2</tool_result>"#,
         ] {
             assert_eq!(parts_by("tool", Some(&text.into())), results, "{text}");
         }

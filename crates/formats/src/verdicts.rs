@@ -27,6 +27,7 @@ pub fn verdicts_of(record: &Object) -> Vec<Fact> {
                 let rewards: Vec<_> = object_of(Some(value)).values().filter_map(weighed).collect();
                 (!rewards.is_empty()).then(|| Fact::Reward(rewards.iter().sum::<f64>().into()))
             }
+            "word" => result_of(value),
             _ => result_of(value).filter(|_| is_of_run),
         }
     };
@@ -58,6 +59,12 @@ mod tests {
             (r#"{"result":"1.0","trial_name":"a"}"#, reward("1.0".into())),
             (r#"{"result":"AgentTimeoutError","agent":"a"}"#, verdict(false)),
             (r#"{"finalResult":"passed"}"#, verdict(true)),
+            (r#"{"is_correct":false,"id":1}"#, verdict(false)),
+            (r#"{"passed":7,"outcome":"It went well."}"#, vec![]),
+            (
+                r#"{"verifier_result":{"rewards":{"reward":0.5}}}"#,
+                reward(0.5.into()),
+            ),
             (r#"{"result":"1.0"}"#, vec![]),
             (r#"{"result":"It is done.","agent":"a"}"#, vec![]),
             (r#"{"result":42,"agent":"a"}"#, vec![]),
