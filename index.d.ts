@@ -349,7 +349,7 @@ export type FormatName =
   | ('qwen-code' | 'gemini-cli' | 'goose' | 'droid' | 'hermes' | 'kimi' | 'grok' | 'crush' | 'kiro')
   | ('antigravity' | 'continue' | 'zed' | 'vibe' | 'codebuddy' | 'codewhale' | 'forge' | 'aider' | 'gptme')
   | ('amp' | 'letta' | 'pi' | 'openhands' | 'swe-agent' | 'atif' | 'inspect' | 'pydantic-ai' | 'google-adk')
-  | ('smolagents' | 'strands' | 'autogen' | 'tau2' | 'otel' | 'langsmith' | 'langfuse' | 'phoenix')
+  | ('smolagents' | 'strands' | 'autogen' | 'tau2' | 'otel' | 'langsmith' | 'langfuse' | 'opik' | 'phoenix')
   | ('mlflow' | 'weave' | 'braintrust' | 'logfire' | 'openai-agents' | 'mastra' | 'streams' | 'langchain')
   | ('sharegpt' | 'openai-chat' | 'trace');
 

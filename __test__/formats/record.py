@@ -4,7 +4,7 @@ folders in agents/ have it.
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
-claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9.
+claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9, openai-harmony 0.0.8, opik 2.2.122.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_older` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
@@ -1050,6 +1050,51 @@ def livekit():
     context.add_message(role="assistant", content=ANSWER)
     report = SessionReport("job", "r1", "rivers", MagicMock(), [], context).to_dict()
     write("openai-chat-turns/livekit.json", json.dumps(report, default=lambda option: None))
+
+
+def harmony():
+    from openai_harmony import Author, Conversation, Message, Role
+
+    def said(text, channel, to=None):
+        message = Message.from_role_and_content(Role.ASSISTANT, text).with_channel(channel)
+        return message.with_recipient(to).with_content_type("<|constrain|>json") if to else message
+
+    messages = [Message.from_role_and_content(Role.USER, TASK)]
+    for call, thought in zip(CALLS, ["Ask the gauge.", "Once more."]):
+        tool = Author.new(Role.TOOL, "functions.depth")
+        result = Message.from_author_and_content(tool, result_of(json.dumps(call))).with_channel("commentary")
+        messages += [said(thought, "analysis"), said(json.dumps(call), "commentary", "functions.depth"), result.with_recipient("assistant")]
+    write("openai-chat-trees/harmony.json", Conversation.from_messages([*messages, said(ANSWER, "final")]).to_json())
+
+
+def opik():
+    """Writes a trace with its spans as `opik export` does."""
+    from openai.types.chat import ChatCompletion
+    from opik.rest_api.types.span_public import SpanPublic
+    from opik.rest_api.types.trace_public import TracePublic
+
+    spans, scores = [], [{"name": "correctness", "value": 1, "source": "sdk"}]
+
+    def add(kind, name, **sides):
+        times = {name: f"2026-11-03T10:00:{len(spans) + at:02}Z" for at, name in enumerate(["start_time", "end_time"])}
+        span = SpanPublic(id=f"s{len(spans)}", trace_id="t1", type=kind, name=name, **times, **sides)
+        spans.append(json.loads(span.model_dump_json()))
+
+    def ask(messages):
+        reply = scripted_client().post("http://script", json={"messages": messages}).json()
+        add("llm", "chat", input={"messages": messages}, output=reply, model="script")
+        for call in reply["choices"][0]["message"].get("tool_calls", []):
+            arguments = json.loads(call["function"]["arguments"])
+            failed = "place" not in arguments and {"exception_type": "ValueError", "message": "name a place", "traceback": "-"}
+            add("tool", "depth", input=arguments, **({"error_info": failed} if failed else {"output": {"output": depth(**arguments)}}))
+        return ChatCompletion.model_validate(reply)
+
+    converse(ask)
+    ends = {"input": {"question": TASK}, "output": {"answer": ANSWER}, "feedback_scores": scores}
+    trace = TracePublic(id="t1", name="desk", start_time="2026-11-03T10:00:00Z", **ends)
+    export = {"trace": json.loads(trace.model_dump_json()), "spans": spans}
+    write("opik/trace.json", json.dumps(export))
+    write("opik/spans.jsonl", "\n".join(map(json.dumps, spans)))
 
 
 def data_sets():

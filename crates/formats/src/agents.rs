@@ -128,6 +128,7 @@ agents! {
     Otel = otel::FORMAT,
     Langsmith = platforms::LANGSMITH,
     Langfuse = platforms::LANGFUSE,
+    Opik = platforms::OPIK,
     Phoenix = platforms::PHOENIX,
     Mlflow = platforms::MLFLOW,
     Weave = platforms::WEAVE,

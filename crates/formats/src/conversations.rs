@@ -1,6 +1,6 @@
 //! The messages of a conversation, wherever a record of a chat API, of its log or of a data set has them.
 
-use std::{borrow::Cow, iter, mem, slice};
+use std::{borrow::Cow, collections::HashMap, iter, mem, slice};
 
 use crate::{date, langchain, messages::role_by, prelude::*, written};
 
@@ -89,12 +89,40 @@ fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
     (!messages.is_empty()).then_some(messages)
 }
 
-/// Returns the messages of a tree of verifiers, whose nodes name the places of their parents: those of the last branch.
-fn by_nodes(nodes: &[Value]) -> Option<Messages<'_>> {
-    let parent = |node: &&Value| nodes.get(numeric_of(node.get("parent"))? as usize);
-    let branch = iter::successors(nodes.last(), parent).take(nodes.len());
-    let messages = branch.filter_map(|node| node.get("message"));
-    let mut messages: Messages = messages.map(Cow::Borrowed).collect();
+/// Where nodes of a tree have their names and those of their parents.
+const NODE: [&str; 2] = [
+    "id uuid messageId message/id",
+    "parent parentId parent_message_uuid parentMessageId",
+];
+
+/// Returns the messages of a tree whose nodes name their parents, by a name or a place: those of the branch to the current leaf, or to the
+/// last node. `None` for a record without such nodes.
+fn by_parents(record: &Object) -> Option<Messages<'_>> {
+    let [name, parent] = NODE;
+    let tree = |[nodes, leaf]: &[&str; 2]| {
+        let nodes = match in_path(record, nodes)? {
+            Value::Object(nodes) => nodes.values().collect(),
+            nodes => list_of(Some(nodes)).iter().collect::<Vec<_>>(),
+        };
+        let has_parent = nodes.iter().any(|node| first_at(*node, parent).is_some());
+        has_parent.then(|| (nodes, str_of(in_path(record, leaf))))
+    };
+    let (nodes, leaf) = tags("tree").iter().find_map(tree)?;
+    let named = nodes
+        .iter()
+        .filter_map(|node| Some((str_of(first_at(*node, name))?, *node)));
+    let named: HashMap<_, _> = named.collect();
+    let before = |node: &&Value| match first_at(*node, parent)? {
+        Value::String(name) => named.get(name.as_str()).copied(),
+        place => nodes.get(numeric_of(Some(place))? as usize).copied(),
+    };
+    let leaf = leaf.and_then(|leaf| named.get(leaf)).or(nodes.last()).copied();
+    let branch = iter::successors(leaf, before).take(nodes.len());
+    let messages = branch.map(|node| node.get("message").unwrap_or(node));
+    let mut messages: Messages = messages
+        .filter(|node| !node.is_null())
+        .map(Cow::Borrowed)
+        .collect();
     messages.reverse();
     checked(messages)
 }
@@ -293,17 +321,26 @@ fn dialogue_in(text: &str) -> Option<Messages<'static>> {
     (messages.len() > 1).then_some(messages)
 }
 
-/// Returns the turns of a text in ChatML, which may begin within a turn of this role; `None` for another text. Only a user's is one alone.
+/// Returns the turns of a text that a chat template has made, which may begin within a turn of this role; `None` for another text. Only a
+/// user's is one alone.
 fn marked_in(text: &str, role: &str) -> Option<Messages<'static>> {
-    let (first, turns) = text.split_once("<|im_start|>")?;
+    let template = tags("template").iter().find(|[begin, _]| text.contains(begin))?;
+    let (head_end, end) = template[1].split_once(' ').unwrap_or(("\n", template[1]));
+    let (first, turns) = text.split_once(template[0])?;
     let turns = turns
-        .split("<|im_start|>")
-        .filter_map(|turn| turn.split_once('\n'));
-    let turns = [(role, first)].into_iter().chain(turns);
-    let turns = turns.map(|(role, words)| (role, words.trim_end().trim_end_matches("<|im_end|>").trim()));
-    let turns = turns.filter(|(_, words)| !words.is_empty());
-    let message = |(role, words): (&str, &str)| Cow::Owned(message_by(role.trim(), words.into()));
-    let messages: Messages = turns.map(message).collect();
+        .split(template[0])
+        .filter_map(|turn| turn.split_once(head_end).map(|(role, words)| (role, words, turn)));
+    let turns = [(role, first, "")].into_iter().chain(turns);
+    let message = |(head, words, whole): (&str, &str, &str)| {
+        // The heads of gpt-oss say more than who speaks.
+        let role = head.trim().split([' ', '<']).next()?;
+        let words = words.trim_end().trim_end_matches(end).trim();
+        let role = role.strip_prefix("functions.").map_or(role, |_| "tool");
+        let whole = [template[0], whole].concat();
+        let content = if head.trim() == role { words } else { &whole };
+        (!words.is_empty() && !role.is_empty()).then(|| Cow::Owned(message_by(role, content.into())))
+    };
+    let messages: Messages = turns.filter_map(message).collect();
     (messages.len() > 1 || role == "user").then_some(messages)
 }
 
@@ -411,7 +448,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         .chain(words("holder"))
         .flat_map(|path| all_in_path(record, path));
     let mut asked = asked.filter_map(|inner| messages_of(inner.as_object()?));
-    let own = words("messages-field").find_map(|name| list_in(record, name));
+    let own = by_parents(record).or_else(|| words("messages-field").find_map(|name| list_in(record, name)));
     if record.contains("agentName") && has_list(record, "prompt") {
         let [output, history] = ["output", "history"].map(|name| list_at(record, name));
         // An agent outside a network has its output in both.
@@ -465,9 +502,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     if !replied.is_empty() && !record.contains("input") {
         return Some(replied);
     }
-    let steps = by_actions(list_at(record, "history"))
-        .or_else(|| by_classes(list_at(record, "content")))
-        .or_else(|| by_nodes(list_at(record, "nodes")));
+    let steps = by_actions(list_at(record, "history")).or_else(|| by_classes(list_at(record, "content")));
     if steps.is_some() {
         return steps;
     }

@@ -11,7 +11,9 @@ use crate::{
     shapes::is,
     tagged,
     trace::UNKNOWN_CALL,
-    values::{fields_of, first_named, first_of, id_of, is_given, list_of, object_of, str_of},
+    values::{
+        fields_of, first_named, first_of, id_of, in_path, is_given, joined_parts, list_of, object_of, str_of,
+    },
     words::row_where,
     written::is_like_call,
 };
@@ -38,7 +40,8 @@ pub fn role_by(name: &str) -> Option<&'static str> {
 /// Returns the role that a message without one names, by its sender, who is an agent if not known, or by its type.
 fn role_in(message: &Object) -> Option<&str> {
     let sender = str_of(message.get("sender")).map(|sender| role_by(sender).unwrap_or("assistant"));
-    let types = ["message_type", "type"].map(|name| str_of(message.get(name)).and_then(role_by));
+    let types = ["message_type", "type", "author/role"];
+    let types = types.map(|path| str_of(in_path(message, path)).and_then(role_by));
     sender.or_else(|| types.into_iter().flatten().next())
 }
 
@@ -163,9 +166,27 @@ pub fn add_parts(say: &mut Events, record: &Object, role: &str, parts: Vec<Part>
     }
 }
 
+/// Returns the parts of a message of an agent, which are a call if it names the tool that gets them, or reasoning by its channel.
+fn addressed(message: &Object, parts: Vec<Part>) -> Vec<Part> {
+    let tool = str_of(message.get("recipient")).filter(|to| !matches!(*to, "all" | "assistant" | "user"));
+    let tool = tool.filter(|_| first_of(message, &["author", "channel", "content_type"]).is_some());
+    if tool.is_none() && str_of(message.get("channel")) != Some("analysis") {
+        return parts;
+    }
+    let words = joined_parts(parts.into_iter().map(Part::words));
+    let Some(tool) = tool else {
+        return vec![Part::thinking(&words)];
+    };
+    vec![Part::called(
+        tool.strip_prefix("functions.").unwrap_or(tool),
+        &words,
+    )]
+}
+
 /// Returns the parts of a message of an agent: its reasoning, its content and its calls. Reasoning and calls, which some write without ids,
 /// may be in the content too.
-fn whole(message: &Object, mut parts: Vec<Part>) -> Vec<Part> {
+fn whole(message: &Object, parts: Vec<Part>) -> Vec<Part> {
+    let mut parts = addressed(message, parts);
     let [mut before, after] = beside(message);
     let is_told = |call: &Call| {
         let is_same =

@@ -199,6 +199,7 @@ pub fn parts_of(content: Option<&Value>) -> Vec<Part> {
         },
         Some(Value::Array(list)) => list.iter().for_each(|part| decode(part, &mut parts)),
         Some(content) if has_list(content, "parts") => return parts_of(content.get("parts")),
+        Some(content) if has_text(content, "content_type") => decode(content, &mut parts),
         Some(content) => {
             let text = text_of_part(content).cloned();
             parts.push(Part::Text(text.unwrap_or_else(|| content.to_json().into())));
@@ -318,7 +319,7 @@ fn of_block(name: &str, value: &Value, parts: &mut Vec<Part>) -> bool {
 fn of_kind(kind: &str, value: &Value) -> Option<Part> {
     let get = |name| value.get(name);
     Some(match kind.replace('_', "").to_lowercase().as_str() {
-        "thinking" | "think" | "reasoning" | "textreasoning" | "reasoningcontent" => {
+        "thinking" | "think" | "thoughts" | "reasoning" | "textreasoning" | "reasoningcontent" => {
             Part::thought(get("reasoningText").unwrap_or(value))
         }
         "redactedthinking" => Part::Thought(None),
@@ -471,7 +472,7 @@ pub fn failure_of(item: &impl Fields) -> Option<bool> {
 fn reasoning_in(item: &Object) -> Option<Text> {
     let content = item.get("content");
     let is_told = |value: &&Value| value.as_text().is_none_or(|text| !text.is_empty());
-    let single = ["thinking", "text", "reasoning", "think"].into_iter();
+    let single = ["thinking", "text", "reasoning", "think", "thoughts"].into_iter();
     let mut single = single.filter_map(|name| item.get(name).filter(|value| !value.is_null()));
     let texts = [content, item.get("summary")].into_iter().flatten();
     let mut texts = texts.filter(|value| value.as_text().is_some());

@@ -7,8 +7,7 @@ use crate::{
     values::{elements_of, first_of, has_text, list_of, object_of, text_in},
     words::{row_where, tags, words},
     written::{
-        OBSERVATION, alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls,
-        react_in, read,
+        alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls, react_in, read,
     },
 };
 
@@ -79,8 +78,9 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
             calls_in(calls).or_else(|| parts_of_model(text))
         }),
         "tool" => named().or_else(|| {
-            let text = text?;
-            let observed = || Some(vec![Part::Text(text.strip_prefix(OBSERVATION)?.trim().into())]);
+            let observed = || words("observed").find_map(|head| only()?.strip_prefix(head));
+            let observed = || Some(vec![Part::Text(observed()?.trim().into())]);
+            let Some(text) = text else { return observed() };
             let channels = || text.contains(MESSAGE).then(|| parts_of_channels(text))?;
             parts_of_results(text, &["result", "tool-result"])
                 .or_else(channels)
@@ -116,6 +116,12 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     let text = words("end-of-turn")
         .find_map(|end| text.strip_suffix(end))
         .unwrap_or(text);
+    if text.contains(FOLDED) {
+        return split(text, |_, tagged| {
+            folded(tagged).map_or(Tag::None, |(parts, after)| Tag::Parts(parts, after))
+        })
+        .finish();
+    }
     if let Some(parts) = commands_in(text)
         .or_else(|| bare_calls_in(text))
         .or_else(|| block_in(text))
@@ -162,6 +168,31 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         parts.list.extend(calls);
     }
     parts.finish()
+}
+
+/// How texts of Open WebUI begin that are folded.
+const FOLDED: &str = "<details type=\"";
+
+/// Reads what Open WebUI has folded, with which a text begins: reasoning, or a call, whose arguments and result are attributes.
+fn folded(text: &str) -> Option<(Vec<Part>, &str)> {
+    let (body, after) = between(text, [FOLDED, "</details>"])?;
+    let (head, words) = body.split_once('>')?;
+    let value = |name: &str| {
+        let (_, value) = head.split_once(&format!(" {name}=\""))?;
+        let mut value = value.split('"').next()?.to_owned();
+        for [entity, character] in tags("entity") {
+            value = value.replace(entity, character);
+        }
+        Some(parse_str(&value).unwrap_or_else(|_| value.into()))
+    };
+    let id = value("id");
+    let Some(name) = value("name") else {
+        let words = words.split_once("</summary>").map_or(words, |(_, words)| words);
+        return Some((vec![Part::thinking(&words.replace("\n> ", "\n"))], after));
+    };
+    let call = Part::call(id.as_ref(), Some(&name), value("arguments").as_ref());
+    let result = value("result").map(|result| Part::result(id.as_ref(), Some(&result), None));
+    Some(([call].into_iter().chain(result).collect(), after))
 }
 
 /// Reads a call of one argument, and its result, with which a line begins.

@@ -31,6 +31,7 @@ macro_rules! platforms {
 platforms! {
     LANGSMITH = "langsmith";
     LANGFUSE = "langfuse";
+    OPIK = "opik";
     PHOENIX = "phoenix";
     MLFLOW = "mlflow";
     WEAVE = "weave";
@@ -253,9 +254,9 @@ fn all_at<'v>(value: &'v Value, paths: &'static str) -> impl Iterator<Item = &'v
     paths.split(' ').filter_map(|path| in_path(value, path))
 }
 
-/// Returns the objects in lists.
+/// Returns the objects in lists, or beside them.
 fn objects_in<'v>(lists: impl Iterator<Item = &'v Value>) -> impl Iterator<Item = &'v Value> {
-    let elements = lists.flat_map(|list| list_of(Some(list)));
+    let elements = lists.flat_map(|list| elements_of(Some(list)));
     elements.filter(|element| element.as_object().is_some())
 }
 
