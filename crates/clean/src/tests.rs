@@ -353,6 +353,10 @@ fn clean_trace_cleans_texts_names_and_what_stands_under_names() {
             r#"{"id":"[REDACTED:api_key]","y":[{"uuid":"n-415-555-0142"}],"metadata":{"created_at":"Bob, [REDACTED:phone]"}}"#,
         ),
         (
+            r#"{"@context":"n-415-555-0142","@type":"n-415-555-0142","source_skill":"n-415-555-0142","metadata":{"created_at":"n-415-555-0142","task_domain":"n-415-555-0142","visibility":"n-415-555-0142","privacy_level":"n-415-555-0142"},"steps":[{"type":"n-415-555-0142"}],"knowledge_graph_delta":{"entities":[{"name":"a@b.cc","type":"n-415-555-0142"}],"relationships":[{"fact":"a@b.cc","valid_from":"n-415-555-0142"}]}}"#,
+            r#"{"@context":"n-415-555-0142","@type":"n-415-555-0142","source_skill":"n-415-555-0142","metadata":{"created_at":"n-415-555-0142","task_domain":"n-415-555-0142","visibility":"n-415-555-0142","privacy_level":"n-415-555-0142"},"steps":[{"type":"n-415-555-0142"}],"knowledge_graph_delta":{"entities":[{"name":"[REDACTED:email]","type":"n-415-555-0142"}],"relationships":[{"fact":"[REDACTED:email]","valid_from":"n-415-555-0142"}]}}"#,
+        ),
+        (
             r#"{"a@b.cc":1,"2":[[]],"c@d.ee":{"e":null}}"#,
             r#"{"[REDACTED:email]":1,"2":[[]],"[REDACTED:email]":{"e":null}}"#,
         ),

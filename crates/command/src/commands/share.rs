@@ -1,7 +1,7 @@
 //! `kp-score share`: a set of sessions, cleaned, in a folder that others load.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     fs,
     io::{self, IsTerminal},
     path::Path,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::Args;
-use console::{Alignment::Left, pad_str, truncate_str};
+use console::truncate_str;
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_error::Error;
 use knowledgepulse_formats::FormatName;
@@ -360,7 +360,7 @@ fn tell_beside(chosen: &Set, messages: &Messages) {
 
 /// Says how many sessions are left out, for each reason.
 fn tell_left_out(manifest: &Manifest, messages: &Messages) {
-    let mut reasons: HashMap<&str, u64> = HashMap::new();
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     for (_, reason) in &manifest.left_out {
         *reasons.entry(reason).or_default() += 1;
     }
@@ -385,17 +385,15 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
     let objectives: Vec<_> = objectives.iter().map(String::as_str).collect();
     for (entry, objective) in manifest.entries.iter().zip(told_apart(&objectives, USUAL_ROOM)) {
         let redacted: u64 = entry.redactions.values().sum();
-        let cells = [
-            (entry.rank.to_string(), 4),
-            (text(entry, "agent", 20), 12),
-            (text(entry, "created_at", 200).chars().take(10).collect(), 10),
-            (counted(redacted, "redaction"), 15),
-        ];
-        for (cell, width) in cells {
-            lines += &(pad_str(&cell, width, Left, None) + " ");
-        }
-        lines += &truncate_str(&objective, USUAL_ROOM, "…");
-        lines.truncate(lines.trim_end().len());
+        let line = format!(
+            "{:<4} {:<12} {:<10.10} {:<15} {}",
+            entry.rank,
+            text(entry, "agent", 20),
+            text(entry, "created_at", 20),
+            counted(redacted, "redaction"),
+            truncate_str(&objective, USUAL_ROOM, "…")
+        );
+        lines += line.trim_end();
         lines.push('\n');
     }
     if review {
