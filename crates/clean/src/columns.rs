@@ -16,18 +16,20 @@ use crate::{
     ranges::{Pattern, Ranges, expression, merged, skip, skip_back},
     siblings::{SECRET_KINDS, secret_values},
     text::{OTHER, Text, is_word},
-    values::{is_expression, is_generated, is_mixed, is_nothing, is_path, is_small_number},
+    values::{
+        is_chosen, is_expression, is_generated, is_marked, is_mixed, is_nothing, is_path, is_small_number,
+    },
 };
 
 /// Longer lines are of no table.
 pub(super) const MOST_LETTERS: usize = 2048;
 
 /// Names that are no parts of words: the first one neither at its beginning, nor any of them at its end.
-const WHOLE: [&str; 7] = ["rand", "sid", "psk", " key", ".key", "_key", "-key"];
+const WHOLE: [&str; 8] = ["rand", "sid", "psk", " key", ".key", "_key", "-key", "wg show"];
 
 /// Returns the names of columns and lines.
 pub(super) fn names() -> Vec<Vec<u8>> {
-    const OTHERS: &str = "pass secret securestring pwd bindpw rootpw credential sessionid apikey authkey community genkey keygen pwgen";
+    const OTHERS: &str = "whoami pass secret securestring pwd bindpw rootpw credential sessionid apikey authkey community genkey keygen pwgen";
     let own = WHOLE.into_iter().chain(OTHERS.split(' '));
     let own = own.map(|word| word.as_bytes().to_vec());
     own.chain(languages::latin_words()).collect()
@@ -52,7 +54,13 @@ pub(super) fn values(text: &Text) -> Ranges {
         }
         let line = line_at(letters, found.start);
         from = line.end;
-        if line.len() > MOST_LETTERS {
+        // Nothing in a line of Base64 is a name.
+        let is_base64 = line.len() >= LEAST_WRAPPED_LETTERS
+            && letters[line.clone()]
+                .trim_ascii_end()
+                .iter()
+                .all(|letter| of_base64(*letter));
+        if line.len() > MOST_LETTERS || is_base64 {
             continue;
         }
         ranges.extend(value_below(letters, &line).map(|value| {
@@ -465,9 +473,12 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
             && word.first().is_some_and(u8::is_ascii_alphabetic)
             && (is_key || words.len() <= MOST_WORDS_OF_NAME && is_name(word))
     };
-    let name = words.iter().enumerate().position(names_secret)?;
-    let value = words[name + 1..].iter().find(|word| !KIND.is_match(text(word)))?;
-    (is_secret(value) && is_value(text(value)) && is_said(letters, value, false)).then(|| value.clone())
+    let mut names = words.iter().enumerate().filter(|name| names_secret(*name));
+    let value = names.find_map(|(at, _)| {
+        let value = words[at + 1..].iter().find(|word| !KIND.is_match(text(word)))?;
+        (is_secret(value) && is_value(text(value)) && is_said(letters, value, false)).then_some(value)
+    });
+    value.cloned()
 }
 
 /// Returns the only word of one of the two lines below a line that tells of a secret, or the one behind a colon in it: by its shape, or if the line
@@ -527,6 +538,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
             .map(|word| line.start + word.start());
         let label = label.map(|colon| colon + 1).filter(|_| answer.is_none());
         let value = trimmed(letters, answer.or(label).unwrap_or(line.start)..line.end);
+        let value = part_of(letters, value, is_typed);
         let text = &letters[value.clone()];
         let is_varied = is_mixed(text) || has_sign(text);
         let is_told = is_labelled && is_varied && text.len() >= LEAST_LETTERS && !text.contains(&b'=');
@@ -541,13 +553,32 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
             .is_some_and(|at| {
                 at + 1 < text.len() && at < MOST_NAME && text[..at].iter().all(|letter| is_word(*letter))
             });
-        let is_own = is_answer && !text.ends_with(b":") && !text.contains(&b'(') && !is_path(text)
-            || is_value(text) && !is_id(text) && !text.starts_with(b"-") && !text.ends_with(b":");
-        ((is_shaped(text) || is_told || is_answer || is_digest || is_key || is_said)
+        let is_own =
+            is_answer && !is_marked(text) && !text.ends_with(b":") && !text.contains(&b'(') && !is_path(text)
+                || is_value(text) && !is_id(text) && !text.starts_with(b"-") && !text.ends_with(b":");
+        ((is_shaped(text)
+            || is_chosen(text) && value.start > line.start
+            || is_told
+            || is_answer
+            || is_digest
+            || is_key
+            || is_said)
             && is_own
             && !is_assignment)
             .then_some(value)
     })
+}
+
+/// Returns the password behind an account and a slash, or the first key in the columns that a command prints.
+fn part_of(letters: &[u8], value: Range<usize>, is_typed: bool) -> Range<usize> {
+    let has = |part: &Range<usize>, is: fn(&[u8]) -> bool| is(&letters[part.clone()]);
+    let slash = memchr(b'/', &letters[value.clone()]).map(|at| value.start + at);
+    let is_account = |slash: &usize| letters[value.start..*slash].iter().all(|letter| is_word(*letter));
+    let password = slash.filter(is_account).map(|slash| slash + 1..value.end);
+    let password = password.filter(|part| has(part, is_chosen) || has(part, is_shaped));
+    let mut columns = Cells::Sign(b'\t').split(letters, value.clone()).into_iter();
+    let key = columns.find(|cell| is_typed && (has(cell, is_shaped) || has(cell, is_marked)));
+    password.or(key).unwrap_or(value)
 }
 
 fn has_sign(text: &[u8]) -> bool {

@@ -429,10 +429,16 @@ fn chosen_in(
     let glued = (name.start + 1).min(name.end)..name.end;
     let colon = letters[value.clone()].iter().rposition(|letter| *letter == b':');
     let own = value.start + colon.map_or(0, |at| at + 1)..value.end;
+    let is_of_password = |option: &[u8]| {
+        option
+            .rsplit(|letter| *letter == b'-')
+            .next()
+            .is_some_and(|last| OPTIONS.has(last))
+    };
     let is_short = name.start == command + 1 && name.len() <= MOST_SHORT;
     let secret = match &letters[name.clone()] {
         [b'p' | b'k', ..] if is_chosen(&letters[glued.clone()]) => glued,
-        option if OPTIONS.has(option) && is_password(&own) => own,
+        option if is_of_password(option) && is_password(&own) => own,
         // Two words that are joined to one and a number are no name of a thing.
         _ if is_short && is_camel(&letters[own.clone()]) && is_chosen(&letters[own.clone()]) => own,
         _ => return None,

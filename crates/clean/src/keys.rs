@@ -17,7 +17,9 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
         r#"|([^\s\x80/@?#'"`<>\[\]:]{20,}))@"#
     ));
     let secret_of = |found: Captures| match (found.get(1), found.get(2)) {
-        (Some(password), _) => Some(password.range()).filter(|_| !is_placeholder(password.as_bytes())),
+        (Some(password), _) => Some(password.range()).filter(|_| {
+            !is_placeholder(password.as_bytes()) && !matches!(password.as_bytes(), b"password" | b"pass")
+        }),
         (_, token) => token
             .filter(|token| is_mixed(token.as_bytes()))
             .map(|token| token.range()),

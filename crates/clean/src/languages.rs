@@ -6,7 +6,7 @@ use crate::{
     commands::is_said,
     keywords::{Keyword, Owner, apart},
     names::{begins_marker, is_secret_name},
-    random::{is_hexadecimal, is_random},
+    random::{is_hexadecimal, is_id, is_random},
     ranges::{Ranges, merged, skip, skip_back},
     text::{LATIN, OTHER, Text, is_white_space, is_word, letter},
     values::{is_generated, is_mixed},
@@ -26,6 +26,9 @@ const MOST_SECRET_LETTERS: usize = 256;
 const SEPARATORS: [&str; 4] = [" ", "-", "_", ""];
 /// Stands among what a secret follows for the word itself.
 const ITSELF: &str = "^";
+
+/// Stands for nothing that a secret follows, if its shape alone tells it: words for an account, which are no names of secrets.
+const NOTHING: &str = "!";
 
 /// A word in small letters, and what may stand between it and its secret, if not anything.
 type Word = (Vec<u16>, Option<Vec<&'static str>>);
@@ -80,9 +83,12 @@ pub(super) fn folded(unit: u16) -> u8 {
 /// Returns whether a text is one of the words.
 pub(super) fn is_word_for_secret(text: &[u8]) -> bool {
     let text = text.to_ascii_lowercase();
-    LANGUAGES
-        .binary_search_by(|(letters, _)| letters.as_slice().cmp(&text))
-        .is_ok()
+    let found = LANGUAGES.binary_search_by(|(letters, _)| letters.as_slice().cmp(&text));
+    found.is_ok_and(|at| is_of_secret(&LANGUAGES[at].1))
+}
+
+fn is_of_secret((_, verbs): &Word) -> bool {
+    verbs.as_ref().is_none_or(|verbs| !verbs.contains(&NOTHING))
 }
 
 /// Returns an expression that finds the words, in a text's letters.
@@ -96,7 +102,7 @@ pub(super) fn words_as_expression() -> String {
 fn latin() -> impl Iterator<Item = &'static (Vec<u8>, Word)> {
     let is_latin = |unit: &u16| letter(*unit) != OTHER;
     let has_latin = |unit: &u16| letter(*unit).is_ascii_alphabetic();
-    let words = LANGUAGES.iter();
+    let words = LANGUAGES.iter().filter(|(_, word)| is_of_secret(word));
     words.filter(move |(_, (word, _))| word.iter().any(has_latin) && word.iter().all(is_latin))
 }
 
@@ -244,6 +250,11 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
     if !is_short || verbs.is_some() && !is_other && !matches!(&letters[end..ending], [] | [b's']) {
         return None;
     }
+    let is_named = verbs.is_none_or(|verbs| !verbs.contains(&NOTHING));
+    // The value of a field is the account itself.
+    if !is_named && matches!(letters[ending..], [b':' | b'=', ..]) {
+        return None;
+    }
     let may_be_number = verbs.is_none_or(|verbs| verbs.contains(&":"));
     // `PIN1: …`
     let number = skip(&letters[..limit], ending, |letter| {
@@ -314,9 +325,12 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let has_sign = letters[value.clone()]
             .iter()
             .any(|letter| !letter.is_ascii_alphanumeric());
+        let goes_on = |at: usize| matches!(letters[at..], [b' ', b'a'..=b'z', ..]);
         let ends_there = |at: usize| at == end || b".,;:)\"'".contains(&letters[at]);
         let value = match letters.get(value.end) {
-            Some(b'!' | b'?' | b'*') if has_sign && ends_there(value.end + 1) => value.start..value.end + 1,
+            Some(b'!' | b'?' | b'*') if (has_sign || goes_on(value.end + 1)) && ends_there(value.end + 1) => {
+                value.start..value.end + 1
+            }
             _ => value,
         };
         let word = &letters[value.clone()];
@@ -332,11 +346,13 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             letters[..before].ends_with(b":")
         };
         let is_pin = may_be_number
-            && (verbs.is_some() || follows_colon())
+            && (verbs.is_some() || follows_colon() || is_other && count == 0)
             && matches!(digits, 4..=8)
             && word.iter().all(|letter| b"0123456789#*-".contains(letter));
-        if is_told && is_pin
-            || (is_told && !is_over || may_be_shape && is_shaped(word)) && is_said(letters, &value, is_quoted)
+        let is_told_so = is_told && is_named;
+        if is_told_so && is_pin
+            || (is_told_so && !is_over || may_be_shape && is_shaped(word) && (is_named || !is_id(word)))
+                && is_said(letters, &value, is_quoted)
         {
             return Some(value);
         }

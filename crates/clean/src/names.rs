@@ -64,6 +64,8 @@ static QUALIFIERS: Words = Words::of("names.qualifiers");
 /// The ends of names of secrets, and the meaning of each; the first one counts. `<pw>` begins a word.
 const SORTS: &[(Sort, &str)] = &[
     (Sort::Token, r"^[^a-z\d]*token"),
+    // By which a request that is sent twice is told.
+    (Sort::Key, "(?:client|request)-?token"),
     (Sort::Pass, r"^[^a-z\d]*pass|(?-i:[A-Z]PASS)"),
     (
         Sort::Secret,
@@ -167,7 +169,7 @@ pub(super) const LOOKS: usize = 2;
 /// Returns the parts of the names of secrets, and of fields that tell that the one beside them is one.
 pub(super) fn parts() -> Vec<Vec<u8>> {
     const OTHERS: &str = "salt|totp|x-|pk|seed|pass|pw|psw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
-            encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api|plaintext";
+            encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api|plaintext|whoami|wg show";
     let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
     others.chain(languages::latin_words()).collect()
 }

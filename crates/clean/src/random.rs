@@ -2,6 +2,8 @@
 
 use std::{ops::Range, sync::LazyLock};
 
+use memchr::memmem;
+
 use crate::{
     ranges::{Letters, Pattern, Ranges, runs, skip},
     text::is_word,
@@ -189,7 +191,7 @@ fn is_prefixed(word: &[u8]) -> bool {
     let before = word[..word.len() - tail.len()].to_ascii_lowercase();
     let mut words = before.split(|letter| matches!(letter, b'-' | b'_'));
     let is_named = words.any(|word| {
-        [&b"sk"[..], b"key", b"pat", b"token", b"secret"]
+        [&b"sk"[..], b"key", b"pat", b"token", b"secret", b"live"]
             .iter()
             .any(|end| word.ends_with(end))
     });
@@ -217,12 +219,17 @@ pub(super) fn hook(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     );
     static PICTURE: Pattern = Pattern::new(r"^[^?#]*\.(?:png|svg|jpg|gif|webp)(?:[?#]|$)");
     const LEAST_LETTERS_OF_LINK: usize = 7;
-    const SLASHES_BEFORE_PATH: usize = 3;
     let text = &letters[found.clone()];
     let is_of_link = LINK.is_match(text);
-    let address = text
-        .splitn(SLASHES_BEFORE_PATH + 1, |letter| *letter == b'/')
-        .nth(SLASHES_BEFORE_PATH)?;
+    // Behind the method of a request stands a path alone.
+    let host = memmem::find(text, b"://").map_or(0, |at| at + 3);
+    let path = host + text[host..].iter().position(|letter| *letter == b'/')?;
+    let found = if host == 0 {
+        found.start + path..found.end
+    } else {
+        found
+    };
+    let address = &text[path..];
     let path = address.split(|letter| matches!(letter, b'?' | b'#')).next();
     let searched = if is_of_link { address } else { path? };
     let mut segments = searched.split(|letter| !is_word(*letter) && *letter != b'-');

@@ -84,8 +84,14 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
                 secret.filter(|secret| found.name("chosen").is_none() || is_chosen(secret.as_bytes()));
             let secret = secret.map(|secret| secret.range());
             let secret = secret.map(|secret| within.start + secret.start..within.start + secret.end);
-            let is_value =
-                |value: &[u8]| !is_nothing(value) && !is_small_number(value) && !is_expression(value);
+            // Of a machine.
+            let is_host = |value: &[u8]| {
+                let mut parts = value.split(|letter| *letter == b'.');
+                parts.clone().count() > 2 && parts.all(|part| part.iter().all(u8::is_ascii_lowercase))
+            };
+            let is_value = |value: &[u8]| {
+                !is_nothing(value) && !is_small_number(value) && !is_expression(value) && !is_host(value)
+            };
             ranges.extend(secret.filter(|range| is_value(&letters[range.clone()])));
         }
     }

@@ -53,7 +53,7 @@ pub(super) fn is_nothing(value: &[u8]) -> bool {
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
         r"^(?:[<\[{]|[$%][({]|[#@]\{|\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:required|nullable|sometimes)\|)",
-        r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[*.xX_?#=/|\x80-\xFF-]*",
+        r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[*.xX_?#=/|\x80-\xFF -]*",
         // A number, and words that say what stands there: `my-test-key`.
         r"|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
     ));
@@ -134,7 +134,7 @@ pub(super) fn is_small_number(value: &[u8]) -> bool {
 /// Returns whether a value is a path of a file that could have the secret, and not the secret.
 pub(super) fn is_path(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
-        r"^(?:~/|\.\.?/|[A-Za-z]:[\\/]|/(?i:home|users|etc|var|tmp|opt|usr|run|root|mnt|srv|dev|proc|app|data|workspaces?|private",
+        r"^(?:~/|fileb?://|\.\.?/|[A-Za-z]:[\\/]|/(?i:home|users|etc|var|tmp|opt|usr|run|root|mnt|srv|dev|proc|app|data|workspaces?|private",
         r"|secrets|keys)(?:/|$))"
     ));
     EXPRESSION.is_match(value)
