@@ -92,7 +92,7 @@ impl Identities {
                     }
                 }
                 // A login alone.
-                let word = last.rsplit(' ').next().unwrap_or_default();
+                let word = last.rsplit([' ', '"', '\'']).next().unwrap_or_default();
                 let before = row.trim_start_matches([' ', '-', '*']).strip_suffix(word);
                 let is_alone =
                     before.is_some_and(|before| before.is_empty() || before.ends_with(['"', '\'']));
