@@ -225,9 +225,12 @@ impl Runs {
     /// Returns whether the header of a run is that of a run of its own.
     fn begins(&mut self, header: &mut [Event]) -> bool {
         let id = name_in(header);
-        let is_copied = |id: &Text| self.copied.contains(id);
         let has_said = mem::take(&mut self.has_said);
-        if !has_said && id.as_ref().is_some_and(is_copied) {
+        // A fork may have its own header again behind what it has copied.
+        let is_copied = |id: &Text| {
+            self.copied.contains(id) && !has_said || !self.copied.is_empty() && self.names.contains(id)
+        };
+        if id.as_ref().is_some_and(is_copied) {
             for event in header {
                 event.what = vec![What::LeftOut("session that was copied".into())];
             }

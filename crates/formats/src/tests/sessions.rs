@@ -280,6 +280,7 @@ fn a_session_that_two_files_hold_is_one() {
                 meta("a", None),
                 said(now, "user", "Mend it"),
                 said(now, "assistant", "Mended."),
+                meta("b", Some("a")),
                 said(now, "user", "Paint it"),
                 said(now, "assistant", "Painted."),
             ],
