@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::{
     shapes::is,
     values::regex,
-    words::{is_one, words},
+    words::{is_begun, is_one, words},
 };
 
 /// Words in a user's turn, by whose they are.
@@ -62,10 +62,10 @@ const MOST_BROKEN: usize = 16;
 /// Splits a part of a user's turn by whose words they are. A text without words of a program stays as it is.
 #[must_use]
 pub fn words_of(part: Text) -> Vec<Words> {
-    if begins_with(&part, "stopped") {
+    if is_begun(&part, "stopped") {
         return vec![Words::Stopped];
     }
-    if begins_with(&part, "program") || is_notice(&part) {
+    if is_begun(&part, "program") || is_notice(&part) {
         return vec![Words::Context];
     }
     let text = part.as_str();
@@ -92,11 +92,11 @@ pub fn words_of(part: Text) -> Vec<Words> {
     if let Some(task) = beginning.strip_prefix(NEW_TASK) {
         return vec![Words::Own(task.into())];
     }
-    let is_shell = begins_with(text, "shell");
+    let is_shell = is_begun(text, "shell");
     if !part.contains(['<', '#']) && !is_shell {
         return vec![Words::Own(part)];
     }
-    if begins_with(text, "command") {
+    if is_begun(text, "command") {
         return vec![Words::Command];
     }
     if is_shell {
@@ -131,12 +131,6 @@ pub fn words_of(part: Text) -> Vec<Words> {
         parts.push(Words::Own(own.into()));
     }
     parts
-}
-
-/// Returns whether a text begins with one of the words of a kind; those of a `program` are its own to their end.
-#[must_use]
-pub fn begins_with(text: &str, kind: &str) -> bool {
-    words(kind).any(|beginning| text.trim_start().starts_with(beginning))
 }
 
 /// Returns the text before the first element of this tag, in it and after it.

@@ -482,17 +482,13 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     if output.first().is_some_and(is_message) || str_of(record.get("object")) == Some("response") {
         return Some([input_of(record.get("input")), borrowed(output)].concat());
     }
-    let input = list_of(record.get("input"));
-    if input.first().is_some_and(is_message) {
-        return Some([borrowed(input), replied].concat());
-    }
-    // The request with a text only, and its reply in another field.
+    // The request may have a text only, where its reply is in another field.
     let requests = words("asked").map(|name| fields_of(record, name).get("input"));
     let mut inputs = [record.get("input")].into_iter().chain(requests);
-    if let Some(text @ Some(Value::String(_))) = inputs.find(|input| string_of(*input).is_some())
-        && !replied.is_empty()
-    {
-        return Some([input_of(text), replied].concat());
+    let is_text = |input: &Option<&Value>| string_of(*input).is_some() && !replied.is_empty();
+    let is_list = |input: &Option<&Value>| list_of(*input).first().is_some_and(is_message);
+    if let Some(input) = inputs.find(|input| is_list(input) || is_text(input)) {
+        return Some([input_of(input), replied].concat());
     }
     // A reply alone, as in the output of a batch.
     let body = record.get("body").and_then(Value::as_object);
@@ -570,8 +566,7 @@ pub fn without_event(record: &Value) -> &Value {
 
 /// Returns the thread that a state of LangGraph is of.
 fn thread_of(record: &Value) -> Option<&Value> {
-    let of_run = in_path(record, "config/configurable/thread_id");
-    of_run.or_else(|| in_path(record, "checkpoint/thread_id"))
+    first_at(record, "config/configurable/thread_id checkpoint/thread_id")
 }
 
 /// Returns the messages of a row that are in no text.
@@ -599,10 +594,7 @@ fn plain_list(row: &Value) -> &[Value] {
 
 /// Returns the values of a state of LangGraph, or of a checkpoint as its savers list them.
 pub fn state_in(state: &Value) -> &Object {
-    let values = state
-        .get("values")
-        .or_else(|| in_path(state, "checkpoint/channel_values"));
-    object_of(values)
+    object_of(first_at(state, "values checkpoint/channel_values"))
 }
 
 /// Returns what the agent says and calls in messages.
@@ -733,8 +725,7 @@ fn input_of(input: Option<&Value>) -> Messages<'_> {
 
 /// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
 fn reply_of(reply: &Object) -> Messages<'_> {
-    let mut inner = words("reply-body").filter_map(|path| in_path(reply, path));
-    if let Some(inner) = inner.find_map(Value::as_object) {
+    if let Some(Value::Object(inner)) = first_at(reply, "body output/outputBodyJson") {
         return reply_of(inner);
     }
     // Genkit and Ollama have it beside the messages.

@@ -489,7 +489,12 @@ fn reasoning_in(item: &Object) -> Option<Text> {
 pub fn beside(message: &Object) -> [Vec<Part>; 2] {
     let more = ["additional_kwargs", "options"].map(|name| fields_of(message, name));
     let holders = [message].into_iter().chain(more);
-    let reasoning = holders.clone().find_map(reasoning_of);
+    // A field of it may be a blank that providers want.
+    let is_told = |value: &&Value| !value.is_null() && value.as_text().is_none_or(|text| !is_blank(text));
+    let mut fields = holders
+        .clone()
+        .flat_map(|holder| words("reasoning-field").filter_map(|name| holder.get(name)));
+    let reasoning = fields.find(is_told);
     let refusal = holders
         .clone()
         .find_map(|holder| holder.get("refusal")?.as_text());
@@ -506,12 +511,6 @@ pub fn beside(message: &Object) -> [Vec<Part>; 2] {
     let is_answered = calls.iter().any(|part| matches!(part, Part::Result { .. }));
     if is_answered { &mut before } else { &mut after }.extend(calls);
     [before, after]
-}
-
-/// Returns the reasoning beside a content. A field of it may be a blank that providers want.
-fn reasoning_of(message: &Object) -> Option<&Value> {
-    let mut fields = words("reasoning-field").filter_map(|name| message.get(name));
-    fields.find(|value| !value.is_null() && value.as_text().is_none_or(|text| !is_blank(text)))
 }
 
 /// Appends a call, and its result where the call has it.
@@ -550,8 +549,7 @@ fn of_tool(part: &Object, name: &str, parts: &mut Vec<Part>) {
         ..call
     }));
     parts.push(match str_of(part.get("state")).unwrap_or_default() {
-        "output-available" => of_output(id, part.get("output")),
-        "result" => result_part(id, part.get("result"), None),
+        "output-available" | "result" => of_tool_result(part),
         "output-error" => result_part(id, part.get("errorText"), Some(true)),
         "output-denied" => denied(id, fields_of(part, "approval").get("reason")),
         _ => return,
@@ -583,11 +581,7 @@ fn of_output(id: Option<&Value>, output: Option<&Value>) -> Part {
 fn denied(id: Option<&Value>, reason: Option<&Value>) -> Part {
     let texts = [Text::from("denied by the user")].into_iter();
     let text = joined(texts.chain(string_of(reason).cloned()), ": ");
-    Part::Result {
-        id: id_of(id),
-        content: vec![Part::Text(text)],
-        failed: Some(false),
-    }
+    Part::result(id, Some(&text.into()), Some(false))
 }
 
 /// Returns a result whose value is a text, a list of parts, or something else, which is a text in JSON.

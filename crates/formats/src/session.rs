@@ -71,9 +71,7 @@ impl Session {
             ("message that was taken back", taken_back),
             ("entry of another branch", left),
         ] {
-            if times > 0 {
-                builder.leave_out_times(name, times as u64);
-            }
+            builder.leave_out_times(name, times as u64);
         }
         builder
     }
@@ -512,7 +510,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
                     }
                 }
                 What::LeftOut(what) => builder.leave_out(what),
-                What::Took(id, milliseconds) => builder.took(Some(&id), milliseconds),
+                What::Took(id, milliseconds) => builder.took(&id, milliseconds),
                 What::Success(success) => {
                     builder.is_conversation = true;
                     builder.success = Some(success);

@@ -209,18 +209,16 @@ pub const UNKNOWN_CALL: &str = "text like a call of an unknown style";
 pub fn warning_of(trace: &Value) -> Option<Text> {
     let texts = number_of(trace.at(&["metadata", "imported", "left_out", UNKNOWN_CALL]));
     if let Some(times) = texts {
-        let look_like = if times == 1.0 {
-            "text looks like a call"
-        } else {
-            "texts look like calls"
-        };
-        return Some(format!("{times} {look_like} in a style that is not known").into());
+        return Some(format!("texts that look like calls in a style that is not known: {times}").into());
     }
     let events = trace.at(&["metadata", "imported", UNKNOWN_UNDO])?.as_array()?;
     let names = events.iter().filter_map(Value::as_text).cloned();
     let names = joined(names, ", ");
     Some(format!("turns may have been taken back that are still in the trace: {names}").into())
 }
+
+/// Counts the files in Base64 in texts.
+const FILE: &str = "file in a text";
 
 /// How events are named that take turns back.
 static UNDO: LazyLock<Regex> = LazyLock::new(|| {
@@ -313,8 +311,11 @@ impl TraceBuilder {
         reason
     }
 
-    /// Counts something that becomes no step, several times.
+    /// Counts something that becomes no step, several times or not at all.
     pub fn leave_out_times(&mut self, what: impl Into<Text>, times: u64) {
+        if times == 0 {
+            return;
+        }
         let mut name = what.into();
         if units_of(&name) > NAME_LENGTH {
             name = format!("{}…", cut(&name, NAME_LENGTH)).into();
@@ -373,9 +374,8 @@ impl TraceBuilder {
     }
 
     /// Takes how long the last call with this id took, in milliseconds.
-    pub fn took(&mut self, id: Option<&Text>, milliseconds: f64) {
-        let id = id.cloned().unwrap_or_default();
-        let at = self.calls.get(&id).and_then(|calls| calls.places.last());
+    pub fn took(&mut self, id: &Text, milliseconds: f64) {
+        let at = self.calls.get(id).and_then(|calls| calls.places.last());
         if let Some(&at) = at
             && milliseconds >= 0.0
         {
@@ -399,13 +399,7 @@ impl TraceBuilder {
 
     /// Replaces pictures and other files in a text by their kinds.
     fn replace_files(&mut self, text: &mut Text) {
-        self.leave_out_files(u64::from(pictures::replace(text)));
-    }
-
-    fn leave_out_files(&mut self, times: u64) {
-        if times > 0 {
-            self.leave_out_times("file in a text", times);
-        }
+        self.leave_out_times(FILE, u64::from(pictures::replace(text)));
     }
 
     /// Adds a step; returns its place.
@@ -485,7 +479,7 @@ impl TraceBuilder {
     /// Takes a call of a tool.
     pub fn call(&mut self, mut call: Call) {
         self.is_conversation = true;
-        self.leave_out_files(pictures::replace_in(&mut call.args));
+        self.leave_out_times(FILE, pictures::replace_in(&mut call.args));
         let tool = call.name.unwrap_or_else(|| "unknown".into());
         let content = render_call(&tool, &call.args);
         let step = StepCall {
@@ -544,9 +538,7 @@ impl TraceBuilder {
             time: self.created_at.is_some(),
         };
         let unanswered = self.steps.iter().filter(|step| step.is_unanswered()).count();
-        if unanswered > 0 {
-            self.leave_out_times(UNANSWERED, unanswered as u64);
-        }
+        self.leave_out_times(UNANSWERED, unanswered as u64);
         let objective = self.objective.take().or(self.objective_before.take());
         let objective = objective.unwrap_or_default();
         let id = format!("kp:trace:{}", self.uuid(&objective));

@@ -9,7 +9,7 @@ use std::{
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, parse_str, trim};
 use regex::Regex;
 
-use crate::words::words;
+use crate::words::{is_begun, words};
 
 static NO_FIELDS: Object = Object::new();
 
@@ -307,14 +307,14 @@ pub fn is_blank(text: &Text) -> bool {
     text.chars().all(is_white_space)
 }
 
-/// Returns a text, or that of the first part.
-pub fn first_text(content: Option<&Value>) -> Option<&Text> {
-    elements_of(content).first().and_then(text_of_part)
+/// Returns whether a text, or that of the first part of a content, begins with a word of a kind.
+pub fn begins_with(content: Option<&Value>, kind: &str) -> bool {
+    first_text(content).is_some_and(|text| is_begun(text, kind))
 }
 
-/// Returns whether a text, or that of the first part, begins with a word of a kind.
-pub fn begins_with(content: Option<&Value>, kind: &str) -> bool {
-    first_text(content).is_some_and(|text| words(kind).any(|start| text.starts_with(start)))
+/// Returns the text of the first part of a content.
+pub fn first_text(content: Option<&Value>) -> Option<&Text> {
+    elements_of(content).first().and_then(text_of_part)
 }
 
 /// A name of a field that has more code units is cut.

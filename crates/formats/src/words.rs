@@ -56,6 +56,11 @@ pub fn row_where(kind: &str, fits: impl Fn(&str) -> bool) -> Option<Tag> {
     tags(kind).iter().copied().find(|[word, _]| fits(word))
 }
 
+/// Returns whether a text begins with a word of a kind, behind white space.
+pub fn is_begun(text: &str, kind: &str) -> bool {
+    words(kind).any(|word| text.trim_start().starts_with(word))
+}
+
 /// Returns whether a word is one of a kind.
 pub fn is_one(word: &str, kind: &str) -> bool {
     words(kind).any(|other| other == word)
@@ -88,7 +93,7 @@ pub mod tests {
         let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
         let calls = [
             r#"(?:words|tags|row_where|begin_run|facts)\("([^"]+)"[,)]"#,
-            r#"(?:is_one|first_named|begins_with)\([^"()]*(?:\([^"]*\))?[^"()]*"([^"]+)"\)"#,
+            r#"(?:is_one|first_named|begins_with|is_begun)\([^"()]*(?:\([^"]*\))?[^"()]*"([^"]+)"\)"#,
         ];
         let calls = calls.map(|call| Regex::new(call).unwrap());
         let named = calls.iter().flat_map(|call| call.captures_iter(&sources));

@@ -8,10 +8,6 @@ pub static FORMAT: Format = Format::sessions("claude-code", decode);
 /// How iFlow names its sessions. All that answers a prompt has the prompt for its parent there, so its records form no tree.
 const OF_IFLOW: &[u8] = b"session-";
 
-fn session_of(event: &Value) -> Option<&Text> {
-    string_of(event.get("sessionId")).or_else(|| string_of(event.get("session_id")))
-}
-
 /// Returns the event that the Agent SDK in Python has made an object of, whose class was its type, and the session that it begins.
 fn printed(event: &Value) -> Option<(Value, Option<&Value>)> {
     let [_, kind] = row_where("claude-printed", |shape| is(event, shape))?;
@@ -49,7 +45,7 @@ fn decode(event: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         say.session(begun);
         return Ok(Decoded::Begins);
     }
-    let session = session_of(event);
+    let session = string_of(first_of(event, &["sessionId", "session_id"]));
     if !is(event, "claude-code") && (session.is_none() || str_of(event.get("type")).is_none()) {
         return Ok(Decoded::Unknown);
     }

@@ -63,16 +63,12 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 fn add_meta(say: &mut Events, meta: &Object) {
     say.session(first_of(meta, &["id", "session_id"]));
     say.first_fact(TOOLS, tools_of(meta.get("dynamic_tools")).as_ref());
-    let parents = [
-        "parent_thread_id",
-        "source/subagent/thread_spawn/parent_thread_id",
-        "forked_from_id",
-    ]
-    .map(|path| in_path(meta, path));
     // Guardians and reviews are threads of their own.
     let thread = str_of(meta.get("thread_source")).is_some_and(|thread| thread != "user");
-    let is_one = fields_of(meta, "source").contains("subagent") || (thread && parents[0].is_some());
-    let of: Vec<Text> = parents.into_iter().filter_map(string_of).cloned().collect();
+    let is_one =
+        fields_of(meta, "source").contains("subagent") || (thread && meta.contains("parent_thread_id"));
+    let of = words("codex-parent").filter_map(|path| string_of(in_path(meta, path)).cloned());
+    let of: Vec<Text> = of.collect();
     say.sub_agent(is_one, of.first().map(|of| of.clone().into()).as_ref());
     say.add(What::Copies {
         of,

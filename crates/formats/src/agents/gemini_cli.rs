@@ -1,7 +1,7 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
 
-use crate::{contexts::begins_with, input::text_of_small, prelude::*};
+use crate::{input::text_of_small, prelude::*};
 
 pub static FORMAT: Format = Format::sessions("gemini-cli", decode)
     .also(is_set_up)
@@ -29,15 +29,7 @@ fn beside(path: &Path, say: &mut Events) {
 
 /// Returns whether a value is the first message of a checkpoint.
 fn is_set_up(value: &Value) -> bool {
-    is(value, "gemini-content")
-        && first_text(value.get("parts")).is_some_and(|text| begins_with(text, "program"))
-}
-
-/// Returns the contents of a checkpoint.
-fn checkpoint_of(record: &Value) -> Option<&[Value]> {
-    let history = list_at(record, "history");
-    let first = history.first()?;
-    is(first, "gemini-content").then_some(history)
+    is(value, "gemini-content") && begins_with(value.get("parts"), "program")
 }
 
 /// Adds a record that `gemini --output-format stream-json` prints; `None` for another record.
@@ -75,7 +67,8 @@ fn add_printed(say: &mut Events, record: &Value) -> Option<Decoded> {
 }
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if let Some(history) = checkpoint_of(record) {
+    let history = list_at(record, "history");
+    if history.first().is_some_and(|first| is(first, "gemini-content")) {
         history.iter().for_each(|content| add_entry(say, content));
         return Ok(Decoded::Whole);
     }

@@ -25,9 +25,6 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     let config = session.get("model_config").map(Value::to_json);
     let is_delegate = config.is_none_or(|config| config.contains("_delegate_from"));
     say.sub_agent(is_delegate && has_text(session, PARENT), session.get(PARENT));
-    say.fact("summary", session.get("title"));
-    say.fact("model", session.get("model"));
-    say.fact("cwd", session.get("cwd"));
     if is(record, "hermes-header") {
         return Ok(Decoded::Begins);
     }

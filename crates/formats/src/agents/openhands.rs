@@ -43,14 +43,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 
 /// Says which run an evaluation has.
 fn add_names(say: &mut Events, record: &Value, name: Option<Text>) {
-    say.begin(Origin::default());
-    if let Some(id) = name {
-        say.add(What::Fact(Fact::Id(id)));
-        say.fact("instance_id", record.get("instance_id"));
-    }
-    say.fact("agent_class", in_path(record, "metadata/agent_class"));
-    say.first_fact("model", in_path(record, "metadata/llm_config/model"));
-    say.fact("error", record.get("error"));
+    say.begin_run("openhands-facts", record);
+    say.add_all(name.map(|id| What::Fact(Fact::Id(id))));
 }
 
 /// Says what an evaluation knows of the outcome.

@@ -18,10 +18,6 @@ fn is_mode(record: &Value) -> bool {
     record.as_str().is_some_and(|name| is_one(name, "stream-mode"))
 }
 
-fn is_completion(record: &Value) -> bool {
-    str_of(record.get("object")) == Some("chat.completion.chunk")
-}
-
 /// Returns whether a value is a piece of a message of LangChain.
 fn is_chunk(value: &Value) -> bool {
     let name = list_at(value, "id").last().or(value.get("type"));
@@ -47,7 +43,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             add_all(say, data.get("input"), true)
         }
         event if event.starts_with("on_") => {}
-        _ if is_completion(record) => {
+        _ if str_of(record.get("object")) == Some("chat.completion.chunk") => {
             let delta = object_of(in_path(record, "choices/0/delta"));
             add_pieces(say, record.get("id"), delta, delta.get("tool_calls"));
         }

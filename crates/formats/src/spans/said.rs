@@ -279,15 +279,9 @@ fn message_of(member: &Value) -> Value {
 
 /// Returns the input and the output that an event has. It was a message, before messages were attributes.
 fn messages_of_event(name: &Text, attributes: &Object) -> (Vec<Value>, Vec<Value>) {
-    let role = match name.as_str() {
-        "gen_ai.system.message" => "system",
-        "gen_ai.user.message" => "user",
-        "gen_ai.assistant.message" | "gen_ai.choice" => "assistant",
-        "gen_ai.tool.message" => "tool",
-        _ => {
-            let asked = found_in(attributes, "span-input", "user");
-            return (asked, found_in(attributes, "span-output", "assistant"));
-        }
+    let Some([_, role]) = row_where("span-event", |event| event == name) else {
+        let asked = found_in(attributes, "span-input", "user");
+        return (asked, found_in(attributes, "span-output", "assistant"));
     };
     let whole = first_of(attributes, &["gen_ai.event.content", "message"]);
     let body = parsed(whole);
