@@ -3,12 +3,16 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-use crate::{agents::platforms::Platform, prelude::*};
+use crate::{
+    agents::platforms::{Platform, attributes_of, nanoseconds_of, unwrapped},
+    prelude::*,
+};
 
 pub static FORMAT: Format = Format::new("otel", Kind::Spans, decode)
     .also(|record| PRINTED.recognises(record) || !lists_of(record).is_empty());
 
-/// Spans that a program prints itself.
+/// Spans in OTLP, and those that a program prints itself.
+const SPANS: Platform = Platform("otel");
 const PRINTED: Platform = Platform("otel-printed");
 
 fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
@@ -27,7 +31,7 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         let spans = scopes().flat_map(|scope| list_at(scope, "spans"));
         let logs = scopes().flat_map(|scope| list_at(scope, "logRecords"));
         let logs = logs.filter_map(|record| Some((record, span_of_log(record)?)));
-        for (record, span) in spans.map(|span| (span, span_of(span))).chain(logs) {
+        for (record, span) in spans.map(|span| (span, SPANS.span_of(span, None))).chain(logs) {
             let run = trace_id_of(record.get("traceId"));
             if run.is_none() {
                 // The first problem; the other spans are read.
@@ -64,30 +68,6 @@ fn lists_of(record: &Value) -> Vec<&[Value]> {
     lists.collect()
 }
 
-fn span_of(span: &Value) -> Span {
-    let status = fields_of(span, "status");
-    let code = status.get("code");
-    let events = list_at(span, "events").iter().map(|event| {
-        let name = text_at(event, "name").unwrap_or_default();
-        (name, attributes_of(event.get("attributes")))
-    });
-    Span {
-        id: text_at(span, "spanId"),
-        parent: text_at(span, "parentSpanId"),
-        start: time_of(span.get("startTimeUnixNano")),
-        end: time_of(span.get("endTimeUnixNano")),
-        is_ok: match (code.and_then(Value::as_number), str_of(code)) {
-            (Some(1.0), _) | (_, Some("STATUS_CODE_OK")) => Some(true),
-            (Some(2.0), _) | (_, Some("STATUS_CODE_ERROR")) => Some(false),
-            _ => None,
-        },
-        message: text_at(status, "message"),
-        attributes: attributes_of(span.get("attributes")),
-        events: events.collect(),
-        ..Span::default()
-    }
-}
-
 /// Returns the span that a record of a log stands for; `None` for one of another program, or of no trace.
 fn span_of_log(record: &Value) -> Option<Span> {
     let attributes = attributes_of(record.get("attributes"));
@@ -99,52 +79,15 @@ fn span_of_log(record: &Value) -> Option<Span> {
     if let Some(body) = unwrapped(record.get("body")) {
         event.insert("gen_ai.event.content", body);
     }
-    let time = time_of(record.get("timeUnixNano").or(record.get("observedTimeUnixNano")));
+    let time = nanoseconds_of(record.get("timeUnixNano").or(record.get("observedTimeUnixNano")));
     Some(Span {
         start: time,
         end: time,
         attributes,
         events: vec![(name, event)],
         is_log: true,
-        ..span_of(record)
+        ..SPANS.span_of(record, None)
     })
-}
-
-/// Returns the attributes of a list of OTLP, without those whose value is of no type that is known.
-fn attributes_of(list: Option<&Value>) -> Object {
-    let attributes = list_of(list).iter().filter_map(|attribute| {
-        let name = attribute.get("key")?.as_text()?;
-        Some((name.clone(), unwrapped(attribute.get("value"))?))
-    });
-    attributes.collect()
-}
-
-/// Returns the value of an attribute, which OTLP wraps by its type.
-fn unwrapped(wrapped: Option<&Value>) -> Option<Value> {
-    let (name, value) = wrapped?.as_object()?.iter().next()?;
-    Some(match name.as_str() {
-        "stringValue" | "boolValue" => value.clone(),
-        "intValue" | "doubleValue" => numeric_of(Some(value))?.into(),
-        "arrayValue" => {
-            let values = list_at(value, "values").iter();
-            let values = values.map(|value| unwrapped(Some(value)).unwrap_or_default());
-            Value::Array(values.collect())
-        }
-        "kvlistValue" => attributes_of(value.get("values")).into(),
-        _ => return None,
-    })
-}
-
-/// Returns a time in nanoseconds since 1970; 0 for other values.
-fn time_of(time: Option<&Value>) -> i128 {
-    match time {
-        #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
-        Some(Value::Number(number)) if number.fract() == 0.0 => *number as i128,
-        Some(Value::Digits(text) | Value::String(text)) => {
-            trim(text).parse::<i64>().ok().unwrap_or_default().into()
-        }
-        _ => 0,
-    }
 }
 
 /// Returns the id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in

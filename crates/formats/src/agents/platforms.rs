@@ -118,7 +118,7 @@ impl Platform {
         let own_parent = elements_of(own_parent.as_deref()).first();
         let parent = own_parent.filter(|own| string_of(Some(own)).is_some()).or(parent);
         say.begin_in_run(Some(trace.clone()), None);
-        let span = self.span_of(record, id.as_deref(), parent);
+        let span = self.span_of(record, parent);
         say.add(What::Span(Box::new(span)));
         for name in words("span-fact").filter(|_| parent.is_none()) {
             let fact = at(record, self.paths(name)).filter(|fact| **fact != Value::Array(Vec::new()));
@@ -129,38 +129,43 @@ impl Platform {
         children.try_for_each(|child| self.tell(child, Some(&trace), id.as_deref(), say))
     }
 
-    fn span_of(&self, record: &Value, id: Option<&Value>, parent: Option<&Value>) -> Span {
-        let [start, end, error, status] =
-            ["start", "end", "error", "status"].map(|what| at(record, self.paths(what)));
-        let error = error.filter(|error| is_truthy(Some(error)));
+    /// Returns the span that a record is, in another one if it names none.
+    pub fn span_of(&self, record: &Value, parent: Option<&Value>) -> Span {
+        let [id, own_parent, start, end, status] =
+            ["id", "parent", "start", "end", "status"].map(|what| at(record, self.paths(what)));
+        let parent = parent.or(own_parent.as_deref());
+        let error = first_at(record, self.paths("error")).filter(|error| is_truthy(Some(error)));
         let is_ok = if self.paths("status").is_empty() {
-            error.as_ref().map(|_| false)
+            error.map(|_| false)
         } else {
-            let is = |word| status.is_some() && str_of(status.as_deref()) == self.word(word);
+            let status = status.map(|status| json_of(&status).into_owned());
+            let is = |word| {
+                self.paths(word)
+                    .split(' ')
+                    .any(|known| status.as_deref() == Some(known))
+            };
             is("yes").then_some(true).or(is("no").then_some(false))
         };
         let kind = self.word("attributes").unwrap_or_default();
-        let time_of =
-            |time: Option<Cow<Value>>| date::of(time.as_deref()).map_or(0, Timestamp::as_nanosecond);
-        let events = objects_in(all_at(record, self.paths("events"))).map(|event| {
-            let name = text_at(event, "name").unwrap_or_default();
-            (name, fields_of(event, "attributes").clone())
-        });
+        let fields = |record: &Value| match record.get("attributes") {
+            list @ Some(Value::Array(_)) => attributes_of(list),
+            fields => object_of(fields).clone(),
+        };
+        let events = objects_in(all_at(record, self.paths("events")));
+        let events = events.map(|event| (text_at(event, "name").unwrap_or_default(), fields(event)));
         let mut span = Span {
-            id: string_of(id).cloned(),
+            id: string_of(id.as_deref()).cloned(),
             parent: string_of(parent).cloned(),
-            start: time_of(start),
-            end: time_of(end),
+            start: nanoseconds_of(start.as_deref()),
+            end: nanoseconds_of(end.as_deref()),
             is_ok,
-            message: string_of(error.as_deref()).cloned(),
+            message: string_of(error).cloned(),
             events: events.collect(),
             may_have_all: kind == "sides",
             ..Span::default()
         };
         match kind {
-            "flat" => {
-                span.attributes = fields_where(fields_of(record, "attributes"), |_, value| !value.is_null())
-            }
+            "flat" => span.attributes = fields_where(&fields(record), |_, value| !value.is_null()),
             "nested" => {
                 // The attributes repeat it, mostly.
                 let kind = at(record, self.paths("kind"));
@@ -247,6 +252,43 @@ impl Platform {
         }
         say.fact("scores", Some(&scores.into()));
     }
+}
+
+/// Returns a time in nanoseconds since 1970, which OTLP has in a text; 0 without a time.
+pub fn nanoseconds_of(time: Option<&Value>) -> i128 {
+    match time {
+        Some(Value::String(text) | Value::Digits(text))
+            if let Ok(nanoseconds) = trim(text).parse::<i64>() =>
+        {
+            nanoseconds.into()
+        }
+        time => date::of(time).map_or(0, Timestamp::as_nanosecond),
+    }
+}
+
+/// Returns the attributes of a list of OTLP, without those whose value is of no type that is known.
+pub fn attributes_of(list: Option<&Value>) -> Object {
+    let attributes = list_of(list).iter().filter_map(|attribute| {
+        let name = attribute.get("key")?.as_text()?;
+        Some((name.clone(), unwrapped(attribute.get("value"))?))
+    });
+    attributes.collect()
+}
+
+/// Returns the value of an attribute, which OTLP wraps by its type.
+pub fn unwrapped(wrapped: Option<&Value>) -> Option<Value> {
+    let (name, value) = wrapped?.as_object()?.iter().next()?;
+    Some(match name.as_str() {
+        "stringValue" | "boolValue" => value.clone(),
+        "intValue" | "doubleValue" => numeric_of(Some(value))?.into(),
+        "arrayValue" => {
+            let values = list_at(value, "values").iter();
+            let values = values.map(|value| unwrapped(Some(value)).unwrap_or_default());
+            Value::Array(values.collect())
+        }
+        "kvlistValue" => attributes_of(value.get("values")).into(),
+        _ => return None,
+    })
 }
 
 /// Returns the values, be they `null`, at all paths.
