@@ -5,6 +5,7 @@ use std::{iter, mem};
 use crate::{
     DEFAULT_LIMIT,
     input::{self, Lines, LinesOf, archive},
+    words::row_where,
 };
 
 pub use crate::input::Foreign;
@@ -20,28 +21,6 @@ const UTF_16: [([&[u8]; 3], LinesOf); 2] = [
         Ok(of_utf_16(&bytes, u16::from_be_bytes))
     }),
 ];
-
-/// How inputs begin that are no text that can be read.
-#[rustfmt::skip]
-const FOREIGN: [(&[u8], Foreign); 18] = [
-    (b"\x1f\x8b\x08", Foreign::new("compressed with gzip", "gzip -dc")),
-    (b"\x28\xb5\x2f\xfd", Foreign::new("compressed with zstd", "zstd -dc")),
-    (b"\xfd7zXZ\0", Foreign::new("compressed with xz", "xz -dc")),
-    (b"BZh", Foreign::new("compressed with bzip2", "bzip2 -dc")),
-    (b"PAR1", Foreign::new("a table in Parquet", "pqrs cat --json")),
-    (b"ARROW1", ARROW), (b"\xff\xff\xff\xff", ARROW),
-    (b"SQLite", Foreign::new("a database of SQLite", "sqlite3 -json")),
-    (b"<!DOCT", HTML), (b"<!doct", HTML), (b"<html>", HTML), (b"<html ", HTML),
-    (b"\xff\xfe\0\0", UTF_32_LE), (b"{\0\0\0", UTF_32_LE), (b"[\0\0\0", UTF_32_LE),
-    (b"\0\0\xfe\xff", UTF_32_BE), (b"\0\0\0{", UTF_32_BE), (b"\0\0\0[", UTF_32_BE),
-];
-const UTF_32_BE: Foreign = Foreign::new("text in UTF-32 BE", "iconv -f UTF-32BE -t UTF-8");
-const UTF_32_LE: Foreign = Foreign::new("text in UTF-32", "iconv -f UTF-32LE -t UTF-8");
-const ARROW: Foreign = Foreign::new("a table in Arrow", "to_json of datasets");
-const HTML: Foreign = Foreign::new(
-    "a page in HTML, as servers send it in place of a file",
-    "html2text",
-);
 
 /// A tar archive, by what stands in its first header.
 const TAR: Foreign = Foreign::new("a tar archive", "tar -xO");
@@ -127,9 +106,13 @@ impl Decoder {
         }
         let begins = |start: &&[u8]| beginning.starts_with(start);
         let lines_of = input::reader_of(&beginning);
-        let foreign = FOREIGN.into_iter().find(|(start, _)| begins(start));
-        if let Some((_, foreign)) = foreign.filter(|_| lines_of.is_none()) {
-            return Err(foreign);
+        let first = beginning.iter().take(BEGINNING_LENGTH);
+        let hex: String = first.map(|byte| format!("{byte:02x}")).collect();
+        if let Some([_, foreign]) = row_where("foreign", |start| hex.starts_with(start))
+            && lines_of.is_none()
+        {
+            let (what, program) = foreign.split_once(" | ").unwrap_or_default();
+            return Err(Foreign::new(what, program));
         }
         let utf_16 = || UTF_16.iter().find(|(starts, _)| starts.iter().any(begins));
         if let Some(lines_of) = lines_of.or_else(|| Some(utf_16()?.1)) {

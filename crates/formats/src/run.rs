@@ -8,10 +8,12 @@ use std::{
     io, iter,
     ops::ControlFlow,
     path::Path,
+    sync::LazyLock,
 };
 
 use knowledgepulse_json::{Object, Value};
 use rayon::prelude::*;
+use regex::Regex;
 
 use crate::{
     FormatName,
@@ -22,8 +24,8 @@ use crate::{
     reader::{Content, Item, MOST_FIRST_RECORDS},
     records::{Record, Records},
     trace,
-    values::{fields_of, hash_of, str_of},
-    words::row_where,
+    values::{fields_of, hash_of, regex, str_of},
+    words::tags,
 };
 
 /// So many bytes of a file are read at once for its first records. All that are read are parsed.
@@ -31,9 +33,6 @@ const BEGINNING_SIZE: usize = 16 * 1024;
 
 /// How many segments a thread has at most.
 const MOST_SEGMENTS: usize = 1000;
-
-/// Part of the name of a copy that OpenClaw keeps beside a session.
-const CHECKPOINT: &str = ".checkpoint.";
 
 /// What the first records of a file say of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -222,7 +221,7 @@ pub fn runs(files: &[String]) -> Vec<Vec<String>> {
     let of_one_thread = bases.values().filter(|(_, is_same)| *is_same);
     let segments: HashSet<&str> = of_one_thread.map(|(base, _)| *base).collect();
     let mut groups: Vec<Vec<String>> = Vec::new();
-    let mut folders: HashMap<&Path, usize> = HashMap::new();
+    let mut folders: HashMap<&str, usize> = HashMap::new();
     for file in files.into_iter().filter(|file| !segments.contains(file)) {
         match event_of(file) {
             Some((folder, _)) => {
@@ -239,43 +238,28 @@ pub fn runs(files: &[String]) -> Vec<Vec<String>> {
     groups
 }
 
+/// The paths of files that are copies, and of those that they are copies of.
+static COPIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let rows = tags("copy").iter();
+    rows.map(|[copy, whole]| (regex(copy), *whole)).collect()
+});
+
 /// Returns whether a file is a copy of others that are read too.
 fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
-    let folder = &file[..file.len() - name.len()];
-    // OpenHands keeps pages of the events beside them.
-    if let Some(run) = folder.trim_end_matches(['/', '\\']).strip_suffix("event_cache") {
-        return all.contains(format!("{run}events/0.json").as_str());
-    }
-    // A rollout may have been compressed a moment ago.
-    if rollout_of(file).is_some() && file.strip_suffix(".zst").is_some_and(|plain| all.contains(plain)) {
-        return true;
-    }
-    if let Some([_, whole]) = row_where("copy", |copy| copy == name) {
-        return all.contains(format!("{folder}{whole}").as_str());
-    }
-    let Some((session, _)) = name.split_once(CHECKPOINT) else {
-        return false;
-    };
-    all.contains(format!("{folder}{session}.jsonl").as_str())
+    let is_read = |whole: &str| all.contains(whole);
+    let mut copies = COPIES.iter().filter(|(copy, _)| copy.is_match(file));
+    copies.any(|(copy, whole)| is_read(&copy.replace(file, *whole)))
 }
 
-/// Returns the folder and the number of a file that holds one event of OpenHands, `events/event-00001-ID.json` or `events/1.json`, or one
-/// message of Strands, `messages/message_1.json`.
-fn event_of(file: &str) -> Option<(&Path, u64)> {
-    let path = Path::new(file);
-    let folder = path.parent()?;
-    let name = path.file_name()?.to_str()?.strip_suffix(".json")?;
-    let (number, of) = match (name.strip_prefix("event-"), name.strip_prefix("message_")) {
-        (Some(rest), _) => (rest.split('-').next()?, "events"),
-        (_, Some(number)) => (number, "messages"),
-        _ => (name, "events"),
-    };
-    let is_event = folder.file_name()? == of && number.bytes().all(|byte| byte.is_ascii_digit());
-    is_event
-        .then(|| number.parse().ok())
-        .flatten()
-        .map(|number| (folder, number))
+/// A file that holds one event of OpenHands, `events/event-00001-ID.json` or `events/1.json`, or one message of Strands,
+/// `messages/message_1.json`: its folder, and the number.
+static EVENT: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"^(.*?)(?:^|[/\\])(?:events[/\\](?:event-)?|messages[/\\]message_)([0-9]+)(?:-[^/\\]*)?\.json$")
+});
+
+fn event_of(file: &str) -> Option<(&str, u64)> {
+    let found = EVENT.captures(file)?;
+    Some((found.get(1)?.as_str(), found[2].parse().ok()?))
 }
 
 /// Returns by each rollout of Codex the file that it goes on with, and whether both are of one thread, as where a thread was rolled back. The
