@@ -110,7 +110,7 @@ impl Run {
         if let Self::Session(session, ..) = self
             && copies > 0
         {
-            session.fact(Fact::Last(EARLIER_COPIES, copies.into()));
+            session.fact(EARLIER_COPIES, Some(copies));
         }
     }
 
@@ -316,8 +316,7 @@ impl Runs {
             let mut session = begin(agent, place, &event.origin, &key, last, &self.named);
             // A sub-agent in the file of its parent has no header with a folder.
             if event.origin.agent != Agent::Main && event.origin.run.is_none() {
-                let folder = self.folder.iter().cloned();
-                folder.for_each(|folder| session.fact(Fact::Last("cwd", folder)));
+                session.fact("cwd", self.folder.clone());
             }
             session
         };
@@ -376,8 +375,8 @@ fn begin(
             Kind::Spans => "trace_id",
             _ => "session_id",
         };
-        session.fact(Fact::Id(key.clone()));
-        session.fact(Fact::Last(name, run.clone().into()));
+        session.name(key.clone());
+        session.fact(name, Some(run.clone()));
     }
     let own = named.session.as_ref().filter(|_| origin.run.is_none());
     let parent = match origin.agent {
@@ -386,15 +385,9 @@ fn begin(
     };
     let is_sub_agent = origin.agent != Agent::Main || parent.is_some();
     let id = own.filter(|_| origin.agent == Agent::Main);
-    for (name, value) in [
-        ("session_id", id.map(|id| id.clone().into())),
-        (IS_SUB_AGENT, is_sub_agent.then(|| true.into())),
-        (PARENT, parent.map(|id| id.clone().into())),
-    ] {
-        value
-            .into_iter()
-            .for_each(|value| session.fact(Fact::Last(name, value)));
-    }
+    session.fact("session_id", id.cloned());
+    session.fact(IS_SUB_AGENT, is_sub_agent.then_some(true));
+    session.fact(PARENT, parent.cloned());
     session
 }
 

@@ -5,7 +5,7 @@ use std::{
     mem,
 };
 
-use knowledgepulse_json::{Text, units_of};
+use knowledgepulse_json::{Text, Value, units_of};
 
 use crate::{
     event::{Event, Events, Fact, IS_SUB_AGENT, PARENT, Parent, TextKind, ToolResult, Undo, What},
@@ -38,9 +38,14 @@ impl Session {
         self.events.extend(events);
     }
 
-    /// Says facts of the run before its events.
-    pub fn fact(&mut self, fact: Fact) {
-        self.builder.add_fact(fact);
+    /// Says a fact of the run before its events, if it has a value.
+    pub fn fact(&mut self, name: &'static str, value: Option<impl Into<Value>>) {
+        self.builder.keep(name, value.map(Into::into).as_ref());
+    }
+
+    /// Says the name from which the id of its trace is made.
+    pub fn name(&mut self, name: Text) {
+        self.builder.ids = vec![name];
     }
 
     /// Returns its events, and the names that it has beside theirs: the first one is its own.
@@ -361,70 +366,51 @@ const UNIQUE_LENGTH: usize = 12;
 /// A part is compared with so many others of its message or its call's id, the last ones.
 const MOST_COMPARED: usize = 32;
 
-/// The parts of one kind and message that were said so far, by their places.
-type Parts = HashMap<Text, Vec<(usize, usize)>>;
-
-/// What was seen of a call's id.
-#[derive(Default)]
-struct Seen {
-    calls: Vec<(usize, usize)>,
-    results: Vec<(usize, usize)>,
-}
+/// By the id of a message or a call, the places of its texts, its calls and its results.
+type Seen = HashMap<Text, [Vec<(usize, usize)>; 3]>;
 
 /// Leaves out parts of a message that repeat others of it, and calls and results that were there before. A part that a longer one
 /// begins with is replaced: messages are written again as they grow.
 fn without_repeated_parts(mut events: Vec<Event>) -> Vec<Event> {
-    let mut texts = Parts::new();
-    let mut calls: HashMap<Text, Seen> = HashMap::new();
-    let mut dropped = HashSet::new();
+    let (mut seen, mut dropped) = (Seen::new(), HashSet::new());
     for at in 0..events.len() {
         for part in 0..events[at].what.len() {
-            let here = (at, part);
-            let message = events[at].origin.message.as_ref();
-            let first_same = |others: &mut Vec<(usize, usize)>, is_same: &dyn Fn(usize, &What) -> bool| {
-                let mut last = others.iter().rev().take(MOST_COMPARED).copied();
-                let found = last.find(|&(at, part)| is_same(at, &events[at].what[part]));
-                if found.is_none() {
-                    others.push(here);
-                }
-                found
+            let (what, message) = (&events[at].what[part], events[at].origin.message.as_ref());
+            let (kind, id) = match what {
+                What::Said(_, text) if !is_blank(text) => (0, message),
+                What::Call(call) => (1, call.id.as_ref()),
+                What::Result(result) => (2, result.id.as_ref()),
+                _ => continue,
             };
-            let other = match &events[at].what[part] {
-                What::Said(kind, text) if !is_blank(text) => message.and_then(|message| {
-                    first_same(texts.entry(message.clone()).or_default(), &|_, other| {
-                        matches!(other, What::Said(other, said) if other == kind && grows(said, text))
-                    })
-                }),
-                What::Call(call) => call.id.as_ref().and_then(|id| {
-                    let seen = calls.entry(id.clone()).or_default();
-                    let is_waiting = seen.results.len() < seen.calls.len();
+            let Some(id) = id else { continue };
+            let parts = seen.entry(id.clone()).or_default();
+            let is_waiting = parts[2].len() < parts[1].len();
+            let is_same = |&(at, part): &(usize, usize)| match (&events[at].what[part], what) {
+                (What::Said(other, said), What::Said(kind, text)) => other == kind && grows(said, text),
+                (What::Call(said), What::Call(call)) => {
+                    let is_one = message.is_some() && events[at].origin.message.as_ref() == message;
                     let is_unique = units_of(id) >= UNIQUE_LENGTH;
-                    first_same(&mut seen.calls, &|at, other| {
-                        let is_one = message.is_some() && events[at].origin.message.as_ref() == message;
-                        let may_be = is_one || is_waiting || is_unique;
-                        let is_one = is_one || (is_waiting && is_unique);
-                        may_be && matches!(other, What::Call(said) if repeats(said, call, is_one))
-                    })
-                }),
-                What::Result(result) => result.id.as_ref().and_then(|id| {
-                    let seen = calls.entry(id.clone()).or_default();
-                    let has_all = seen.results.len() >= seen.calls.len();
-                    first_same(&mut seen.results, &|_, other| {
-                        matches!(other, What::Result(said) if has_all && grows(&said.content, &result.content))
-                    })
-                }),
-                _ => None,
-            };
-            if let Some((other_at, other_part)) = other {
-                // The later one is as long or longer.
-                let mut later = events[at].what[part].clone();
-                let before = &mut events[other_at].what[other_part];
-                if let (What::Result(later), What::Result(before)) = (&mut later, &*before) {
-                    later.failed = before.failed.or(later.failed);
+                    let may_be = is_one || is_waiting || is_unique;
+                    may_be && repeats(said, call, is_one || is_waiting && is_unique)
                 }
-                *before = later;
-                dropped.insert(here);
+                (What::Result(said), What::Result(result)) => {
+                    !is_waiting && grows(&said.content, &result.content)
+                }
+                _ => false,
+            };
+            let mut last = parts[kind].iter().rev().take(MOST_COMPARED).copied();
+            let Some((other_at, other_part)) = last.find(is_same) else {
+                parts[kind].push((at, part));
+                continue;
+            };
+            // The later one is as long or longer.
+            let mut later = what.clone();
+            let before = &mut events[other_at].what[other_part];
+            if let (What::Result(later), What::Result(before)) = (&mut later, &*before) {
+                later.failed = before.failed.or(later.failed);
             }
+            *before = later;
+            dropped.insert((at, part));
         }
     }
     for (at, event) in events.iter_mut().enumerate() {

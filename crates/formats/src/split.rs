@@ -92,9 +92,6 @@ pub(crate) struct Splitter {
     vain: usize,
 }
 
-/// A piece; as an error, one that is too long, or nothing if the text of the next piece is not there yet.
-type Found = Result<Piece, Option<Piece>>;
-
 impl Splitter {
     /// Creates a splitter of values of at most `limit` bytes. A longer value of several lines is text if `keeps_long`.
     pub fn new(limit: u64, keeps_long: bool) -> Self {
@@ -161,40 +158,36 @@ impl Splitter {
 
     /// Returns the next piece; `None` if it is not there yet.
     pub fn next(&mut self) -> Option<Piece> {
-        self.find().map_or_else(|early| early, Some)
-    }
-
-    fn find(&mut self) -> Found {
         self.skip_rest();
         let rest = &self.text[self.at..];
         let Some(&byte) = rest.first() else {
             let is_cut_off = self.is_over && self.index.is_some();
             let end = is_cut_off.then(|| self.take(Kind::Broken(Broken::CutOff), 0));
             self.index = self.index.filter(|_| !is_cut_off);
-            return Err(end);
+            return end;
         };
         let mark = rest.len().min(BYTE_ORDER_MARK.len());
         if self.done == 0 && BYTE_ORDER_MARK.starts_with(&rest[..mark]) {
             let is_whole = mark == BYTE_ORDER_MARK.len() || self.is_over;
-            return is_whole.then(|| self.take(Kind::Between, mark)).ok_or(None);
+            return is_whole.then(|| self.take(Kind::Between, mark));
         }
         if is_blank(byte) {
             let blanks = rest.iter().take_while(|byte| is_blank(**byte)).count();
-            return Ok(self.take(Kind::Between, blanks));
+            return Some(self.take(Kind::Between, blanks));
         }
         match byte {
             _ if self.is_line => self.broken_line(),
-            b',' => Ok(self.take(Kind::Between, 1)),
+            b',' => Some(self.take(Kind::Between, 1)),
             b']' => {
                 self.index = None;
-                Ok(self.take(Kind::Between, 1))
+                Some(self.take(Kind::Between, 1))
             }
             b'{' | b'[' | b'"' if self.index.is_some() => self.value(),
             _ if self.index.is_some() => self.bare_element(),
-            b'[' if self.begins_array().ok_or(None)? => {
+            b'[' if self.begins_array()? => {
                 let sign = self.take(Kind::Between, 1);
                 self.index = Some(0);
-                Ok(sign)
+                Some(sign)
             }
             b'{' => self.value(),
             _ => self.line(),
@@ -225,28 +218,28 @@ impl Splitter {
     }
 
     /// Splits off a line.
-    fn line(&mut self) -> Found {
+    fn line(&mut self) -> Option<Piece> {
         let end = self.line_end();
         let length = self.searched;
         if length > self.limit {
-            return Ok(self.too_long(length, end.is_none()));
+            return Some(self.too_long(length, end.is_none()));
         }
         if end.is_none() && !self.is_over {
-            return Err(None);
+            return None;
         }
         let is_list = self.text.get(self.at) == Some(&b'[');
         let length = self.line_length();
         match is_list.then(|| self.parsed(length)) {
-            None | Some(Kind::Broken(Broken::NoJson(_))) => Ok(self.take(Kind::Text, length)),
-            Some(list) => Ok(self.take(list, length)),
+            None | Some(Kind::Broken(Broken::NoJson(_))) => Some(self.take(Kind::Text, length)),
+            Some(list) => Some(self.take(list, length)),
         }
     }
 
     /// Splits off a value in brackets or quotes: an element, or one that nothing or another one follows on its line. Another one is a line of text.
-    fn value(&mut self) -> Found {
+    fn value(&mut self) -> Option<Piece> {
         if let Some(value) = self.known() {
             let length = self.line_length();
-            return Ok(self.take(Kind::Value(value), length));
+            return Some(self.take(Kind::Value(value), length));
         }
         let mut scan = self.scan.take().unwrap_or_default();
         let spans_lines = self.vain <= MOST_VAIN * self.done + FREE_VAIN;
@@ -254,15 +247,15 @@ impl Splitter {
         let length = scan.length;
         let is_long = length > self.limit;
         if is_long && !self.keeps_long && end != Some(false) {
-            return Ok(self.too_long(length, end.is_none()));
+            return Some(self.too_long(length, end.is_none()));
         }
         if end.is_none() && !is_long && !self.is_over {
             self.scan = Some(scan);
-            return Err(None);
+            return None;
         }
-        if end == Some(true) && !is_long && self.is_alone(length).ok_or(None)? {
+        if end == Some(true) && !is_long && self.is_alone(length)? {
             let kind = self.parsed(length);
-            return Ok(self.take(kind, length));
+            return Some(self.take(kind, length));
         }
         self.vain += length.saturating_sub(self.line_length());
         self.is_line = true;
@@ -270,20 +263,20 @@ impl Splitter {
     }
 
     /// Splits off the line of what is no value, with which an array ends.
-    fn broken_line(&mut self) -> Found {
+    fn broken_line(&mut self) -> Option<Piece> {
         let line = self.line();
-        self.index = self.index.filter(|_| line.is_err());
+        self.index = self.index.filter(|_| line.is_none());
         line
     }
 
     /// Splits off an element without brackets.
-    fn bare_element(&mut self) -> Found {
+    fn bare_element(&mut self) -> Option<Piece> {
         let rest = &self.text[self.at..];
         let is_whole = self.is_over && rest.len() <= MOST_NEAR;
         let end = memchr3(b',', b']', NEWLINE, near(rest)).or(is_whole.then_some(rest.len()));
         let Some(length) = end.map(|end| trimmed(&rest[..end])) else {
             return match rest.len() < MOST_NEAR {
-                true => Err(None),
+                true => None,
                 false => self.line(),
             };
         };
@@ -291,7 +284,7 @@ impl Splitter {
             Kind::Broken(Broken::NoJson(_)) => Kind::Text,
             kind => kind,
         };
-        Ok(self.take(kind, length))
+        Some(self.take(kind, length))
     }
 
     /// Returns whether nothing or another value follows so many bytes on their line, as where two programs append to one file; `None` if what

@@ -2,7 +2,12 @@
 //! findings in order: a user's turn, a thought, a call, a result.
 //! `docs/formats.md` says what each becomes.
 
-use std::{borrow::Cow, collections::HashMap, fmt::Write, sync::LazyLock};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap, VecDeque},
+    fmt::Write,
+    sync::LazyLock,
+};
 
 use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, json_object, parse_str, units_of};
 use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, facts::INTERRUPTED};
@@ -19,8 +24,8 @@ use crate::{
     parts::Call,
     pictures,
     values::{
-        NAME_LENGTH, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex,
-        some_object, str_of, truth_of,
+        NAME_LENGTH, fields_of, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex,
+        some_object, str_of, text_at, truth_of,
     },
     words::is_one,
 };
@@ -78,6 +83,9 @@ pub fn project_of(trace: &Value) -> Option<&str> {
     let start = named.rfind(['/', '\\']).map_or(0, |at| at + 1);
     Some(folder[start..].trim_start_matches(['/', '\\'])).filter(|name| !name.is_empty())
 }
+
+/// The type of a step that is a call.
+const CALL: &str = "tool_call";
 
 /// How many names of left-out parts are told apart: files decide which names there are.
 const MAX_COUNTED: usize = 50;
@@ -165,38 +173,6 @@ fn server_of(tool: &Text) -> Option<Text> {
     MCP_TOOL.captures(tool).map(|found| found[1].into())
 }
 
-#[derive(Debug)]
-struct Step {
-    /// Its `type`.
-    kind: &'static str,
-    content: Text,
-    call: Option<StepCall>,
-    milliseconds: Option<f64>,
-}
-
-#[derive(Debug)]
-struct StepCall {
-    tool: Text,
-    server: Option<Text>,
-    input: Object,
-    is_answered: bool,
-}
-
-/// The places of the calls with one id, several where ids are used again, and how many of them have their results.
-#[derive(Debug, Default)]
-pub(crate) struct Calls {
-    pub places: Vec<usize>,
-    answered: usize,
-}
-
-impl Calls {
-    /// Returns the call that the next result with the id belongs to.
-    pub fn answer(&mut self) -> Option<usize> {
-        self.answered += 1;
-        self.places.get(self.answered - 1).copied()
-    }
-}
-
 /// The field of `metadata.imported` with the events that may take turns back and that no adapter knows: these turns are still there.
 const UNKNOWN_UNDO: &str = "unknown_undo";
 
@@ -232,7 +208,7 @@ static STOPPED: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i-u:abort|interrupt
 #[derive(Debug, Default)]
 pub(crate) struct TraceBuilder {
     format: &'static str,
-    steps: Vec<Step>,
+    steps: Vec<Object>,
     objective: Option<Text>,
     objective_before: Option<Text>,
     /// The step of the agent's last message.
@@ -243,8 +219,10 @@ pub(crate) struct TraceBuilder {
     interrupted: Option<usize>,
     /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
-    calls: HashMap<Text, Calls>,
-    first_unanswered: usize,
+    /// By the id of calls, several where it is used again, those that wait for their results, and the last one.
+    calls: HashMap<Text, (VecDeque<usize>, usize)>,
+    /// The calls without a result.
+    unanswered: BTreeSet<usize>,
     /// By the name of a tool, the number of steps there were when a call of it had failed.
     failed: HashMap<Text, usize>,
 
@@ -375,26 +353,19 @@ impl TraceBuilder {
 
     /// Takes how long the last call with this id took, in milliseconds.
     pub fn took(&mut self, id: &Text, milliseconds: f64) {
-        let at = self.calls.get(id).and_then(|calls| calls.places.last());
-        if let Some(&at) = at
+        if let Some((_, at)) = self.calls.get(id)
             && milliseconds >= 0.0
         {
-            self.steps[at].milliseconds = Some(milliseconds);
+            self.steps[*at].insert("latency_ms", milliseconds);
         }
     }
 
     /// Returns the step of the call that a result belongs to.
     fn call_of(&mut self, id: Option<&Text>) -> Option<usize> {
-        if let Some(id) = id {
-            return self.calls.get_mut(id)?.answer();
+        match id {
+            Some(id) => self.calls.get_mut(id)?.0.pop_front(),
+            None => self.unanswered.first().copied(),
         }
-        while let Some(step) = self.steps.get(self.first_unanswered) {
-            if step.is_unanswered() {
-                return Some(self.first_unanswered);
-            }
-            self.first_unanswered += 1;
-        }
-        None
     }
 
     /// Replaces pictures and other files in a text by their kinds.
@@ -403,14 +374,14 @@ impl TraceBuilder {
     }
 
     /// Adds a step; returns its place.
-    fn add(&mut self, kind: &'static str, content: Text, call: Option<StepCall>) -> usize {
-        self.steps.push(Step {
-            kind,
-            content,
-            call,
-            milliseconds: None,
-        });
-        self.steps.len() - 1
+    fn add(&mut self, kind: &str, content: Text) -> usize {
+        let at = self.steps.len();
+        let mut step = Object::with_capacity(if kind == CALL { 6 } else { 3 });
+        step.insert("step_id", at);
+        step.insert("type", kind);
+        step.insert("content", content);
+        self.steps.push(step);
+        at
     }
 
     /// Takes a verifier's reward: above 0 is a success, as Harbor counts them, and the confidence is the reward, kept within
@@ -465,14 +436,14 @@ impl TraceBuilder {
             TextKind::Message if is_blank(&text) => {}
             TextKind::Reasoning if is_blank(&text) => self.leave_out("empty reasoning"),
             _ if is_blank(&text) => self.leave_out("empty message"),
-            TextKind::Message => self.summary = Some(self.add("thought", text, None)),
+            TextKind::Message => self.summary = Some(self.add("thought", text)),
             TextKind::Told if self.objective.is_none() && self.steps.is_empty() => self.user_before(text),
             TextKind::User if self.objective.is_none() => self.objective = Some(text),
             TextKind::Reasoning => {
-                let at = self.add("thought", text, None);
+                let at = self.add("thought", text);
                 self.reasoning.push(at);
             }
-            TextKind::User | TextKind::Event | TextKind::Told => drop(self.add("observation", text, None)),
+            TextKind::User | TextKind::Event | TextKind::Told => drop(self.add("observation", text)),
         }
     }
 
@@ -480,17 +451,16 @@ impl TraceBuilder {
     pub fn call(&mut self, mut call: Call) {
         self.is_conversation = true;
         self.leave_out_times(FILE, pictures::replace_in(&mut call.args));
-        let tool = call.name.unwrap_or_else(|| "unknown".into());
-        let content = render_call(&tool, &call.args);
-        let step = StepCall {
-            server: server_of(&tool).or(call.server),
-            tool,
-            input: call.args,
-            is_answered: false,
-        };
-        let at = self.add("tool_call", content, Some(step));
-        let calls = self.calls.entry(call.id.unwrap_or_default()).or_default();
-        calls.places.push(at);
+        let name = call.name.unwrap_or_else(|| "unknown".into());
+        let at = self.add(CALL, render_call(&name, &call.args));
+        let server = server_of(&name).or(call.server).map(Value::from);
+        let tool = some_object([("name", Some(name.into())), ("mcp_server", server)]);
+        self.steps[at].insert("tool", tool);
+        self.steps[at].insert("input", call.args);
+        self.unanswered.insert(at);
+        let (waiting, last) = self.calls.entry(call.id.unwrap_or_default()).or_default();
+        waiting.push_back(at);
+        *last = at;
     }
 
     /// Takes the result of a call.
@@ -504,26 +474,19 @@ impl TraceBuilder {
         } else {
             "observation"
         };
-        self.add(kind, result.content, None);
+        self.add(kind, result.content);
         let Some(at) = at else {
             return;
         };
+        self.unanswered.remove(&at);
         let count = self.steps.len();
-        let step = &mut self.steps[at];
-        let Some(call) = &mut step.call else {
-            return;
-        };
-        call.is_answered = true;
+        let tool = text_at(fields_of(&self.steps[at], "tool"), "name").unwrap_or_default();
         if is_failed {
-            self.failed.entry(call.tool.clone()).or_insert(count);
-        } else if self
-            .failed
-            .get(&call.tool)
-            .is_some_and(|&failed_at| at >= failed_at)
-        {
+            self.failed.entry(tool).or_insert(count);
+        } else if self.failed.get(&tool).is_some_and(|&failed_at| at >= failed_at) {
             // A call that was made before the other one had failed repairs nothing.
-            self.failed.remove(&call.tool);
-            step.kind = "error_recovery";
+            self.failed.remove(&tool);
+            self.steps[at].insert("type", "error_recovery");
         }
     }
 
@@ -537,8 +500,7 @@ impl TraceBuilder {
             confidence: confidence.is_some(),
             time: self.created_at.is_some(),
         };
-        let unanswered = self.steps.iter().filter(|step| step.is_unanswered()).count();
-        self.leave_out_times(UNANSWERED, unanswered as u64);
+        self.leave_out_times(UNANSWERED, self.unanswered.len() as u64);
         let objective = self.objective.take().or(self.objective_before.take());
         let objective = objective.unwrap_or_default();
         let id = format!("kp:trace:{}", self.uuid(&objective));
@@ -548,9 +510,8 @@ impl TraceBuilder {
             objective
         };
         let metadata = self.metadata(given, success.unwrap_or(DEFAULT_SUCCESS), known);
-        let summary = self.summary.map(|at| self.steps[at].content.clone());
-        let steps = self.steps.into_iter().enumerate();
-        let steps: Vec<Value> = steps.map(|(at, step)| step.into_value(at)).collect();
+        let summary = self.summary.and_then(|at| text_at(&self.steps[at], "content"));
+        let steps: Vec<Value> = self.steps.into_iter().map(Value::from).collect();
         let outcome = json_object! {
             "result_summary": summary.unwrap_or_default(),
             "confidence": confidence.unwrap_or(DEFAULT_CONFIDENCE),
@@ -608,13 +569,10 @@ impl TraceBuilder {
 
     /// Returns the first words of the first step that has any, marked: a registry refuses a trace without an objective.
     fn first_words(&self) -> Text {
-        let words = self.steps.iter().find_map(|step| {
-            let content = &step.content;
-            let line = content.lines().map(str::trim).find(|line| !line.is_empty())?;
-            Some(line.chars().take(MOST_FIRST_WORDS).collect::<String>())
-        });
-        let tool = || Some(self.steps.first()?.call.as_ref()?.tool.to_string());
-        let words = words.or_else(tool).unwrap_or_default();
+        let contents = self.steps.iter().filter_map(|step| str_of(step.get("content")));
+        let mut lines = contents.flat_map(str::lines).map(str::trim);
+        let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
+        let words: String = line.chars().take(MOST_FIRST_WORDS).collect();
         format!("{OBJECTIVE_OF_FIRST_STEP}{words}").into()
     }
 
@@ -635,7 +593,11 @@ impl TraceBuilder {
         add(&self.steps.len().to_string().into());
         add(objective);
         if self.ids.is_empty() {
-            self.steps.iter().for_each(|step| add(&step.content));
+            let contents = self
+                .steps
+                .iter()
+                .filter_map(|step| step.get("content")?.as_text());
+            contents.for_each(add);
         }
         uuid_of(hash)
     }
@@ -656,33 +618,6 @@ pub(crate) fn name_by_steps(trace: &mut Value) {
     }
     if let Value::Object(fields) = trace {
         fields.insert("id", format!("kp:trace:{}", uuid_of(hash)));
-    }
-}
-
-impl Step {
-    /// Returns whether it is a call without a result.
-    fn is_unanswered(&self) -> bool {
-        self.call.as_ref().is_some_and(|call| !call.is_answered)
-    }
-
-    fn into_value(self, at: usize) -> Value {
-        let mut step = Object::with_capacity(if self.call.is_some() { 6 } else { 3 });
-        step.insert("step_id", at);
-        step.insert("type", self.kind);
-        step.insert("content", self.content);
-        if let Some(call) = self.call {
-            let mut tool = Object::new();
-            tool.insert("name", call.tool);
-            if let Some(server) = call.server {
-                tool.insert("mcp_server", server);
-            }
-            step.insert("tool", tool);
-            step.insert("input", call.input);
-        }
-        if let Some(milliseconds) = self.milliseconds {
-            step.insert("latency_ms", milliseconds);
-        }
-        step.into()
     }
 }
 

@@ -203,14 +203,10 @@ pub fn commands_in(text: &str) -> Option<Vec<Part>> {
     if !commands.iter().all(is_command) || (thoughts.is_empty() && commands.is_empty()) {
         return None;
     }
-    let thought = Part::Thought(Some(joined_parts(thoughts)));
+    let thought = Some(joined_parts(thoughts)).filter(|text| !text.is_empty());
+    let thought = thought.map(|text| Part::Thought(Some(text))).into_iter();
     let commands = commands.into_iter().map(|command| named("terminal", command));
-    let parts = [thought].into_iter().chain(commands);
-    Some(
-        parts
-            .filter(|part| *part != Part::Thought(Some(Text::default())))
-            .collect(),
-    )
+    Some(thought.chain(commands).collect())
 }
 
 /// Returns the words and the call of a text that ends with its only block, as SWE-agent and mini-SWE-agent have it; `None` for another text.

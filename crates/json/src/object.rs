@@ -9,14 +9,14 @@ const MOST_SEARCHED: usize = 32;
 
 type Places = HashMap<Text, usize>;
 
-/// A JSON object, whose fields are in the order in which they were inserted.
-#[derive(Clone, Default)]
+/// A JSON object, whose fields are in the order in which they were inserted, which tells objects apart too.
+#[derive(Clone, Default, PartialEq)]
 #[allow(clippy::box_collection, reason = "few objects have it, and values stay small")]
 pub struct Object {
     fields: Vec<(Text, Value)>,
     /// The index of each name, in an object with many fields.
     places: Option<Box<Places>>,
-    /// The marks of all names so far: a name without its mark here is missing.
+    /// The marks of all names: a name without its mark here is missing.
     marks: u32,
 }
 
@@ -114,6 +114,7 @@ impl Object {
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         let at = self.place(name)?;
         let (_, value) = self.fields.remove(at);
+        self.marks = self.keys().fold(0, |marks, name| marks | mark(name.as_bytes()));
         self.find_places();
         Some(value)
     }
@@ -193,13 +194,6 @@ impl<'a> IntoIterator for &'a Object {
 
     fn into_iter(self) -> Self::IntoIter {
         self.fields.iter()
-    }
-}
-
-/// Compares the order of the fields too.
-impl PartialEq for Object {
-    fn eq(&self, other: &Self) -> bool {
-        self.fields == other.fields
     }
 }
 

@@ -223,16 +223,11 @@ impl Conversation {
                 known = call.map_or(same, |call| self.nodes[call].other);
                 match known {
                     Some(at) if self.nodes[at].is_failure => {
-                        let failed = Some(true);
-                        let result = What::Result(ToolResult {
-                            failed,
-                            ..result.clone()
-                        });
+                        let mut result = result.clone();
+                        result.failed = Some(true);
                         let other = self.nodes[at].other;
-                        self.nodes[at] = Item {
-                            other,
-                            ..Item::new(result, &Value::Null)
-                        };
+                        self.nodes[at] = Item::new(What::Result(result), &Value::Null);
+                        self.nodes[at].other = other;
                         self.remember(at);
                     }
                     Some(_) => {}
