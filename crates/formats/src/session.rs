@@ -71,13 +71,9 @@ impl Session {
             replayed(without_summaries(without_echoes(with_whole_texts(events))));
         let (events, left) = branch_of_the_last(events);
         tell(&mut builder, without_repeated_parts(events));
-        for (name, times) in [
-            ("repeated event", repeated),
-            ("message that was taken back", taken_back),
-            ("entry of another branch", left),
-        ] {
-            builder.leave_out_times(name, times as u64);
-        }
+        builder.leave_out_times("repeated event", repeated as u64);
+        builder.leave_out_times("message that was taken back", taken_back as u64);
+        builder.leave_out_times("entry of another branch", left as u64);
         builder
     }
 }
@@ -434,41 +430,20 @@ fn repeats(before: &Call, call: &Call, is_one: bool) -> bool {
     before.name == call.name && (is_one || before.args.is_empty() || before.args == call.args)
 }
 
-/// What events say beside the steps.
-#[derive(Default)]
-struct Notes {
-    /// By the ids of calls, whether they failed.
-    failed: HashMap<Text, bool>,
-    /// The ids of the calls that are steps.
-    called: HashSet<Text>,
-    /// The number of the first record that is no copy.
-    first: f64,
-    /// How many calls have no result yet.
-    waiting: usize,
-}
-
-impl Notes {
-    fn of(events: &[Event]) -> Self {
-        let mut notes = Self::default();
-        let whats = || events.iter().flat_map(|event| &event.what);
-        let has_inner = whats().any(|what| matches!(what, What::Ran(..)));
-        for what in whats() {
-            match what {
-                What::Failed(id, failed) => drop(notes.failed.insert(id.clone(), *failed)),
-                What::Call(Call { id: Some(id), .. }) if has_inner => drop(notes.called.insert(id.clone())),
-                What::Copies { before, .. } => notes.first = *before,
-                _ => {}
-            }
-        }
-        notes
-    }
-}
-
 /// Makes steps of the events.
 fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
-    let mut notes = Notes::of(&events);
+    // Which calls failed, which are steps, the first record that is no copy, and how many calls have no result yet.
+    let (mut failed, mut called, mut first, mut waiting) = (HashMap::new(), HashSet::new(), 0.0, 0_usize);
+    for what in events.iter().flat_map(|event| &event.what) {
+        match what {
+            What::Failed(id, is_failed) => drop(failed.insert(id.clone(), *is_failed)),
+            What::Call(Call { id: Some(id), .. }) => drop(called.insert(id.clone())),
+            What::Copies { before, .. } => first = *before,
+            _ => {}
+        }
+    }
     for event in events {
-        if event.origin.ordinal.is_some_and(|ordinal| ordinal < notes.first) {
+        if event.origin.ordinal.is_some_and(|ordinal| ordinal < first) {
             builder.leave_out("line of the parent");
             continue;
         }
@@ -477,20 +452,20 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
             match what {
                 What::Said(kind, text) => builder.say(kind, text),
                 What::Call(call) => {
-                    notes.waiting += 1;
+                    waiting += 1;
                     builder.call(call);
                 }
                 What::Result(result) => {
-                    notes.waiting = notes.waiting.saturating_sub(1);
-                    let noted = result.id.as_ref().and_then(|id| notes.failed.get(id));
+                    waiting = waiting.saturating_sub(1);
+                    let noted = result.id.as_ref().and_then(|id| failed.get(id));
                     builder.result(ToolResult {
                         failed: noted.copied().or(result.failed),
                         ..result
                     });
                 }
                 What::Ran(call, result) => {
-                    let is_told = call.id.as_ref().is_some_and(|id| notes.called.contains(id));
-                    if !is_told && notes.waiting > 0 {
+                    let is_told = call.id.as_ref().is_some_and(|id| called.contains(id));
+                    if !is_told && waiting > 0 {
                         builder.call(call);
                         result.into_iter().for_each(|result| builder.result(result));
                     }

@@ -1,6 +1,6 @@
 //! Definitions of tools that a log records, as OpenAI's chats have them.
 
-use knowledgepulse_json::{Object, Value, object};
+use knowledgepulse_json::{Object, Value, json_object, object};
 
 use crate::values::{first_named, list_at, list_of, parsed, text_at};
 
@@ -28,17 +28,13 @@ fn tool_of(tool: &Value) -> Option<Value> {
         .filter(|inner| inner.as_object().is_some())
         .unwrap_or(tool);
     let nothing = || object([("type", "object".into()), ("properties", Object::new().into())]);
-    let function = object([
-        ("name", text_at(tool, "name")?.into()),
-        (
-            "description",
-            text_at(tool, "description").unwrap_or_default().into(),
-        ),
-        (
-            "parameters",
-            first_named(tool, "tool-schema").cloned().unwrap_or_else(nothing),
-        ),
-    ]);
+    let description = text_at(tool, "description").unwrap_or_default();
+    let schema = first_named(tool, "tool-schema").cloned().unwrap_or_else(nothing);
+    let function = json_object! {
+        "name": text_at(tool, "name")?,
+        "description": description,
+        "parameters": schema,
+    };
     Some(object([("type", "function".into()), ("function", function)]))
 }
 

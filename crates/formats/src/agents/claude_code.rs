@@ -114,8 +114,8 @@ fn agent_of(event: &Value) -> (Agent, Option<Text>) {
 /// Returns what an event follows. A session goes on after a compaction.
 fn parent_of(event: &Value) -> Parent {
     let parent = text_at(event, "parentUuid").or_else(|| text_at(event, "logicalParentUuid"));
-    let is_prompt = str_of(event.get("type")) == Some("user")
-        && !words("claude-program").any(|name| is_true(event, name));
+    let is_prompt =
+        str_of(event.get("type")) == Some("user") && !words("claude-field").any(|name| is_true(event, name));
     match parent {
         Some(parent) => Parent::Of(parent),
         None if is_prompt => Parent::of(event, "parentUuid"),
@@ -141,7 +141,7 @@ fn add_outcome(say: &mut Events, event: &Value) {
 }
 
 fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {
-    if let Some([_, what]) = row_where("claude-program", |name| is_true(event, name)) {
+    if let Some([_, what]) = row_where("claude-field", |name| is_true(event, name)) {
         return say.leave_out(what);
     }
     let from = str_of(fields_of(event, "origin").get("kind"));

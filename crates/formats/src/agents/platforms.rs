@@ -349,16 +349,8 @@ fn short(name: &Value) -> Value {
 fn kind_of(kind: &Value) -> &'static str {
     let kind = str_of(Some(kind)).unwrap_or_default().to_lowercase();
     let is_of_model = || words("function-of-model").any(|part| kind.contains(part));
-    match row_where("span-kind", |name| name == kind) {
-        Some([_, known]) => known,
-        None => {
-            if is_of_model() {
-                "LLM"
-            } else {
-                "CHAIN"
-            }
-        }
-    }
+    let known = row_where("span-kind", |name| name == kind).map(|[_, known]| known);
+    known.unwrap_or_else(|| if is_of_model() { "LLM" } else { "CHAIN" })
 }
 
 /// Adds an attribute, if it has a value.
