@@ -42,14 +42,14 @@ function frequenciesOf(trace) {
 
 /**
  * @param {string} file without its ending
- * @returns {Array<{ trace: import('../index.js').ReasoningTrace, task: string, user?: string, success: boolean }>}
+ * @returns {Array<{ trace: import('../index.js').ReasoningTrace, task: string, success: boolean }>}
  */
 export function readLabelled(file) {
   const labels = fs.readFileSync(`${file}.labels.jsonl`, 'utf8').trim().split('\n');
   const byId = new Map(labels.map((line) => JSON.parse(line)).map((label) => [label.id, label]));
   return readTraces(`${file}.jsonl`).map((trace) => {
-    const { task, user, success } = byId.get(trace.id);
-    return { trace, task: String(task), user, success };
+    const { task, success } = byId.get(trace.id);
+    return { trace, task: String(task), success };
   });
 }
 

@@ -3,7 +3,7 @@
 //
 // The first run of each task is what a memory remembers, and the other runs are asked. recall@1: the nearest remembered trace is of the
 // same task. AUC: how often a run of a task that is not remembered is newer than one of a remembered task, over 40 random halves of the
-// tasks. With users apart, whole users are remembered or not.
+// tasks. Then the novelty of remembered traces with changes that say nothing new.
 
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
@@ -13,15 +13,13 @@ import { mean, median } from './measure.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
-/** @typedef {{ trace: ReasoningTrace, task: string, user?: string }} Run */
+/** @typedef {{ trace: ReasoningTrace, task: string }} Run */
 
 /** @typedef {{ novelty: number, nearest: Run }} Judgement */
 
 /** @typedef {(memory: Run[], queries: Run[]) => Promise<Judgement[]>} Method */
 
 const SPLITS = 40;
-
-const PREFIX = 2_600;
 
 await runScript(main);
 
@@ -32,20 +30,19 @@ async function main() {
 
   /** @type {Record<string, Method>} */
   const methods = {
-    prefix: (memory, queries) => compareWith('prefix', memory, queries),
     'TF-IDF': async (memory, queries) => compareByFrequency(memory, queries),
+    prefix: (memory, queries) => compareWith('prefix', memory, queries),
     lexical: (memory, queries) => compareWith('lexical', memory, queries),
     full: (memory, queries) => compareWith('full', memory, queries),
   };
 
   for (const file of sets) {
-    const runs = [];
-    for (const { trace, task, user } of readLabelled(file)) runs.push({ trace, task, user });
+    const runs = readLabelled(file);
     console.log(
       `\n${path.basename(file)}: ${runs.length} runs of ${new Set(runs.map(({ task }) => task)).size} tasks\n`,
     );
     await printAccuracy(runs);
-    await printEdits(runs);
+    await printAttacks(runs);
   }
 
   /**
@@ -68,55 +65,36 @@ async function main() {
   async function printAccuracy(runs) {
     const first = firstRuns(runs);
     const queries = runs.filter((run) => first.get(run.task) !== run);
-    const users = runs[0].user !== undefined;
-    const columns = [
-      'recall@1',
-      'AUC',
-      'better than TF-IDF',
-      ...(users ? ['users apart'] : []),
-      'seen',
-      'unseen',
-    ];
+    const columns = ['recall@1', 'AUC', 'seen', 'unseen'];
     console.log(`| | ${columns.join(' | ')} |\n| --- |${' ---: |'.repeat(columns.length)}`);
-    /** @type {number[]} */
-    let baseline = [];
-    for (const name of ['TF-IDF', 'prefix', 'lexical', 'full']) {
-      const method = methods[name];
+    for (const [name, method] of Object.entries(methods)) {
       const judged = await method([...first.values()], queries);
       const recall =
         judged.filter(({ nearest }, index) => nearest.task === queries[index].task).length / queries.length;
-      const byTask = await splitsOf(method, first, queries, ({ task }) => task);
-      if (name === 'TF-IDF') baseline = byTask.aucs;
-      const gains = byTask.aucs.map((auc, split) => auc - baseline[split]);
-      const gain = `${mean(gains).toFixed(3)} (${gains.filter((gain) => gain > 0).length} of ${SPLITS})`;
-      const apart = users
-        ? [mean((await splitsOf(method, first, queries, ({ user }) => user)).aucs).toFixed(3)]
-        : [];
-      const figures = [recall.toFixed(3), mean(byTask.aucs).toFixed(3), gain, ...apart];
-      console.log(
-        `| ${name} | ${[...figures, median(byTask.seen).toFixed(2), median(byTask.unseen).toFixed(2)].join(' | ')} |`,
-      );
+      const { aucs, seen, unseen } = await splitsOf(method, first, queries);
+      const figures = [recall, mean(aucs)].map((figure) => figure.toFixed(3));
+      const medians = [seen, unseen].map((novelties) => median(novelties).toFixed(2));
+      console.log(`| ${name} | ${[...figures, ...medians].join(' | ')} |`);
     }
   }
 
   /**
-   * Remembers random halves of the groups.
+   * Remembers random halves of the tasks.
    *
    * @param {Method} method
    * @param {Map<string, Run>} first
    * @param {Run[]} queries
-   * @param {(run: Run) => unknown} groupOf
    */
-  async function splitsOf(method, first, queries, groupOf) {
-    const groups = [...new Set([...first.values()].map(groupOf))];
+  async function splitsOf(method, first, queries) {
+    const tasks = [...first.keys()];
     const [aucs, seen, unseen] = [[], [], []].map((empty) => /** @type {number[]} */ (empty));
     for (let split = 0; split < SPLITS; split++) {
-      const half = new Set(shuffled(groups, generator(split + 1)).slice(0, groups.length >> 1));
-      const memory = [...first.values()].filter((run) => half.has(groupOf(run)));
+      const half = new Set(shuffled(tasks, generator(split + 1)).slice(0, tasks.length >> 1));
+      const memory = [...first.values()].filter(({ task }) => half.has(task));
       const judged = await method(memory, queries);
       const novelties = judged.map(({ novelty }) => novelty);
-      const known = novelties.filter((_, index) => half.has(groupOf(queries[index])));
-      const unknown = novelties.filter((_, index) => !half.has(groupOf(queries[index])));
+      const known = novelties.filter((_, index) => half.has(queries[index].task));
+      const unknown = novelties.filter((_, index) => !half.has(queries[index].task));
       aucs.push(aucOf(unknown, known));
       seen.push(...known);
       unseen.push(...unknown);
@@ -125,33 +103,16 @@ async function main() {
   }
 
   /**
-   * Near-duplicates and attacks: the first half of the tasks is remembered. A near-duplicate should be less new than a run of another
-   * task that begins with 2,600 characters of a remembered one.
+   * Prints the median novelty of traces that should not be new: the first half of the tasks is remembered, and changed.
    *
    * @param {Run[]} runs
    */
-  async function printEdits(runs) {
+  async function printAttacks(runs) {
     const first = [...firstRuns(runs).values()];
     const memory = first.slice(0, first.length >> 1);
-    const others = first.slice(first.length >> 1);
     const random = generator(7);
-    const front = (/** @type {ReasoningTrace} */ trace) => piecesOf(trace).join('\n').slice(0, PREFIX);
-    const unseen = runsOf(
-      others.map(({ trace }, index) => withStep(trace, front(memory[index % memory.length].trace))),
-    );
-    /** @type {Record<string, (trace: ReasoningTrace, index: number) => ReasoningTrace>} */
-    const edits = {
-      '2,600 characters in front': (trace, index) =>
-        withStep(trace, front(others[index % others.length].trace)),
-      'steps shuffled': (trace) => ({ ...trace, steps: shuffled(trace.steps, random) }),
-      'all steps joined': (trace) => joined(trace),
-      'every 20th word replaced': (trace) =>
-        mapWords(trace, (word, count) => (count % 20 === 19 ? randomWord(random) : word)),
-      'first half': (trace) => ({ ...trace, steps: trace.steps.slice(0, Math.ceil(trace.steps.length / 2)) }),
-    };
-    /** @type {Record<string, (trace: ReasoningTrace, index: number) => ReasoningTrace>} */
+    /** @type {Record<string, (trace: ReasoningTrace) => ReasoningTrace>} */
     const attacks = {
-      '2,600 characters of junk in one step': (trace) => withStep(trace, junk(random, PREFIX)),
       '25 junk steps of six words': (trace) => {
         let changed = trace;
         for (let count = 0; count < 25; count++)
@@ -164,50 +125,15 @@ async function main() {
         mapWords(trace, (word) => word.replaceAll('a', 'а').replaceAll('e', 'е').replaceAll('o', 'о')),
     };
     const names = Object.keys(methods);
-    console.log(
-      `\n| AUC of a near-duplicate | ${names.join(' | ')} |\n| --- |${' ---: |'.repeat(names.length)}`,
-    );
-    await printRows(edits, async (method, changed) =>
-      aucOf(await noveltiesOf(method, unseen), await noveltiesOf(method, changed)),
-    );
     console.log(`\n| median N | ${names.join(' | ')} |\n| --- |${' ---: |'.repeat(names.length)}`);
-    await printRows(attacks, async (method, changed) => median(await noveltiesOf(method, changed)));
-
-    /**
-     * @param {Record<string, (trace: ReasoningTrace, index: number) => ReasoningTrace>} changes
-     * @param {(method: Method, changed: Run[]) => Promise<number>} figureOf
-     */
-    async function printRows(changes, figureOf) {
-      for (const [name, change] of Object.entries(changes)) {
-        const changed = runsOf(memory.map(({ trace }, index) => change(trace, index)));
-        const figures = [];
-        for (const method of Object.values(methods))
-          figures.push((await figureOf(method, changed)).toFixed(2));
-        console.log(`| ${name} | ${figures.join(' | ')} |`);
-      }
-    }
-
-    /**
-     * @param {Method} method
-     * @param {Run[]} queries
-     */
-    async function noveltiesOf(method, queries) {
-      return (await method(memory, queries)).map(({ novelty }) => novelty);
-    }
-
-    /**
-     * @param {ReasoningTrace[]} traces
-     * @returns {Run[]}
-     */
-    function runsOf(traces) {
-      return traces.map((trace) => ({ trace, task: '' }));
+    for (const [name, attack] of Object.entries(attacks)) {
+      const changed = memory.map(({ trace, task }) => ({ trace: attack(trace), task }));
+      const figures = [];
+      for (const method of Object.values(methods))
+        figures.push(median((await method(memory, changed)).map(({ novelty }) => novelty)).toFixed(2));
+      console.log(`| ${name} | ${figures.join(' | ')} |`);
     }
   }
-}
-
-/** @param {ReasoningTrace} trace */
-function piecesOf(trace) {
-  return [trace.task.objective, ...trace.steps.map(({ content }) => content ?? '')];
 }
 
 /**
@@ -217,15 +143,6 @@ function piecesOf(trace) {
  */
 function withStep(trace, content) {
   return { ...trace, steps: [{ step_id: 0, type: 'observation', content }, ...trace.steps] };
-}
-
-/**
- * @param {ReasoningTrace} trace
- * @returns {ReasoningTrace}
- */
-function joined(trace) {
-  const content = trace.steps.map(({ content }) => content ?? '').join('\n');
-  return { ...trace, steps: [{ step_id: 0, type: 'observation', content }] };
 }
 
 /**
@@ -248,16 +165,6 @@ function randomWord(random) {
   return Array.from({ length: 4 + Math.floor(random() * 5) }, () =>
     String.fromCharCode(97 + Math.floor(random() * 26)),
   ).join('');
-}
-
-/**
- * @param {() => number} random
- * @param {number} characters
- */
-function junk(random, characters) {
-  let text = '';
-  while (text.length < characters) text += `${randomWord(random)} `;
-  return text.slice(0, characters);
 }
 
 /**
