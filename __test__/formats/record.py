@@ -4,7 +4,7 @@ folders in agents/ have it.
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
-claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9, openai-harmony 0.0.8, opik 2.2.122.
+claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9, openai-harmony 0.0.8, langchain-community 0.4.2, opik 2.2.122.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
 For `agno_older` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
@@ -1050,6 +1050,19 @@ def livekit():
     context.add_message(role="assistant", content=ANSWER)
     report = SessionReport("job", "r1", "rivers", MagicMock(), [], context).to_dict()
     write("openai-chat-turns/livekit.json", json.dumps(report, default=lambda option: None))
+
+
+def langchain_history():
+    from langchain_community.chat_message_histories import SQLChatMessageHistory
+    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+    history = SQLChatMessageHistory("river-1", connection="sqlite:///history.db")
+    history.add_message(HumanMessage(TASK))
+    for at, (call, text) in enumerate(zip(CALLS, ["Ask the gauge.", "Once more."])):
+        history.add_message(AIMessage(text, tool_calls=[{"name": "depth", "args": call, "id": f"c{at}"}]))
+        history.add_message(ToolMessage(result_of(json.dumps(call)), tool_call_id=f"c{at}"))
+    history.add_message(AIMessage(ANSWER))
+    dump("langchain-checkpoints/history.db.sql", "history.db")
 
 
 def harmony():

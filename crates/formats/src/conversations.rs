@@ -89,16 +89,11 @@ fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
     (!messages.is_empty()).then_some(messages)
 }
 
-/// Where nodes of a tree have their names and those of their parents.
-const NODE: [&str; 2] = [
-    "id uuid messageId message/id",
-    "parent parentId parent_message_uuid parentMessageId",
-];
-
 /// Returns the messages of a tree whose nodes name their parents, by a name or a place: those of the branch to the current leaf, or to the
 /// last node. `None` for a record without such nodes.
 fn by_parents(record: &Object) -> Option<Messages<'_>> {
-    let [name, parent] = NODE;
+    let name = "id uuid messageId message/id";
+    let parent = "parent parentId parent_message_uuid parentMessageId";
     let tree = |[nodes, leaf]: &[&str; 2]| {
         let nodes = match in_path(record, nodes)? {
             Value::Object(nodes) => nodes.values().collect(),
@@ -119,10 +114,8 @@ fn by_parents(record: &Object) -> Option<Messages<'_>> {
     let leaf = leaf.and_then(|leaf| named.get(leaf)).or(nodes.last()).copied();
     let branch = iter::successors(leaf, before).take(nodes.len());
     let messages = branch.map(|node| node.get("message").unwrap_or(node));
-    let mut messages: Messages = messages
-        .filter(|node| !node.is_null())
-        .map(Cow::Borrowed)
-        .collect();
+    let messages = messages.filter(|message| !message.is_null());
+    let mut messages: Messages = messages.map(Cow::Borrowed).collect();
     messages.reverse();
     checked(messages)
 }

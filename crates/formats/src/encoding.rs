@@ -176,6 +176,7 @@ mod tests {
             (b"\x1f\x8b\x08\0\0\0\0\0", Err("compressed with gzip")),
             (b"\xfd7zXZ\0\0\x04", Err("compressed with xz")),
             (b"PAR1\x15\0", Err("a table in Parquet that cannot be read")),
+            (b"\x80\x05\x95\0", Err("a pickle of Python")),
             (b"ARROW1\0\0", Err("a table in Arrow")),
             (b"\xff\xff\xff\xff\x88\0", Err("a table in Arrow")),
         ] {

@@ -11,9 +11,7 @@ use crate::{
     shapes::is,
     tagged,
     trace::UNKNOWN_CALL,
-    values::{
-        fields_of, first_named, first_of, id_of, in_path, is_given, joined_parts, list_of, object_of, str_of,
-    },
+    values::*,
     words::row_where,
     written::is_like_call,
 };
@@ -166,21 +164,21 @@ pub fn add_parts(say: &mut Events, record: &Object, role: &str, parts: Vec<Part>
     }
 }
 
-/// Returns the parts of a message of an agent, which are a call if it names the tool that gets them, or reasoning by its channel.
+/// Returns the parts of a message of an agent: a call if it names the tool that gets them, reasoning by its channel, or a call by Gradio's title.
 fn addressed(message: &Object, parts: Vec<Part>) -> Vec<Part> {
+    let title = in_path(message, "metadata/title").filter(|_| message.contains("options"));
+    let used = str_of(title).and_then(|title| Some(title.rsplit_once("tool ")?.1));
     let tool = str_of(message.get("recipient")).filter(|to| !matches!(*to, "all" | "assistant" | "user"));
     let tool = tool.filter(|_| first_of(message, &["author", "channel", "content_type"]).is_some());
-    if tool.is_none() && str_of(message.get("channel")) != Some("analysis") {
+    if tool.is_none() && title.is_none() && str_of(message.get("channel")) != Some("analysis") {
         return parts;
     }
     let words = joined_parts(parts.into_iter().map(Part::words));
-    let Some(tool) = tool else {
-        return vec![Part::thinking(&words)];
-    };
-    vec![Part::called(
-        tool.strip_prefix("functions.").unwrap_or(tool),
-        &words,
-    )]
+    match (used, tool) {
+        (Some(used), _) => vec![Part::called(used, ""), Part::observed(&words)],
+        (_, Some(tool)) => vec![Part::called(tool.trim_start_matches("functions."), &words)],
+        _ => vec![Part::thinking(&words)],
+    }
 }
 
 /// Returns the parts of a message of an agent: its reasoning, its content and its calls. Reasoning and calls, which some write without ids,

@@ -20,7 +20,7 @@ use crate::{
     runs::{Row, Runs},
     shapes::is,
     values::{list_at, object_of},
-    words::words,
+    words::{row_where, words},
 };
 
 /// How many keys of a record are named, and how long they may be.
@@ -41,7 +41,9 @@ pub fn of_no_format(record: &Value) -> String {
     let keys = keys.map(|key| Some(key).filter(is_name).unwrap_or("…"));
     let more = (fields.len() > MAX_KEYS).then_some("…");
     let keys: Vec<_> = keys.chain(more).collect();
+    let unread = row_where("unread", |shape| is(record, shape));
     let found = match record.kind() {
+        _ if let Some([_, what]) = unread => format!("it is {what}"),
         "object" if keys.is_empty() => "its keys are none".into(),
         "object" => format!("its keys are {}", keys.join(", ")),
         "array" => "it is an array".into(),

@@ -25,9 +25,6 @@ const ENDS: [&str; 5] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|ch
 /// What memories of smolagents have before calls.
 const CALLING: &str = "Calling tools:";
 
-/// What stands before the calls with which a text may end.
-const BEFORE_CALLS: [&str; 3] = ["\n[", "\nAction:", "\n```json"];
-
 /// A text with so many tags that cannot be read goes on as plain text, because each of them is read up to the end of the text.
 const MOST_BROKEN: usize = 16;
 
@@ -116,19 +113,14 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     let text = words("end-of-turn")
         .find_map(|end| text.strip_suffix(end))
         .unwrap_or(text);
-    if text.contains(FOLDED) {
-        return split(text, |_, tagged| {
-            folded(tagged).map_or(Tag::None, |(parts, after)| Tag::Parts(parts, after))
-        })
-        .finish();
-    }
     if let Some(parts) = commands_in(text)
         .or_else(|| bare_calls_in(text))
         .or_else(|| block_in(text))
     {
         return Some(parts);
     }
-    let last = |text: &str| BEFORE_CALLS.iter().filter_map(|begin| text.rfind(begin)).max();
+    let begins = ["\n[", "\nAction:", "\n```json"];
+    let last = |text: &str| begins.iter().filter_map(|begin| text.rfind(begin)).max();
     let ends_with_calls = text.trim_end().ends_with([']', '}', '`']) && last(text).is_some();
     if !ends_with_calls
         && !tags("thought")
@@ -136,6 +128,7 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
             .iter()
             .any(|tag| text.contains(tag))
         && !may_have_calls(text)
+        && !text.contains(FOLDED)
     {
         return None;
     }
@@ -145,7 +138,7 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         _ => (Vec::new(), text),
     };
     let mut parts = split(rest, |before, tagged| {
-        if let Some((parts, after)) = alone_in_line(before, tagged) {
+        if let Some((parts, after)) = alone_in_line(before, tagged).or_else(|| folded(tagged)) {
             return Tag::Parts(parts, after);
         }
         if let Some([begin, end]) = row_where("thought", |begin| tagged.starts_with(begin)) {
@@ -261,10 +254,9 @@ fn results_in(text: &str) -> Vec<Part> {
         .flat_map(parts_in)
         .collect();
     let are_results = parts.iter().all(|part| matches!(part, Part::Result { .. }));
-    if are_results && !parts.is_empty() {
-        parts
-    } else {
-        vec![Part::observed(text)]
+    match parts.is_empty() || !are_results {
+        true => vec![Part::observed(text)],
+        false => parts,
     }
 }
 
@@ -369,10 +361,6 @@ mod tests {
             (
                 "<tool_call>{\"name\":\"ls\",\"arguments\":{}}\n<code>\n1 + 1\n</code></tool_call>",
                 Some(vec![call(object([("code", "1 + 1".into())]))]),
-            ),
-            (
-                "{\"thought\": \"Hm.\", \"tool_calls\": [{\"name\": \"ls\", \"arguments\": {}}]}",
-                Some(vec![thought("Hm."), no_args()]),
             ),
             (
                 "Thought: a < b\nAction: ls\nAction Input: {}\nObservation: c\nThought: d\nFinal Answer: e",

@@ -27,8 +27,7 @@ pub fn verdicts_of(record: &Object) -> Vec<Fact> {
                 let rewards: Vec<_> = object_of(Some(value)).values().filter_map(weighed).collect();
                 (!rewards.is_empty()).then(|| Fact::Reward(rewards.iter().sum::<f64>().into()))
             }
-            "word" => result_of(value),
-            _ => result_of(value).filter(|_| is_of_run),
+            says => result_of(value).filter(|_| is_of_run || says == "word"),
         }
     };
     tags("verdict-field").iter().filter_map(fact).collect()

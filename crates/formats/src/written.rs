@@ -27,9 +27,6 @@ static ANY_ELEMENT: LazyLock<Regex> = LazyLock::new(|| regex(ELEMENT.as_str().tr
 const FUNCTION: [&str; 2] = ["<function=", "</function>"];
 const INVOKE: [&str; 2] = ["<invoke name=", "</invoke>"];
 
-/// What is around the code of a call.
-const CODE: [&str; 2] = ["<code>", "</code>"];
-
 /// The elements of an argument: two have its name in their tag, GLM's models have it in an element of its own.
 const PARAMETERS: [[&str; 2]; 3] = [
     ["<parameter=", "</parameter>"],
@@ -134,7 +131,8 @@ pub fn calls_in(text: &str) -> Option<Vec<Part>> {
     let (mut calls, mut rest) = (Vec::new(), without_marks(&text));
     while !rest.is_empty() {
         // A call in JSON has its code behind it.
-        if let (Some(Part::Call(call)), Some((code, after))) = (calls.last_mut(), between(rest, CODE)) {
+        let code = between(rest, ["<code>", "</code>"]);
+        if let (Some(Part::Call(call)), Some((code, after))) = (calls.last_mut(), code) {
             call.args.insert("code", code.trim());
             rest = after.trim_start();
             continue;
@@ -170,17 +168,10 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
         let has_args = first_named(call, "call-arguments").is_some_and(|args| args.as_object().is_some());
         has_args && Call::of(call).name.is_some() && fields.keys().all(|name| is_one(name, "call-field"))
     };
-    // The replies of xLAM have a thought beside their calls.
-    let thought = text_at(&value, "thought").map(|thought| Part::Thought(Some(thought)));
-    let list = value
-        .get("tool_calls")
-        .filter(|_| thought.is_some())
-        .unwrap_or(&value);
-    let calls = elements_of(Some(list))
+    elements_of(Some(&value))
         .iter()
         .all(is_call)
-        .then(|| calls_of(list))??;
-    Some(thought.into_iter().chain(calls).collect())
+        .then(|| calls_of(&value))?
 }
 
 /// Returns what a reply of Terminus says: its analysis and its plan, and a call for each of its commands. `None` for another text.
@@ -213,9 +204,7 @@ pub fn commands_in(text: &str) -> Option<Vec<Part>> {
 pub fn block_in(text: &str) -> Option<Vec<Part>> {
     const FENCE: &str = "```";
     let text = text.trim();
-    let [_, before] = tags("shell-agent")
-        .iter()
-        .find(|[begin, _]| text.starts_with(begin))?;
+    let [_, before] = row_where("shell-agent", |begin| text.starts_with(begin))?;
     let (words, block) = text.strip_suffix(FENCE)?.split_once(FENCE)?;
     let words = words.trim().strip_suffix(before)?;
     let (language, command) = block
@@ -227,8 +216,7 @@ pub fn block_in(text: &str) -> Option<Vec<Part>> {
         "py" => "python",
         language => language,
     };
-    let argument = if name == "python" { "code" } else { "command" };
-    let args = [(argument.into(), command.trim().into())].into_iter().collect();
+    let args = [("command".into(), command.trim().into())].into_iter().collect();
     is_name(name).then(|| vec![Part::Text(words.trim().into()), named(name, args)])
 }
 
@@ -716,7 +704,7 @@ mod tests {
             ),
             (
                 "Thought: I look.\nCode:\n```py\nprint(1)\n```",
-                Some(r#"python {"code":"print(1)"}"#),
+                Some(r#"python {"command":"print(1)"}"#),
             ),
             ("Thought: It is so.\n```py\nprint(1)\n```", None),
             ("THOUGHT: Either.\n```bash\na\n```\n```bash\nb\n```", None),

@@ -113,6 +113,11 @@ SELECT session_id FROM agent_messages GROUP BY session_id ORDER BY min(id);
 SELECT json_object('session_id', ?1, 'messages', json_group_array(json(message_data) ORDER BY id))
 FROM agent_messages WHERE session_id = ?1;
 
+-- The histories of LangChain's SQLChatMessageHistory.
+-- @ langchain message_store message message_store
+SELECT session_id FROM message_store GROUP BY session_id ORDER BY min(id);
+SELECT json_object('session_id', ?1, 'messages', json_group_array(json(message) ORDER BY id)) FROM message_store WHERE session_id = ?1;
+
 -- Checkpoints of LangGraph. The last one of a thread has the whole state.
 -- @ langchain checkpoints checkpoint_ns checkpoints
 SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id ORDER BY min(checkpoint_id);

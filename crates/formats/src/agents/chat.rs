@@ -14,6 +14,7 @@ use crate::{
 
 /// Conversations of chat APIs.
 pub static OPENAI_CHAT: Format = Format::new("openai-chat", Kind::Rows, decode).also(|value| match value {
+    value if is(value, "unread-chat") => false,
     Value::Object(record) => is_message(value) || is(value, "agentkit-part") || messages_of(record).is_some(),
     value => is_first(Some(value), is_message),
 });

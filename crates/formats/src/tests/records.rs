@@ -1,4 +1,10 @@
-use crate::records::{Record, Records};
+use knowledgepulse_json::parse_str;
+
+use crate::{
+    agents::FormatName,
+    reader::of_no_format,
+    records::{Record, Records},
+};
 
 /// Returns a line for each record of a text that comes in pieces of this size: where it is, and its value or the problem.
 fn found(text: &str, size: usize, limit: u64) -> Vec<String> {
@@ -67,4 +73,53 @@ fn objects_as_python_prints_them_are_refused_with_a_way_out() {
         assert!(found[0].contains("as Python prints it"), "{found:?}");
     }
     assert!(found("Note(a b)", 7, LIMIT)[0].contains("not JSON: "));
+}
+
+#[test]
+fn of_no_format_names_what_is_known_and_not_read() {
+    for (record, what) in [
+        (
+            r#"{"state":{"state_data":{}},"workers":{}}"#,
+            "a context of LlamaIndex",
+        ),
+        (
+            r#"{"__is_pydantic":true,"value":{},"qualified_name":"a"}"#,
+            "an event of LlamaIndex",
+        ),
+        (
+            r#"{"input":"a","output":"b","intermediate_steps":[]}"#,
+            "LangChain's AgentExecutor",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","method":"tools/call"}"#,
+            "the Model Context Protocol",
+        ),
+        (
+            r#"{"type":"ConversationMemory","runs":[]}"#,
+            "a memory of Griptape",
+        ),
+        (
+            r#"{"type":"PromptStack","messages":[{"role":"user","content":[{"artifact":{}}]}]}"#,
+            "a stack of prompts of Griptape",
+        ),
+        (
+            r#"{"prompt":[{"role":"user","content":"a"}],"completions":[[{"role":"assistant","content":"b"}]]}"#,
+            "several completions",
+        ),
+        (
+            r#"{"messages":[{"messageId":"a","sender":"User","isCreatedByUser":true,"text":"a","children":[{"messageId":"b"}]}]}"#,
+            "nested messages",
+        ),
+        (r#"{"id":"a","inserted_at":"b","mapping":{}}"#, "DeepSeek's page"),
+        (r#"{"exportType":"all","state":{"messages":[]}}"#, "LobeChat"),
+        (
+            r#"{"type":"agent_result","stop_reason":"end_turn","message":{"role":"assistant"}}"#,
+            "a result of Strands",
+        ),
+        ("{}", "its keys are none"),
+    ] {
+        let value = parse_str(record).unwrap();
+        assert!(of_no_format(&value).contains(what), "{record}");
+        assert!(!FormatName::OpenaiChat.format().is_of(&value, None), "{record}");
+    }
 }
