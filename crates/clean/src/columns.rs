@@ -449,7 +449,7 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     const MOST_WORDS_OF_NAME: usize = 12;
     // How a secret is written.
     static KIND: Pattern = Pattern::new(
-        r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted)$",
+        r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted|ENC)$",
     );
     let of_line =
         |letter: &u8| letter.is_ascii_graphic() && !b"(){}[]<>=;|`".contains(letter) || *letter == b' ';
@@ -470,7 +470,9 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
             || word.ends_with(b"community")
             || word == b"key-string";
         !is_quoted
-            && word.first().is_some_and(u8::is_ascii_alphabetic)
+            && word
+                .first()
+                .is_some_and(|first| first.is_ascii_alphabetic() || *first == b'/')
             && (is_key || words.len() <= MOST_WORDS_OF_NAME && is_name(word))
     };
     let mut names = words.iter().enumerate().filter(|name| names_secret(*name));

@@ -92,7 +92,12 @@ impl Row {
             Some((first, last)) => {
                 let start = argument.start + text.iter().position(|letter| *letter == first)? + 1;
                 let last = last.and_then(|last| text.iter().rposition(|letter| *letter == last));
-                start..last.map_or(argument.end, |at| argument.start + at).max(start)
+                // A key in the place of a user.
+                if start == argument.end && is_generated(text) {
+                    argument.start..start - 1
+                } else {
+                    start..last.map_or(argument.end, |at| argument.start + at).max(start)
+                }
             }
         };
         let value = &letters[secret.clone()];

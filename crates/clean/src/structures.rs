@@ -7,8 +7,9 @@ use regex::bytes::Regex;
 
 use crate::{
     keywords::{ByKeyword, Owner},
+    languages::is_shaped,
     names::is_secret,
-    random::prefixed_tokens,
+    random::{is_id, prefixed_tokens},
     ranges::{Ranges, expression, merged},
     text::{self, is_word},
     values::{is_chosen, is_expression, is_nothing, is_small_number},
@@ -21,6 +22,8 @@ struct Structure {
     begins_word: bool,
     /// Whether the secret stands before the keyword.
     is_before: bool,
+    /// Whether the name of the secret stands before the keyword, and the secret behind it.
+    is_around: bool,
 }
 
 impl Structure {
@@ -29,14 +32,16 @@ impl Structure {
         let (keywords, pattern) = line.split_once('\t')?.1.split_once('\t')?;
         let is_before = pattern.ends_with('$');
         let own = pattern.strip_prefix(r"\b").unwrap_or(pattern);
+        let is_around = own.starts_with("(?i)(?P<name>");
         let structure = Self {
-            expression: expression(&if is_before {
+            expression: expression(&if is_before || is_around {
                 own.to_owned()
             } else {
                 format!("^(?:{own})")
             }),
             begins_word: own.len() < pattern.len(),
             is_before,
+            is_around,
         };
         Some((structure, keywords))
     }
@@ -65,10 +70,12 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
             if row.begins_word && follows_word {
                 continue;
             }
-            let within = if row.is_before {
-                start.saturating_sub(MOST_BEFORE)..start
-            } else {
-                start..letters.len().min(start + MOST_LETTERS)
+            let before = start.saturating_sub(MOST_BEFORE);
+            let behind = letters.len().min(start + MOST_LETTERS);
+            let within = match (row.is_before, row.is_around) {
+                (true, _) => before..start,
+                (_, true) => before..behind,
+                _ => start..behind,
             };
             let Some(found) = row.expression.captures(&letters[within.clone()]) else {
                 continue;
@@ -80,8 +87,9 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
                 }
                 _ => found.get(1),
             };
-            let secret =
-                secret.filter(|secret| found.name("chosen").is_none() || is_chosen(secret.as_bytes()));
+            let is_made = |word: &[u8]| is_chosen(word) || is_shaped(word) && !is_id(word);
+            let is_told = found.name("chosen").is_none();
+            let secret = secret.filter(|secret| is_told || is_made(secret.as_bytes()));
             let secret = secret.map(|secret| secret.range());
             let secret = secret.map(|secret| within.start + secret.start..within.start + secret.end);
             // Of a machine.
