@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use knowledgepulse_json::{Text, parse_str};
+use knowledgepulse_json::{Text, Value, parse_str};
 use regex::Regex;
 
 use crate::{
     shapes::is,
-    values::regex,
+    values::{regex, str_of},
     words::{is_begun, is_one, words},
 };
 
@@ -65,7 +65,7 @@ pub fn words_of(part: Text) -> Vec<Words> {
     if is_begun(&part, "stopped") {
         return vec![Words::Stopped];
     }
-    if is_begun(&part, "program") || is_notice(&part) {
+    if is_begun(&part, "program") || notice_in(&part).is_some() {
         return vec![Words::Context];
     }
     let text = part.as_str();
@@ -180,10 +180,17 @@ fn told_in(text: &str) -> Option<Vec<Words>> {
         }
         let (_, within, after) = inside(rest, name)?;
         let within = within.trim();
-        if context_in(rest).is_some() || within.is_empty() || is_notice(within) {
+        let notice = notice_in(within);
+        // A task that is given says what is to be done.
+        let task = notice
+            .as_ref()
+            .and_then(|notice| str_of(notice.get("description")));
+        if let Some(task) = task {
+            told.push(task.to_owned());
+        } else if context_in(rest).is_some() || within.is_empty() || notice.is_some() {
             parts.push(Words::Context);
         } else {
-            told.push(within);
+            told.push(within.to_owned());
         }
         rest = after.trim_start();
     }
@@ -193,13 +200,13 @@ fn told_in(text: &str) -> Option<Vec<Words>> {
     (!parts.is_empty()).then_some(parts)
 }
 
-/// Returns whether a text is a notice of a program: an object in JSON of a type, from somewhere or at a time.
-fn is_notice(text: &str) -> bool {
+/// Returns the notice of a program that a text is: an object in JSON of a type, from somewhere or at a time.
+fn notice_in(text: &str) -> Option<Value> {
     let text = text.trim();
     if !text.starts_with('{') || !text.ends_with('}') || text.len() > LONGEST_NOTICE {
-        return false;
+        return None;
     }
-    parse_str(text).is_ok_and(|value| is(&value, "notice"))
+    parse_str(text).ok().filter(|value| is(value, "notice"))
 }
 
 /// Returns the name of the tag with which a text begins, if its contents are the program's.
@@ -303,6 +310,10 @@ mod tests {
                 vec![Words::Context, Words::Told("x".into())],
             ),
             (
+                "<teammate-message teammate_id=\"lead\">{\"type\":\"task_assignment\",\"subject\":\"Posts\",\"description\":\"Check each post\",\"timestamp\":\"t\"}</teammate-message>",
+                vec![Words::Told("Check each post".into())],
+            ),
+            (
                 "{\"type\":\"idle\",\"timestamp\":\"2026-01-01\"}",
                 vec![Words::Context],
             ),
@@ -320,6 +331,7 @@ mod tests {
                 "Sender (untrusted metadata):\n```json\n{\"id\":\"a\"}\n```\n\n[Sun 2026-04-19 00:33 GMT+8] Water the beans",
                 vec![Words::Context, own("Water the beans")],
             ),
+            ("@agent Continue: \"Continue to iterate?\"", vec![Words::Context]),
             (
                 "[cron:7f3a-11 plums] Count the plums\nCurrent time: Monday\n\nReturn your summary as plain text.",
                 vec![Words::Context, own("Count the plums")],
