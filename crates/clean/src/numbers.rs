@@ -121,12 +121,8 @@ pub(super) fn iban(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     const MOST_BEFORE: usize = 12;
     let before = &letters[found.start.saturating_sub(MOST_BEFORE)..found.start];
     let country = str::from_utf8(&letters[found.start..found.start + 2]).ok()?;
-    // In small letters, digests look like one.
-    if country.starts_with(|c: char| c.is_ascii_lowercase())
-        && !before.windows(4).any(|word| word.eq_ignore_ascii_case(b"iban"))
-    {
-        return None;
-    }
+    let is_told = country.starts_with(|c: char| c.is_ascii_uppercase())
+        || before.windows(4).any(|word| word.eq_ignore_ascii_case(b"iban"));
     let country = country.to_ascii_uppercase();
     let mut lengths = IBAN_LENGTHS.split(' ');
     let length: usize = lengths.find_map(|each| each.strip_prefix(&*country)?.parse().ok())?;
@@ -141,6 +137,11 @@ pub(super) fn iban(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
             return None;
         }
         index += 1;
+    }
+    // In small letters, digests look like one; a bank's letters stand before the digits.
+    const MOST_OF_BANK: usize = 8;
+    if !is_told && !number[MOST_OF_BANK..].iter().all(u8::is_ascii_digit) {
+        return None;
     }
     // The first four letters count last.
     number.rotate_left(4);

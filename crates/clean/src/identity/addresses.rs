@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 
 use super::{
     Identities,
-    people::{COMMON, is_english, is_name, is_nobody, is_person},
+    people::{COMMON, PARTICLES, is_english, is_name, is_nobody, is_person},
     rules::AFTER,
 };
 use crate::{phrases, ranges::expression, words::Words};
@@ -74,10 +74,13 @@ impl Identities {
                 // The words with capitals at the end of a sentence.
                 let words = last
                     .rsplit([' ', '"', '\'', '[', '('])
-                    .take(4)
-                    .take_while(|word| is_person(word) && !matches!(*word, "AM" | "PM"));
+                    .take(5)
+                    .take_while(|word| {
+                        PARTICLES.has(word.as_bytes()) || is_person(word) && !matches!(*word, "AM" | "PM")
+                    });
                 let length = words.map(|word| word.len() + 1).sum::<usize>();
                 let name = &last[(last.len() + 1).saturating_sub(length).min(last.len())..];
+                let name = name.find(char::is_uppercase).map_or(name, |at| &name[at..]);
                 let behind = line[found.end()..].split(is_sign).nth(1).unwrap_or_default();
                 let is_own = name.contains(' ') && (is_cell && name == last || is_signed);
                 if is_own || is_person(name) && belongs(name, local) {
