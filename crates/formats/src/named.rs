@@ -1,16 +1,22 @@
 //! Whose runs a file holds, by the folders that it is in: the rows `path` of `tables/words.tsv`.
 
-use std::{path::Path, sync::LazyLock};
+use std::{
+    path::Path,
+    sync::{LazyLock, OnceLock},
+};
 
 use knowledgepulse_json::Text;
 use regex::Regex;
 
-use crate::{values::regex, words::tags};
+use crate::{
+    values::regex,
+    words::{Tag, tags},
+};
 
-/// What the paths of files look like, by the names of their formats.
-static PATHS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
+/// The rows, each with its expression, which is compiled for the first file of its format.
+static PATHS: LazyLock<Vec<(Tag, OnceLock<Regex>)>> = LazyLock::new(|| {
     let rows = tags("path").iter();
-    rows.map(|[format, path]| (*format, regex(path))).collect()
+    rows.map(|row| (*row, OnceLock::new())).collect()
 });
 
 /// Whose runs a file holds.
@@ -27,8 +33,8 @@ impl Named {
     pub fn by(format: &str, path: &Path) -> Self {
         let path = path.to_string_lossy().replace('\\', "/");
         let found = |format| {
-            let mut rows = PATHS.iter().filter(|(of, _)| *of == format);
-            rows.find_map(|(_, row)| row.captures(&path))
+            let mut rows = PATHS.iter().filter(|([of, _], _)| *of == format);
+            rows.find_map(|([_, row], compiled)| compiled.get_or_init(|| regex(row)).captures(&path))
         };
         let found = [found(format), found("any")];
         let [session, parent] = ["session", "parent"].map(|name| {

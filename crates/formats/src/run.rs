@@ -246,9 +246,10 @@ static COPIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 
 /// Returns whether a file is a copy of others that are read too.
 fn is_copy(file: &str, all: &HashSet<&str>) -> bool {
-    let is_read = |whole: &str| all.contains(whole);
-    let mut copies = COPIES.iter().filter(|(copy, _)| copy.is_match(file));
-    copies.any(|(copy, whole)| is_read(&copy.replace(file, *whole)))
+    let is_of =
+        |(copy, whole): &(Regex, &str)| copy.is_match(file) && all.contains(&*copy.replace(file, *whole));
+    // A file alone is no copy, and needs no expression.
+    all.len() > 1 && COPIES.iter().any(is_of)
 }
 
 /// A file that holds one event of OpenHands, `events/event-00001-ID.json` or `events/1.json`, or one message of Strands,
