@@ -504,11 +504,8 @@ impl TraceBuilder {
         let objective = self.objective.take().or(self.objective_before.take());
         let objective = objective.unwrap_or_default();
         let id = format!("kp:trace:{}", self.uuid(&objective));
-        let objective = if objective.trim().is_empty() {
-            self.first_words()
-        } else {
-            objective
-        };
+        let said = Some(objective).filter(|objective| !objective.trim().is_empty());
+        let objective = said.unwrap_or_else(|| self.first_words());
         let metadata = self.metadata(given, success.unwrap_or(DEFAULT_SUCCESS), known);
         let summary = self.summary.and_then(|at| text_at(&self.steps[at], "content"));
         let steps: Vec<Value> = self.steps.into_iter().map(Value::from).collect();
@@ -534,24 +531,21 @@ impl TraceBuilder {
         imported.extend(std::mem::take(&mut self.details));
         let unknown = self.left_out.iter().filter(|(name, _)| UNDO.is_match(name));
         let unknown: Vec<Value> = unknown.map(|(name, _)| name.clone().into()).collect();
-        if !unknown.is_empty() {
-            imported.insert(UNKNOWN_UNDO, unknown);
-        }
-        if !self.ids.is_empty() {
-            imported.insert(SESSION, joined(self.ids.iter().cloned(), " "));
-        }
-        if !self.reasoning.is_empty() {
-            let places = self.reasoning.iter().copied().map(Value::from);
-            imported.insert(REASONING, places.collect::<Vec<Value>>());
-        }
-        if let Some(at) = self.interrupted {
-            imported.insert(INTERRUPTED, at);
-        }
-        if !self.left_out.is_empty() {
-            let counts = self.left_out.drain(..);
-            let counts = counts.map(|(name, times)| (name, times.into()));
-            imported.insert("left_out", counts.collect::<Object>());
-        }
+        let names = joined(self.ids.iter().cloned(), " ");
+        let reasoning: Vec<Value> = self.reasoning.iter().copied().map(Value::from).collect();
+        let counts = self.left_out.drain(..);
+        let counts: Object = counts.map(|(name, times)| (name, times.into())).collect();
+        let more: [(&str, Option<Value>); 5] = [
+            (UNKNOWN_UNDO, (!unknown.is_empty()).then(|| unknown.into())),
+            (SESSION, (!self.ids.is_empty()).then(|| names.into())),
+            (REASONING, (!reasoning.is_empty()).then(|| reasoning.into())),
+            (INTERRUPTED, self.interrupted.map(Value::from)),
+            ("left_out", (!counts.is_empty()).then(|| counts.into())),
+        ];
+        imported.extend(
+            more.into_iter()
+                .filter_map(|(name, value)| Some((name.into(), value?))),
+        );
         let time = self.created_at.take().unwrap_or_else(date::now);
         let domain = given.domain.as_deref().unwrap_or(self.domain);
         some_object([

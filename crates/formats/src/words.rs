@@ -29,16 +29,12 @@ pub fn tags(kind: &str) -> &'static [Tag] {
 pub type Row = (&'static str, Vec<Vec<&'static str>>);
 
 static MESSAGES: LazyLock<HashMap<&str, Vec<Row>>> = LazyLock::new(|| {
-    let paths = |paths: &'static str| paths.split(' ').map(|path| path.split('/').collect());
-    let rows = |rows: &[Tag]| {
-        rows.iter()
-            .map(|[what, all]| (*what, paths(all).collect()))
-            .collect()
+    let paths = |all: &'static str| all.split(' ').map(|path| path.split('/').collect()).collect();
+    let rows = |(kind, rows): (&&'static str, &Vec<Tag>)| {
+        let rows = rows.iter().map(|[what, all]| (*what, paths(all)));
+        Some((kind.strip_suffix("-message")?, rows.collect()))
     };
-    let kinds = TABLE.iter();
-    kinds
-        .filter_map(|(kind, tags)| Some((kind.strip_suffix("-message")?, rows(tags))))
-        .collect()
+    TABLE.iter().filter_map(rows).collect()
 });
 
 /// Returns what the messages of a format say of themselves.
