@@ -224,6 +224,10 @@ def smolagents():
         steps = agent.memory.get_succinct_steps()
         write(f"smolagents/{name}.json", json.dumps(steps, default=str))
     write("smolagents/row.json", json.dumps({"task": TASK, "agent_memory": steps}, default=str))
+    from datasets import Dataset
+
+    of_tools = json.loads((OUT / "smolagents/tools.json").read_text())
+    Dataset.from_list([{"task": TASK, "agent_memory": of_tools}]).to_json(OUT / "smolagents/table.jsonl")
 
 
 def graph_of(model, tools):

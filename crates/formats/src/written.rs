@@ -49,7 +49,7 @@ const ID_MARK: &str = "[CALL_ID]";
 /// How the beginning of a line looks in a text with a call, in whatever style.
 static LIKE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?m)^[ \t]*(?:<[|｜/]?(?:[a-zA-Z_｜]+[:｜])?(?:tool|function)[a-z_▁]*call[a-z_▁]*[|｜]?>|<(?:function=|invoke name=|use_mcp_tool>)|\[TOOL_CALLS\]|<\|(?:channel|python_tag|tools_prefix)\|>|<start_function_call>|<execute_(?:ipython|bash)>|Action: *[^ \n].*\n+Action Input:)",
+        r"(?m)^[ \t]*(?:<[|｜/]?(?:[a-zA-Z_｜]+[:｜])?(?:tool|function)[a-z_▁]*call[a-z_▁]*[|｜]?>|<(?:function=|invoke name=|use_mcp_tool>)|\[TOOL_CALLS\]|✿FUNCTION✿|<<function>>|>>>[a-z_]+\n\{|<\|(?:channel|python_tag|tools_prefix|recipient)\|>|<start_function_call>|<execute_(?:ipython|bash)>|Action: *[^ \n].*\n+Action Input:)",
     )
 });
 
@@ -750,6 +750,9 @@ mod tests {
             ("I look.\n<|tool_call|>stock:B-12", true),
             ("<new:tool_call>stock</new:tool_call>", true),
             ("Action: search\nAction Input: tides", true),
+            ("✿FUNCTION✿: search\n✿ARGS✿: {}", true),
+            (">>>search\n{\"query\": \"tides\"}", true),
+            (">>> search(1)\n2", false),
             ("Write <tool_call> to call a tool.", false),
             ("Action: none", false),
             ("[1](a)", false),

@@ -9,21 +9,24 @@ pub static FORMAT: Format = Format::of_messages("smolagents", add_step)
 /// The tool whose argument is the answer.
 const ANSWER: &str = "final_answer";
 
-/// A run that had no steps left did not do its task.
+/// A run that had no steps left did not do its task. Tables have the arguments of all tools in each call.
 fn add_outcome(say: &mut Events, run: &Value) {
+    say.without_null_arguments();
     if str_of(run.get("state")) == Some("max_steps_error") {
         say.add(What::Success(false));
     }
 }
 
 fn add_step(say: &mut Events, step: &Value) {
-    if let Some(task) = step.get("task") {
-        return say.say_content(TextKind::User, Some(task));
+    // Tables of data sets have the fields of all kinds of steps in each.
+    let told = |name| first_of(step, &[name]);
+    if let task @ Some(_) = told("task") {
+        return say.say_content(TextKind::User, task);
     }
-    if let Some(plan) = step.get("plan") {
-        return say.say_content(TextKind::Reasoning, Some(plan));
+    if let plan @ Some(_) = told("plan") {
+        return say.say_content(TextKind::Reasoning, plan);
     }
-    if !is(step, "smolagents-action") {
+    if !is(step, "smolagents-action") || told("step_number").is_none() {
         return say.system();
     }
     let message = fields_of(step, "model_output_message");
