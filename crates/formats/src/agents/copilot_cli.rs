@@ -8,6 +8,8 @@ fn add_event(say: &mut Events, record: &Value) {
     let data = fields_of(record, "data");
     let source = str_of(data.get("source")).unwrap_or_default();
     match str_of(record.get("type")).unwrap_or_default() {
+        // Sessions of before its events are lists of messages.
+        "" => add_message(say, record),
         "user.message" if source.starts_with("skill-") => say.leave_out("message of a skill"),
         "user.message" if is_one(source, "copilot-program") => say.leave_out("message of the program"),
         "user.message" if source == "autopilot" || is_true(data, "isAutopilotContinuation") => {
