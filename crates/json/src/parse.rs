@@ -56,11 +56,8 @@ impl ParseError {
 pub fn parse_str(text: &str) -> Result<Value, ParseError> {
     let value = read(text).or_else(|error| {
         let whole = without_lone_surrogates(text);
-        match without_numbers_of_python(&whole) {
-            Cow::Owned(text) => read(&text),
-            Cow::Borrowed(_) if matches!(whole, Cow::Owned(_)) => read(&whole),
-            Cow::Borrowed(_) => Err(error),
-        }
+        let whole = without_numbers_of_python(&whole);
+        if whole == text { Err(error) } else { read(&whole) }
     });
     value.map_err(|error| ParseError::new(text, &error))
 }

@@ -33,18 +33,13 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         return Ok(Decoded::Unknown);
     };
     let name = text_at(record, "instance_id");
-    add_names(say, record, name.clone());
+    say.begin_run("openhands-facts", record);
+    say.add_all(name.clone().map(|id| What::Fact(Fact::Id(id))));
     for (at, event) in events.enumerate() {
         add_event(say, event, at == 0 && name.is_none());
     }
     add_outcome(say, record);
     Ok(Decoded::Whole)
-}
-
-/// Says which run an evaluation has.
-fn add_names(say: &mut Events, record: &Value, name: Option<Text>) {
-    say.begin_run("openhands-facts", record);
-    say.add_all(name.map(|id| What::Fact(Fact::Id(id))));
 }
 
 /// Says what an evaluation knows of the outcome.
