@@ -361,6 +361,8 @@ mod tests {
             "o/events/0.json",
             "logs/transcript.jsonl",
             "logs/transcript_full.jsonl",
+            "m/sessions/request_dump_a_1.json",
+            "m/state.db",
         ];
         let runs = runs(&files.map(str::to_owned));
         assert_eq!(
@@ -371,7 +373,8 @@ mod tests {
                 ["g/updates.jsonl"],
                 ["h/chat_history.jsonl"],
                 ["o/events/0.json"],
-                ["logs/transcript_full.jsonl"]
+                ["logs/transcript_full.jsonl"],
+                ["m/state.db"]
             ]
         );
     }
