@@ -870,7 +870,7 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
 /// Returns whether a name in quotes is the first argument of a function that sets, or that returns a default.
 fn is_argument(letters: &[u8], start: usize) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
-        r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|insert|append|define|header|with|make_pair|entry|field|param)[\w-]*|[\w-]*env)",
+        r"(?i)(?:^|[^\w-])(?:(?:set|put|get|env|add|insert|append|define|header|with|make_pair|entry|field|param|fetch|string)[\w-]*|[\w-]*env)",
         r#"\(["'\\ ]+$"#
     ));
     EXPRESSION.is_match(before(letters, start))

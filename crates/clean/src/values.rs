@@ -146,8 +146,9 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
         let operator = r"[=>|]|\+(?:[^A-Za-z0-9]|$)|!=|&&|&'";
         // A call, an element, or a type with its parameters.
         let call = r"[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|<.*>$)";
-        // Of Rust; and of PowerShell, as `Read-Host`.
-        let path = r"[A-Za-z_$][\w$]*::[A-Za-z<]|[A-Z][A-Za-z]+-[A-Z][A-Za-z]+$";
+        // Of Rust, the optional one of a property, and of PowerShell, as `Read-Host`.
+        let path =
+            r"[A-Za-z_$][\w$.]*\?\.[A-Za-z_$]|[A-Za-z_$][\w$]*::[A-Za-z<]|[A-Z][A-Za-z]+-[A-Z][A-Za-z]+$";
         let property = format!(r"(?:\$[\w$]*|(?i:{ROOTS}))(?:\.|->|[?!]\.|::)");
         // The attribute of a resource of Terraform, and an expression between slashes.
         let attribute = r"[a-z][a-z\d]*(?:_[a-z\d]+)+(?:\.[a-z_][a-z\d_]*){2,}$|/(?:\^|\(|\\[bdsw])";
