@@ -52,8 +52,13 @@ impl Output {
         stdout.publish()
     }
 
-    /// Opens a file.
+    /// Opens a file. What is written is not compressed, so a name that says so is refused.
     pub(crate) fn open(name: &str) -> Result<Self> {
+        if let Some((plain, ending @ ("gz" | "zst"))) = name.rsplit_once('.') {
+            return Err(Failure::usage(format!(
+                "{name}: outputs are not compressed, as .{ending} says: name it {plain}, and compress that"
+            )));
+        }
         Self::try_open(name).map_err(|error| Failure::write(name, &error))
     }
 
