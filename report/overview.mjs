@@ -174,7 +174,7 @@ export function overview({ sessions, explanation, unread }, decisions, list) {
       element('p.explanation', foreign(explanation), '. Open a session, read what is marked, and decide.'),
     element(
       'p.soft',
-      'Cleaning does not find names of people whom a session only mentions, companies, street addresses and what pictures show. ',
+      'Cleaning does not find names of people whom a session only mentions, companies, most street addresses and what pictures show. ',
       doc('cleaning.html#review', 'What to look for'),
       ' · ',
       doc('what-a-score-means.html', 'What facts mean'),

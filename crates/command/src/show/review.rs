@@ -9,7 +9,7 @@ use crate::{Messages, counted, grouped};
 
 /// What is not looked for.
 const NOT_DETECTED: &str =
-    "names of people whom a session only mentions, companies, street addresses, what pictures show";
+    "names of people whom a session only mentions, companies, most street addresses, what pictures show";
 
 /// So many places are named.
 const MOST_NAMED: usize = 3;
