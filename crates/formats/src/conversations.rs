@@ -92,7 +92,7 @@ fn by_numbers(steps: &Object) -> Option<Messages<'static>> {
 /// Returns the messages of a tree whose nodes name their parents, by a name or a place: those of the branch to the current leaf, or to the
 /// last node. `None` for a record without such nodes.
 fn by_parents(record: &Object) -> Option<Messages<'_>> {
-    let name = "id uuid messageId message/id";
+    let id = "id uuid messageId message/id";
     let parent = "parent parentId parent_message_uuid parentMessageId";
     let tree = |[nodes, leaf]: &[&str; 2]| {
         let nodes = match in_path(record, nodes)? {
@@ -103,16 +103,18 @@ fn by_parents(record: &Object) -> Option<Messages<'_>> {
         has_parent.then(|| (nodes, str_of(in_path(record, leaf))))
     };
     let (nodes, leaf) = tags("tree").iter().find_map(tree)?;
-    let named = nodes
-        .iter()
-        .filter_map(|node| Some((str_of(first_at(*node, name))?, *node)));
+    let named = nodes.iter().map(|one| (str_of(first_at(*one, id)), *one));
     let named: HashMap<_, _> = named.collect();
     let before = |node: &&Value| match first_at(*node, parent)? {
-        Value::String(name) => named.get(name.as_str()).copied(),
+        Value::String(name) => named.get(&Some(name.as_str())).copied(),
         place => nodes.get(numeric_of(Some(place))? as usize).copied(),
     };
-    let leaf = leaf.and_then(|leaf| named.get(leaf)).or(nodes.last()).copied();
-    let branch = iter::successors(leaf, before).take(nodes.len());
+    // Without a leaf, messages of which several have no parent are no tree.
+    let roots = nodes.iter().filter(|node| before(node).is_none());
+    (leaf.is_some() || named.contains_key(&None) || roots.count() < 2).then_some(())?;
+    let current = named.get(&leaf).filter(|_| leaf.is_some());
+    let current = current.or(nodes.last()).copied();
+    let branch = iter::successors(current, before).take(nodes.len());
     let messages = branch.map(|node| node.get("message").unwrap_or(node));
     let messages = messages.filter(|message| !message.is_null());
     let mut messages: Messages = messages.map(Cow::Borrowed).collect();

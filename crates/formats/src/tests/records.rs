@@ -2,6 +2,7 @@ use knowledgepulse_json::parse_str;
 
 use crate::{
     agents::FormatName,
+    conversations::messages_of,
     reader::of_no_format,
     records::{Record, Records},
 };
@@ -121,5 +122,34 @@ fn of_no_format_names_what_is_known_and_not_read() {
         let value = parse_str(record).unwrap();
         assert!(of_no_format(&value).contains(what), "{record}");
         assert!(!FormatName::OpenaiChat.format().is_of(&value, None), "{record}");
+    }
+}
+
+#[test]
+fn messages_of_follows_parents_where_they_are_of_one_tree() {
+    let said = |record: &str| {
+        let value = parse_str(record).unwrap();
+        let messages = messages_of(value.as_object().unwrap()).unwrap();
+        let ids = messages
+            .iter()
+            .filter_map(|message| message.get("id")?.as_str().map(str::to_owned));
+        ids.collect::<String>()
+    };
+    let message = |id: &str, parent: &str| {
+        format!(r#"{{"id":"{id}","parentId":{parent},"role":"user","content":"x"}}"#)
+    };
+    let [a, b, c] = [("a", "null"), ("b", r#""a""#), ("c", r#""a""#)].map(|(id, parent)| message(id, parent));
+    assert_eq!(said(&format!(r#"{{"messages":[{a},{b},{c}]}}"#)), "ac");
+    assert_eq!(
+        said(&format!(r#"{{"messages":[{a},{b},{c}],"headId":"b"}}"#)),
+        "ab"
+    );
+    let [root, lost] = [message("d", "null"), message("e", r#""z""#)];
+    for messages in [[&a, &root, &b], [&a, &b, &lost]] {
+        let [first, second, third] = messages;
+        assert_eq!(
+            said(&format!(r#"{{"messages":[{first},{second},{third}]}}"#)).len(),
+            3
+        );
     }
 }
