@@ -8,7 +8,7 @@ use crate::{
     text::{OTHER, Text, WHITE_SPACE, letter, with_around},
     view::View,
 };
-use memchr::memmem;
+use memchr::{memchr, memchr3, memmem};
 
 /// What stands around a code is looked at with it.
 const MOST_AROUND: usize = 256;
@@ -63,11 +63,15 @@ fn codes<'t>(
     letters: &'t [u8],
     has_elements: bool,
 ) -> impl Iterator<Item = (Range<usize>, Option<u16>)> + 't {
+    let is_plain = !has_elements && letters.is_ascii() && memchr(0x1B, letters).is_none();
+    let next = move |letters: &[u8]| match is_plain {
+        true => memchr3(b'%', b'\\', b'&', letters),
+        false => letters.iter().position(|letter| may_begin(*letter, has_elements)),
+    };
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
-            let may_begin = |letter: &u8| may_begin(*letter, has_elements);
-            let start = from + letters[from..].iter().position(may_begin)?;
+            let start = from + next(&letters[from..])?;
             let code = code_at(&units[start..], &letters[start..], has_elements);
             from = start + code.map_or(1, |(_, length)| length);
             if let Some((unit, _)) = code {

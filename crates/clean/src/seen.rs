@@ -7,6 +7,8 @@ use std::{
 };
 
 use knowledgepulse_json::Text;
+use rustc_hash::FxBuildHasher;
+use twox_hash::XxHash3_128;
 
 use crate::cleaner::Finding;
 
@@ -18,22 +20,25 @@ const ENTRY: usize = 48;
 /// A clean text and its findings; `None` of a text without findings.
 pub(crate) type Outcome = Option<Box<(Text, Vec<Finding>)>>;
 
-/// Two hashes of a text with random keys: 128 bits, which no two texts of a session share.
+/// A hash of a text with a random seed: 128 bits, which no two texts of a session share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key([u64; 2]);
+pub(crate) struct Key(u128);
 
 /// The outcomes of texts.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
-    hashers: [RandomState; 2],
-    outcomes: HashMap<Key, Outcome>,
+    random: RandomState,
+    outcomes: HashMap<Key, Outcome, FxBuildHasher>,
     bytes: usize,
 }
 
 impl Seen {
     /// Returns the key of a text.
     pub(crate) fn key(&self, text: &str) -> Key {
-        Key([0, 1].map(|at: usize| self.hashers[at].hash_one(text)))
+        Key(XxHash3_128::oneshot_with_seed(
+            self.random.hash_one(()),
+            text.as_bytes(),
+        ))
     }
 
     /// Returns what became of a text; `None` if that is not known.

@@ -1,8 +1,9 @@
 //! Names beside an e-mail address or an account: in a row, in a line, in the lines above it, or in an object.
 
-use std::sync::LazyLock;
+use std::{cell::LazyCell, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Value};
+use memchr::{memchr2, memrchr2};
 use regex::bytes::Regex;
 
 use super::{
@@ -10,7 +11,11 @@ use super::{
     people::{COMMON, PARTICLES, is_english, is_name, is_nobody, is_person},
     rules::AFTER,
 };
-use crate::{phrases, ranges::expression, words::Words};
+use crate::{
+    phrases,
+    ranges::{expression, find_letter},
+    words::Words,
+};
 
 /// Names of fields of objects that describe a person or an account.
 static PERSONAL: Words = Words::of("identity.personal");
@@ -18,6 +23,8 @@ static PERSONAL: Words = Words::of("identity.personal");
 const EXAMPLES: [&str; 4] = ["example.com", "example.net", "example.org", "test.com"];
 /// Of so many addresses in a line the names beside them are learned.
 const MOST_MAILS: usize = 20;
+/// So many lines above an address can have its owner's name.
+const MOST_ABOVE: usize = 3;
 
 impl Identities {
     /// Learns who an object describes: its short texts are read as the JSON that they are, which the rules know.
@@ -51,8 +58,16 @@ impl Identities {
                 r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}",
             )
         });
-        let mut above = [""; 3];
-        for line in text.split(['\n', '\r']).filter(|line| !line.trim().is_empty()) {
+        let bytes = text.as_bytes();
+        let mut from = 0;
+        while let Some(at) = find_letter(bytes, from, b'@') {
+            let start = memrchr2(b'\n', b'\r', &bytes[..at]).map_or(0, |end| end + 1);
+            from = memchr2(b'\n', b'\r', &bytes[at..]).map_or(text.len(), |length| at + length);
+            let line = &text[start..from];
+            let above: LazyCell<Vec<&str>, _> = LazyCell::new(|| {
+                let above = text[..start].rsplit(['\n', '\r']).map(str::trim);
+                above.filter(|line| !line.is_empty()).take(MOST_ABOVE).collect()
+            });
             for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
                 let mail = &line[found.range()];
                 let (local, domain) = mail.split_once('@').unwrap_or_default();
@@ -88,7 +103,7 @@ impl Identities {
                 } else if is_cell && is_person(last) && is_person(&pair) {
                     self.add_author(&pair, mail);
                 }
-                let above = above.into_iter().filter(|name| name.contains(' '));
+                let above = above.iter().rev().copied().filter(|name| name.contains(' '));
                 for name in above.chain([behind.trim_matches(is_around)]) {
                     if is_person(name) && belongs(name, local) {
                         self.add_author(name, mail);
@@ -103,8 +118,6 @@ impl Identities {
                     self.add_author(word, mail);
                 }
             }
-            above.rotate_left(1);
-            above[2] = line.trim();
         }
     }
 

@@ -1,6 +1,6 @@
 //! Commands that ask for a name, and what they have printed.
 
-use std::sync::LazyLock;
+use std::{mem, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
 
@@ -19,7 +19,7 @@ impl Identities {
         }
         let commands = commands_of(text);
         // A call is often told twice, as its text and as its input.
-        if commands.iter().any(|command| asks(command)) && !self.asked.contains(&commands) {
+        if !commands.is_empty() && !self.asked.contains(&commands) {
             self.asked
                 .drain(..(self.asked.len() + 1).saturating_sub(MOST_ASKED));
             self.asked.push(commands);
@@ -32,7 +32,8 @@ impl Identities {
         let is_printed = |line: &&str| !line.is_empty() && !line.starts_with(['[', '{', '<', '$']);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(is_printed).take(200).collect();
         let mut learned = None;
-        for (at, commands) in self.asked.clone().iter().enumerate() {
+        let mut asked = mem::take(&mut self.asked);
+        for (at, commands) in asked.iter().enumerate() {
             // As in a terminal.
             let typed = |(command, line)| format!("$ {command}\n{line}\n");
             for typed in answers_of(commands, &lines).into_iter().map(typed) {
@@ -42,7 +43,8 @@ impl Identities {
                 break;
             }
         }
-        learned.map(|at| self.asked.remove(at));
+        learned.map(|at| asked.remove(at));
+        self.asked = asked;
     }
 }
 
@@ -59,16 +61,44 @@ fn asks(commands: &str) -> bool {
     ASKS.as_ref().is_some_and(|asks| asks.is_match(commands))
 }
 
-/// Returns the commands of a text one by one, if one of them prints a name. Those of a text of JSON are fields of their own.
+/// Returns the commands of a text that may be laid beside lines, if one of them prints a name: the first ones that do, the next one, and the last
+/// one. Those of a text of JSON are fields of their own.
 fn commands_of(text: &str) -> Vec<String> {
+    const ENDS: [char; 2] = ['\n', ';'];
     if text.trim_start().starts_with('{') || !asks(text) {
         return Vec::new();
     }
-    let commands = text.split(['\n', ';']).flat_map(|line| line.split("&&"));
-    let commands = commands.map(|command| command.trim_matches(['$', '%', '>', '!', ' ', '`']).to_owned());
-    commands
-        .filter(|command| !command.is_empty() && !command.starts_with("cd "))
-        .collect()
+    let mut commands = Vec::new();
+    for next in text
+        .split(ENDS)
+        .flat_map(|line| line.split("&&"))
+        .filter_map(command_of)
+    {
+        commands.push(next);
+        if !asks(next) {
+            break;
+        }
+    }
+    let last = text
+        .rsplit(ENDS)
+        .flat_map(|line| line.rsplit("&&"))
+        .find_map(command_of);
+    let is_behind = |last: &&str| {
+        commands
+            .last()
+            .is_some_and(|before| before.as_ptr() < last.as_ptr())
+    };
+    commands.extend(last.filter(is_behind));
+    match commands.iter().any(|command| asks(command)) {
+        true => commands.into_iter().map(str::to_owned).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Returns a part of a text without the signs of a prompt; `None` if it asks for nothing.
+fn command_of(part: &str) -> Option<&str> {
+    let command = part.trim_matches(['$', '%', '>', '!', ' ', '`']);
+    (!command.is_empty() && !command.starts_with("cd ")).then_some(command)
 }
 
 /// Lays commands that ask for a name beside the lines that were printed: the first ones beside the first lines, or the last one beside the

@@ -26,6 +26,7 @@ use std::{
 
 use aho_corasick::AhoCorasick;
 use knowledgepulse_json::{self as json, Value, parse_str};
+use twox_hash::XxHash3_64;
 
 use crate::{codes, text::Text, words::Words};
 
@@ -81,6 +82,8 @@ pub struct Identities {
     known: HashSet<(Vec<u16>, usize)>,
     /// The hashes of texts and folders that were learned from.
     texts: (RandomState, HashSet<u64>),
+    /// The hashes of matches of rules, and how far behind its beginning the last value of each ends.
+    matches: HashMap<u64, usize>,
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -155,7 +158,8 @@ impl Identities {
 
     /// Applies the rules to a text of a field, unless they were applied to it before: sessions repeat most of their texts.
     fn learn_once(&mut self, text: &str) {
-        if self.is_new(text) {
+        let hash = XxHash3_64::oneshot_with_seed(self.texts.0.hash_one(()), text.as_bytes());
+        if self.texts.1.insert(hash) {
             self.learn_text(text);
         }
     }
@@ -169,5 +173,6 @@ impl Identities {
     /// Frees what only learning needs.
     pub fn finish(&mut self) {
         self.texts.1 = HashSet::new();
+        self.matches = HashMap::new();
     }
 }

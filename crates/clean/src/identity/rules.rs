@@ -1,6 +1,6 @@
 //! Places that name somebody: a home directory, a prompt, an author, the answer to `whoami`. `rules/identities.tsv` lists them.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{hash::BuildHasher, ops::Range, sync::LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use memchr::{memrchr_iter, memrchr2};
@@ -44,13 +44,13 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Finds a match with a keyword in it, and returns it with the part of the text that it is in. What the rule has read ends at `done`.
+    /// Finds a match with a keyword in it, and returns where it is in a part of the text. What the rule has read ends at `done`.
     fn find<'t>(
         &self,
         text: &'t [u8],
         keyword: Range<usize>,
         done: &mut usize,
-    ) -> Option<(&'t [u8], Captures<'t>)> {
+    ) -> Option<(&'t [u8], Range<usize>)> {
         if keyword.end <= *done {
             return None;
         }
@@ -63,25 +63,19 @@ impl Rule {
             // Tried there alone: otherwise, a text of many keywords would be read once for each.
             let found = starts.find_map(|length| {
                 let line = &window[keyword.start - length..];
-                Some((line, self.expression.captures(line)?))
+                Some((line, self.expression.find(line)?.range()))
             })?;
             *done = keyword.end;
             return Some(found);
         }
         *done = keyword.end;
         loop {
-            let captures = self.expression.captures_at(window, from)?;
-            let all = captures
-                .get(0)
-                .filter(|all| all.start() <= keyword.start)?
-                .range();
-            if all.end >= keyword.end {
-                // What stands behind a value can be the next label.
-                let values = captures.iter().skip(1).flatten().map(|group| group.end());
-                *done = values.max().unwrap_or(all.end).max(keyword.end);
-                return Some((window, captures));
+            let found = self.expression.find_at(window, from);
+            let found = found.filter(|found| found.start() <= keyword.start)?.range();
+            if found.end >= keyword.end {
+                return Some((window, found));
             }
-            from = all.end.max(from + 1);
+            from = found.end.max(from + 1);
         }
     }
 }
@@ -130,9 +124,30 @@ impl Identities {
         for keyword in keywords.flat_map(|keywords| keywords.find_overlapping_iter(text)) {
             done.resize(RULES.rows.len(), 0);
             for (at, rule) in RULES.of_keyword(keyword.pattern().as_usize()) {
-                if let Some((part, captures)) = rule.find(text, keyword.range(), &mut done[at]) {
-                    self.learn_match(rule, part, &captures);
-                    has_match = true;
+                let Some((part, found)) = rule.find(text, keyword.range(), &mut done[at]) else {
+                    continue;
+                };
+                has_match = true;
+                // A session has the same prompts and paths again and again.
+                let start = found.start.saturating_sub(CONTEXT_BEFORE);
+                let end = part.len().min(found.end + CONTEXT_AFTER);
+                let key = self
+                    .texts
+                    .0
+                    .hash_one((at, &part[start..end], found.start - start));
+                let values = self.matches.get(&key).copied().unwrap_or_else(|| {
+                    let Some(groups) = rule.expression.captures_at(part, found.start) else {
+                        return found.len();
+                    };
+                    self.learn_match(rule, part, &groups);
+                    let ends = groups.iter().skip(1).flatten().map(|group| group.end());
+                    let values = ends.max().map_or(found.len(), |end| end - found.start);
+                    self.matches.insert(key, values);
+                    values
+                });
+                // What stands behind a value can be the next label.
+                if rule.anchor.is_none() {
+                    done[at] = keyword.end().max(found.start + values);
                 }
             }
         }
