@@ -149,7 +149,7 @@ impl Platform {
         let kind = self.word("attributes").unwrap_or_default();
         let fields = |record: &Value| match record.get("attributes") {
             list @ Some(Value::Array(_)) => attributes_of(list),
-            fields => object_of(fields).clone(),
+            fields => fields_where(object_of(fields), |_, value| !value.is_null()),
         };
         let events = objects_in(all_at(record, self.paths("events")));
         let events = events.map(|event| (text_at(event, "name").unwrap_or_default(), fields(event)));
@@ -165,7 +165,7 @@ impl Platform {
             ..Span::default()
         };
         match kind {
-            "flat" => span.attributes = fields_where(&fields(record), |_, value| !value.is_null()),
+            "flat" => span.attributes = fields(record),
             "nested" => {
                 // The attributes repeat it, mostly.
                 let kind = at(record, self.paths("kind"));
