@@ -358,18 +358,13 @@ pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<
     (!goes_on && !is_uuid(&letters[start..end])).then_some(found)
 }
 
-/// Returns an IPv4 address that not every machine has: `127.0.0.1`, `0.0.0.0` and public resolvers say nothing.
+/// Returns an IPv4 address that not every machine has: `127.0.0.1`, networks such as `224.0.0.0` and public resolvers say nothing.
 pub(super) fn own_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
-    let is_everybodys = [
-        &b"127."[..],
-        b"255.",
-        b"0.0.0.0",
-        b"8.8.8.8",
-        b"8.8.4.4",
-        b"1.1.1.1",
-    ];
-    (!is_everybodys.iter().any(|each| text.starts_with(each))).then_some(found)
+    let is_everybodys = [&b"127."[..], b"255.", b"8.8.8.8", b"8.8.4.4", b"1.1.1.1"];
+    let goes_on = matches!(letters[found.end..], [b'.', digit, ..] if digit.is_ascii_digit());
+    let is_own = !text.ends_with(b".0.0.0") && !is_everybodys.iter().any(|each| text.starts_with(each));
+    (is_own && !goes_on).then_some(found)
 }
 
 /// Returns a hardware address: six pairs of hexadecimal digits, or three groups of four. Those of all machines say nothing.

@@ -6,6 +6,7 @@ use regex::bytes::Regex;
 
 use crate::{
     phrases,
+    random::is_uuid,
     ranges::expression,
     words::{NOBODY, Words},
 };
@@ -50,7 +51,7 @@ pub(super) fn is_person(text: &str) -> bool {
         && !words.iter().all(is_common)
 }
 
-/// Returns whether a word is a common one, also in the plural, or ends as words of English do.
+/// Returns whether a word is a common one, also in the plural, or ends as words of English do; or several, as names in programs are.
 pub(super) fn is_english(word: &str) -> bool {
     static SUFFIX: LazyLock<Regex> = LazyLock::new(|| {
         expression(concat!(
@@ -58,9 +59,15 @@ pub(super) fn is_english(word: &str) -> bool {
             r"|ures?|als?|ous|ed)$"
         ))
     });
+    let is_listed = |word: &str| {
+        [&COMMON, &phrases::WORDS, &NOBODY]
+            .iter()
+            .any(|words| words.has(word.as_bytes()))
+    };
     let word = word.to_lowercase();
-    let is_listed = |word: &str| COMMON.has(word.as_bytes()) || phrases::WORDS.has(word.as_bytes());
-    is_listed(&word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
+    word.split(['_', '.']).all(|word| {
+        is_listed(word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
+    })
 }
 
 /// Returns whether a word looks like a login: it has a digit or a sign, is or begins with a given name, or begins with two consonants that begin
@@ -101,5 +108,6 @@ pub(super) fn is_name(name: &str) -> bool {
     name.chars().count() >= 2
         && name.starts_with(|c: char| c.is_alphabetic() || c == '_')
         && name.chars().all(is_of_name)
+        && !is_uuid(name.as_bytes())
         && !is_nobody(name)
 }

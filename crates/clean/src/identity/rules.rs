@@ -96,7 +96,7 @@ pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
             anchor: match pattern {
                 _ if pattern.starts_with("<LINE>") => Some(lines_before),
                 _ if pattern.starts_with("<HERE>") => Some(word_before),
-                _ if pattern.starts_with("<AT>") => Some(|_| [Some(0), None]),
+                _ if pattern.starts_with("<AT>") => Some(label_before),
                 _ if pattern.starts_with('^') => Some(login_before),
                 _ => None,
             },
@@ -313,7 +313,14 @@ fn lines_before(text: &[u8]) -> [Option<usize>; 2] {
 /// Returns 0 if no word ends a text.
 fn word_before(text: &[u8]) -> [Option<usize>; 2] {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./$".contains(byte);
-    [(!text.last().is_some_and(is_part)).then_some(0), None]
+    let is_free = !text.last().is_some_and(is_part);
+    label_before(text).map(|at| at.filter(|_| is_free))
+}
+
+/// Returns 0 unless a text ends with a choice: `kind ? "user" : "robot"`.
+fn label_before(text: &[u8]) -> [Option<usize>; 2] {
+    let is_choice = matches!(text, [.., b'?', b' ', b'"' | b'\'' | b'`']);
+    [(!is_choice).then_some(0), None]
 }
 
 /// Returns how long the word is that ends a text and may be a login: behind an escape, a colour, or what is no part of a word.
