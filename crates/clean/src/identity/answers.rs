@@ -105,9 +105,15 @@ fn command_of(part: &str) -> Option<&str> {
 /// last line. A command between them may print any number of lines, and one by itself a list.
 fn answers_of<'l>(commands: &'l [String], lines: &[&'l str]) -> Vec<(&'l str, &'l str)> {
     const MOST_LISTED: usize = 40;
-    let is_code = |line: &&str| line.contains(['"', '{', '}', '=', ';']);
+    /// Longer lines that end like a sentence are of an answer in words: `The command completed successfully.` is not.
+    const MOST_WORDS: usize = 6;
+    let is_code = |line: &str| line.contains(['"', '{', '}', '=', ';']);
+    let is_said = |line: &str| {
+        line.ends_with(',')
+            || line.ends_with(['.', ':', '!', '?']) && line.split(' ').nth(MOST_WORDS).is_some()
+    };
     if let ([command], 2..=MOST_LISTED) = (commands, lines.len())
-        && !lines.iter().any(is_code)
+        && !lines.iter().any(|line| is_code(line) || is_said(line))
     {
         return lines.iter().map(|line| (command.as_str(), *line)).collect();
     }

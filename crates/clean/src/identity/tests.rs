@@ -440,6 +440,17 @@ fn learn_json_takes_what_fields_and_answers_say() {
 }
 
 #[test]
+fn an_answer_in_words_is_not_what_a_command_has_printed() {
+    for answer in [
+        r"It stays as it was.\n\nRegards,\nXandu",
+        r"The name of this machine is told below:\nXandu",
+    ] {
+        let session = format!(r#"[{{"cmd":"hostname"}},{{"content":"{answer}"}}]"#);
+        assert_eq!(cleaned(&session), session);
+    }
+}
+
+#[test]
 fn names_are_replaced_in_all_texts_and_names_of_a_session() {
     let session = r#"{"cwd":"/Users/jane.doe/parser","title":"Jane.Doe's parser","files":{"/srv/jane.doe/x.rs":1},
         "log":"Author: Jane Doe <jane@corp.example>\n","who":"Jane DOE, jane_doe, janedoe, jdoe, DOE, JaneHelper, myJane\\njane",
