@@ -600,6 +600,8 @@ fn names_beyond_ascii_are_replaced_in_any_case() {
 
 #[test]
 fn a_clean_session_has_no_identities_left() {
+    let done = r#"[{"content":"Bash\ncommand: hostname"},{"content":"host-1"},{"content":"Done.\n\nRegards,\nXandu"}]"#;
+    assert_eq!(cleaned(done), done);
     let session = r#"["jdoe@krypton7:~$ whoami","Author: Jane Doe <jdoe@corp.example>","/home/jdoe/x"]"#;
     let once = cleaned(session);
     assert_eq!(cleaned(&once), once);
