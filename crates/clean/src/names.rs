@@ -467,18 +467,13 @@ impl<'l> Assignment<'l> {
         if is_marked(value) || is_between || is_type || !is_secret_string(sort, value.trim_ascii()) {
             return if is_short { self.pair.start } else { inner.end };
         }
+        ranges.push(inner.clone());
         if self.pair.is_quoted || self.pair.sign == b',' {
-            ranges.push(inner.clone());
             return inner.end;
         }
-        // As the SDK does: with its quotes.
+        // Behind the closing quote, if there is one.
         let has_closing = letters.get(inner.end + opening.len() - 1) == Some(&letters[opening.end - 1]);
-        let end = if has_closing {
-            inner.end + opening.len()
-        } else {
-            inner.end
-        };
-        ranges.push(opening.start..end);
+        let end = inner.end + if has_closing { opening.len() } else { 0 };
         self.find_rest(end, ranges)
     }
 
