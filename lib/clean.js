@@ -109,13 +109,9 @@ async function clean(value, options) {
   if (!isText && !isObject(value))
     throw wrongType('ERR_INVALID_INPUT', 'the value to clean', 'a text or a trace', value);
   const text = isText ? value : writeJson(value, 'trace', 'ERR_INVALID_TRACE');
-  const [cleaned, redactions] = await withCall(signal, (call) =>
-    fromAddon(() => native.clean(text, !isText, settingsOf(given), call)),
-  );
-  return {
-    cleaned: isText ? cleaned : JSON.parse(cleaned),
-    redactions: counts(redactions),
-  };
+  const settings = settingsOf(given);
+  const [cleaned, redactions] = await withCall(signal, (call) => native.clean(text, !isText, settings, call));
+  return { cleaned: isText ? cleaned : JSON.parse(cleaned), redactions: counts(redactions) };
 }
 
 /** @param {Array<[string, number]>} redactions types, and how often each was found */

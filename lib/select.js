@@ -4,7 +4,7 @@
 
 const { setTimeout } = require('node:timers/promises');
 
-const { withCall } = require('./calls/cancel.js');
+const { cancellable } = require('./calls/cancel.js');
 const { errorOfTrace, fromAddon } = require('./calls/errors.js');
 const {
   inRange,
@@ -70,7 +70,8 @@ async function select(traces, options) {
   signal?.throwIfAborted();
   const labels = given.labels && new Map(given.labels);
   const candidates = new native.NativeCandidates(method);
-  return withCall(signal, async (call) => {
+  const call = new native.NativeCall();
+  const choose = async () => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
     let filledIn = 0;
     for (let first = 0; first < length; first += BATCH) {
@@ -82,8 +83,9 @@ async function select(traces, options) {
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
     const { explanation, ...selection } = JSON.parse(await found);
     const told = toldOfFilledIn(filledIn);
-    return { ...selection, explanation: [explanation, ...(told ? [told] : [])].join('; ') };
-  });
+    return { ...selection, explanation: told === '' ? explanation : `${explanation}; ${told}` };
+  };
+  return cancellable(choose, signal, () => call.cancel());
 }
 
 /**

@@ -5,7 +5,6 @@
 const path = require('node:path');
 
 const { withCall } = require('./calls/cancel.js');
-const { fromAddon } = require('./calls/errors.js');
 const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
 const { oneOf, readCallOptions } = require('./calls/options.js');
 const { isArray, isObject, readList, writeJson, wrongType } = require('./calls/reading.js');
@@ -26,9 +25,7 @@ async function share(tracesOrFiles, folder, options) {
   const { shared, filledIn } = listFrom(tracesOrFiles);
   // Resolved now, because the working directory may change before it is used.
   const target = path.resolve(folder);
-  const json = await withCall(signal, (call) =>
-    fromAddon(() => native.share(shared, target, as, clean, call)),
-  );
+  const json = await withCall(signal, (call) => native.share(shared, target, as, clean, call));
   const { sessions, leftOut } = JSON.parse(json);
   const told = toldOfFilledIn(filledIn);
   if (told !== '') process.emitWarning(told, { type: 'KnowledgePulseWarning' });

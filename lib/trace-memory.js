@@ -14,7 +14,7 @@ const { DEFAULTS, OPTIONS } = require('./vector-cache.js');
 
 /**
  * @import { NoveltyMethod, ScorableTrace, Score, TraceMemory as Public } from '../index.js'
- * @import { NativeCall, NativeTraceMemory } from './binding.js'
+ * @import { NativeTraceMemory } from './binding.js'
  */
 
 /** @type {readonly NoveltyMethod[]} */
@@ -69,13 +69,13 @@ class TraceMemory {
     const target = resolved(file);
     const { signal } = readCallOptions(options);
     const snapshot = this.#native.snapshot();
-    const saved = (/** @type {NativeCall} */ call) =>
+    await withCall(signal, (call) =>
       this.#saves.reply(async (earlier) => {
         // One save follows another, so that the later one stays.
         await earlier;
-        await fromAddon(() => snapshot.save(target, call));
-      });
-    await withCall(signal, saved);
+        await snapshot.save(target, call);
+      }),
+    );
   }
 
   /** @type {Public['toBytes']} */
@@ -101,7 +101,7 @@ class TraceMemory {
     const most = readCount(count, 'count');
     const { signal } = readCallOptions(options);
     this.#configure();
-    const embedded = await withCall(signal, (call) => fromAddon(() => this.#scorer.embed(trace, call)));
+    const embedded = await withCall(signal, (call) => this.#scorer.embed(trace, call));
     if (embedded.words === null && embedded.vector === null) throw await embedderFailure();
     const found = await fromAddon(() => embedded.nearest(most, false));
     return Array.from(found, (near) => ({ ...near, sharedWords: null, newWords: null }));
@@ -128,10 +128,8 @@ class TraceMemory {
   async #compare(trace, remember, options) {
     const { signal } = readCallOptions(options);
     this.#configure();
-    const explained = (/** @type {NativeCall} */ call) =>
-      fromAddon(() => this.#scorer.explain(trace, remember, call));
     /** @type {Score} */
-    const score = JSON.parse(await withCall(signal, explained));
+    const score = JSON.parse(await withCall(signal, (call) => this.#scorer.explain(trace, remember, call)));
     if (score.basis === 'no-embedder') throw await embedderFailure();
     return score;
   }
@@ -147,9 +145,8 @@ class TraceMemory {
  */
 async function loadedFrom(source, options) {
   const { signal } = readCallOptions(options);
-  const load = (/** @type {NativeCall} */ call) =>
-    fromAddon(() => native.NativeTraceMemory.load(source, call));
-  return new TraceMemory(/** @type {any} */ (await withCall(signal, load)));
+  const loaded = await withCall(signal, (call) => native.NativeTraceMemory.load(source, call));
+  return new TraceMemory(/** @type {any} */ (loaded));
 }
 
 /**

@@ -3,6 +3,7 @@
 // Calls that an `AbortSignal` cancels.
 
 const { addon } = require('../loader.js');
+const { fromAddon } = require('./errors.js');
 
 /** @import { NativeCall } from '../binding.js' */
 
@@ -61,7 +62,8 @@ function cancellable(begin, signal, cancel = () => true) {
 }
 
 /**
- * Makes a call of the addon as {@link cancellable} does, until the addon completes it.
+ * Makes a call of the addon as {@link cancellable} does, until the addon completes it, with the errors of {@link fromAddon}:
+ * `begin` calls nothing of the caller.
  *
  * @template T
  * @param {AbortSignal | undefined} signal
@@ -69,11 +71,8 @@ function cancellable(begin, signal, cancel = () => true) {
  */
 async function withCall(signal, begin) {
   const call = new addon.NativeCall();
-  return cancellable(
-    () => begin(call),
-    signal,
-    () => call.cancel(),
-  );
+  const ask = () => fromAddon(() => begin(call));
+  return cancellable(ask, signal, () => call.cancel());
 }
 
 module.exports = { cancellable, withCall };
