@@ -4,7 +4,7 @@
 
 const { isMainThread } = require('node:worker_threads');
 
-const { cancellable } = require('./calls/cancel.js');
+const { withCall } = require('./calls/cancel.js');
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { readCallOptions } = require('./calls/options.js');
@@ -71,14 +71,7 @@ async function embed(texts, options) {
   const embeddings = [];
   for (let first = 0; first < checked.length; first += MAX_IN_FLIGHT) {
     const some = checked.slice(first, first + MAX_IN_FLIGHT);
-    const calls = some.map(() => new native.NativeCall());
-    const embedAll = () =>
-      Promise.all(some.map((text, at) => fromAddon(() => native.embed(text, calls[at]))));
-    const cancelAll = () => {
-      for (const call of calls) call.cancel();
-      return true;
-    };
-    const found = await cancellable(embedAll, signal, cancelAll);
+    const found = await Promise.all(some.map((text) => withCall(signal, (call) => native.embed(text, call))));
     // Copies, so that the arrays are of the caller's realm.
     embeddings.push(...found.map((embedding) => new Float32Array(embedding)));
   }

@@ -11,7 +11,6 @@
 // - Nothing that existed is lost, even if the process is killed: a file is as it was or has all of the new contents, and each trace is in some file.
 // - A result of an input that cannot be read to its end replaces nothing, but for a page to decide at.
 
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -23,10 +22,9 @@ import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
 const { readTraces } = require('../..');
+const { command, linesOf } = require('../support/kp-score.js');
 const { makeTrace } = require('../support/make-trace.js');
-const { root } = require('../support/paths.js');
-
-const command = path.join(root, 'bin', 'kp-score.js');
+const { run } = require('../support/run-script.js');
 
 /** How many runs there are for one that is killed. */
 const KILL_EVERY = 8;
@@ -191,7 +189,7 @@ const input = fc
 // Windows lets not everybody make a link.
 const links = process.platform === 'win32' ? [] : ['link', 'dangling'];
 const place = fc.constantFrom('nothing', 'old', ...links);
-const run = fc.record({
+const wanted = fc.record({
   inputs: fc.array(input, { minLength: 1, maxLength: 2 }),
   isReport: nowAndThen(REPORT_EVERY, fc.constant(true), fc.constant(false)),
   out: fc.option(place, { freq: 3 }),
@@ -201,7 +199,7 @@ const run = fc.record({
 
 console.log(`seed ${seed}, ${given.runs} runs`);
 try {
-  await fc.assert(fc.asyncProperty(run, check), { numRuns: Number(given.runs), path: given.path, seed });
+  await fc.assert(fc.asyncProperty(wanted, check), { numRuns: Number(given.runs), path: given.path, seed });
   console.log(
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count}`)
@@ -264,10 +262,7 @@ async function check({ inputs, isReport, out: what, killed }) {
     fs.rmSync(directory, { recursive: true });
     return;
   }
-  const scored = result.stdout
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line));
+  const scored = linesOf(result.stdout).map((line) => JSON.parse(line));
   counts.traces += scored.length;
   counts.converted += scored.filter(({ format }) => format !== 'trace').length;
   const wellFormed = new Set(made.flatMap(({ made }) => made));
@@ -380,20 +375,11 @@ function makeOutput(directory, name, what) {
 }
 
 function runCommand(args, killAfter) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [command, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-    const output = { stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr']) {
-      child[name].setEncoding('utf8').on('data', (chunk) => {
-        output[name] += chunk;
-      });
-    }
-    const timer = killAfter === null ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfter);
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      clearTimeout(timer);
-      resolve({ code, signal, ...output });
-    });
+  return run(process.execPath, [command, ...args], {}, undefined, (child) => {
+    child.stdin.end();
+    if (killAfter === null) return;
+    const timer = setTimeout(() => child.kill('SIGKILL'), killAfter);
+    child.on('close', () => clearTimeout(timer));
   });
 }
 
@@ -402,10 +388,7 @@ function idsIn(contents, name) {
   if (contents === null) return [];
   const text = contents.toString();
   if (text !== '' && !text.endsWith('\n')) throw new Error(`${name} is not whole: ${text}`);
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line).id);
+  return linesOf(text).map((line) => JSON.parse(line).id);
 }
 
 /** What zlib makes of gzip that may be cut off. */

@@ -240,16 +240,12 @@ class PostgresStore {
     // The newest trace is a candidate for every entry, because those without shared words are compared too.
     const isOne = (/** @type {Stored} */ stored, /** @type {number} */ entry) =>
       stored.entries.includes(entry) || stored.position === beyond - 1;
-    const candidates = () =>
-      entries.map((_, entry) =>
-        Uint32Array.from(known.flatMap((stored, index) => (isOne(stored, entry) ? [index] : []))),
-      );
+    const candidatesOf = (/** @type {unknown} */ _, /** @type {number} */ entry) =>
+      Uint32Array.from(known.flatMap((stored, index) => (isOne(stored, entry) ? [index] : [])));
+    const candidates = isSmall ? null : entries.map(candidatesOf);
     const bytes = known.map((stored) => stored.bytes);
-    const similar = await fromAddon(() =>
-      isSmall
-        ? sample.compare(bytes, traces, null, maxElements)
-        : sample.compare(bytes, traces, candidates(), size),
-    );
+    const reach = isSmall ? maxElements : size;
+    const similar = await fromAddon(() => sample.compare(bytes, traces, candidates, reach));
     const ids = [...known.map(({ id }) => id), ...entries.map(({ id }) => storable(id))];
     /** @type {Array<{ index: number, similarity: number } | null>} */
     const nearest = JSON.parse(similar);
