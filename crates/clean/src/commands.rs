@@ -440,7 +440,7 @@ fn chosen_in(
             .next()
             .is_some_and(|last| OPTIONS.has(last))
     };
-    let is_short = name.start == command + 1 && name.len() <= MOST_SHORT;
+    let is_short = name.start == command + 1 && (1..=MOST_SHORT).contains(&name.len());
     let secret = match &letters[name.clone()] {
         [b'p' | b'k', ..] if is_chosen(&letters[glued.clone()]) => glued,
         option if is_of_password(option) && is_password(&own) => own,

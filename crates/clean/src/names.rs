@@ -21,7 +21,7 @@ use crate::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_marked,
         is_mixed, is_nothing, is_path, is_placeholder, is_small_number,
     },
-    words::Words,
+    words::{COMMON, Words},
 };
 
 /// The meaning of a name for its value.
@@ -607,7 +607,7 @@ impl<'l> Assignment<'l> {
             && !is_keyword(said)
             && (self.is_environment || !is_constant(value))
             && !(matches!(value[0], b'&' | b'*' | b'?') && is_keyword(without_marks(value)))
-            && !self.is_own_name(value)
+            && !self.is_own_name(without_marks(value))
             && is_secret_string(self.sort, value)
             && !(self.is_environment
                 && self.pair.sign == b'='
@@ -615,6 +615,7 @@ impl<'l> Assignment<'l> {
                 && !is_generated(value))
             && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5)
             && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end))
+            && !self.begins_sentence(start..end)
             && !self.is_type(start, end);
         if is_secret {
             let end = self.line_from(start, end);
@@ -682,7 +683,20 @@ impl<'l> Assignment<'l> {
         };
         let (name, own) = (joined(&self.letters[self.pair.name.clone()]), joined(value));
         let goes_on = || (name.starts_with(&own) || own.starts_with(&name)) && is_of_words(value);
-        !self.is_environment && !own.is_empty() && (name.ends_with(&own) || goes_on())
+        let is_argument = || value.contains(&b'_') && own.ends_with(&name) && is_of_words(value);
+        !self.is_environment && !own.is_empty() && (name.ends_with(&own) || goes_on() || is_argument())
+    }
+
+    /// Returns whether a value is the first word of what a sentence explains: `The secret: keep functions short`.
+    fn begins_sentence(&self, value: Range<usize>) -> bool {
+        let (letters, name) = (self.letters, &self.pair.name);
+        let is_word = b"secret".len() >= name.len() && self.pair.sign == b':';
+        let is_said = matches!(
+            letters[..name.start],
+            [.., b'a'..=b'z' | b'A'..=b'Z', b' ' | b'-']
+        );
+        let goes_on = matches!(letters[value.end..], [b' ', b'a'..=b'z', ..]);
+        is_word && is_said && goes_on && COMMON.has(&letters[value])
     }
 
     /// Returns whether a value is the type of a name with a value: `const AUTH_KEY: c_ulong = 2`.

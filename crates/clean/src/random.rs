@@ -5,10 +5,11 @@ use std::{ops::Range, sync::LazyLock};
 use memchr::memmem;
 
 use crate::{
+    phrases,
     ranges::{Letters, Pattern, Ranges, runs, skip},
     text::is_word,
     values::is_mixed,
-    words::Words,
+    words::{COMMON, Words},
 };
 
 /// A shorter word says too little.
@@ -25,11 +26,7 @@ const HUMP: i32 = -16;
 /// How much more often than by chance a letter follows another in the words of programs and of English.
 static PAIRS: LazyLock<[[i32; LETTERS]; LETTERS]> = LazyLock::new(|| {
     let mut counts = [[0.5_f32; LETTERS]; LETTERS];
-    let lists = [
-        include_str!("../rules/common-words.txt"),
-        include_str!("../rules/bip39-english.txt"),
-    ];
-    for word in lists.iter().flat_map(|list| list.split_ascii_whitespace()) {
+    for word in COMMON.iter().chain(phrases::WORDS.iter()) {
         for pair in word.as_bytes().windows(2) {
             if let (Some(first), Some(second)) = (letter_of(pair[0]), letter_of(pair[1])) {
                 counts[first][second] += 1.0;

@@ -52,8 +52,8 @@ pub(super) fn is_nothing(value: &[u8]) -> bool {
 /// `your-password`, `***`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
-        r"^(?:[<\[{]|[$%][({]|[#@]\{|\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:required|nullable|sometimes)\|)",
-        r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[*.xX_?#=/|\x80-\xFF -]*",
+        r"^(?:[<\[{]|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:required|nullable|sometimes)\|)",
+        r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/|\x80-\xFF -]*",
         // A number, and words that say what stands there: `my-test-key`.
         r"|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
     ));
@@ -119,7 +119,7 @@ pub(super) fn is_small_number(value: &[u8]) -> bool {
     const MOST_HEXADECIMAL: usize = 8;
     // A range of versions, or a constant of a program.
     let value = match value {
-        [b'^' | b'~', rest @ ..] => rest,
+        [b'^' | b'~' | b'v', rest @ ..] => rest,
         [b'0', b'x' | b'X', digits @ ..] if digits.len() <= MOST_HEXADECIMAL => {
             return digits.iter().all(u8::is_ascii_hexdigit);
         }

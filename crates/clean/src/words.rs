@@ -30,6 +30,9 @@ impl Table {
     }
 }
 
+/// The words that sources have most often, in small letters.
+pub(super) static COMMON: Words = Words::new(include_str!("../rules/common-words.txt"));
+
 /// Lists of words, one a line: its name, and the words.
 const LISTS: &str = include_str!("../rules/words.tsv");
 

@@ -8,13 +8,13 @@ use regex::bytes::Regex;
 
 use super::{
     Identities,
-    people::{COMMON, PARTICLES, is_english, is_name, is_nobody, is_person},
+    people::{PARTICLES, is_english, is_name, is_nobody, is_person},
     rules::AFTER,
 };
 use crate::{
     phrases,
     ranges::{expression, find_letter},
-    words::Words,
+    words::{COMMON, Words},
 };
 
 /// Names of fields of objects that describe a person or an account.

@@ -8,7 +8,7 @@ use crate::{
     phrases,
     random::is_uuid,
     ranges::expression,
-    words::{NOBODY, Words},
+    words::{COMMON, NOBODY, Words},
 };
 
 /// Owners of repositories that many people work with: they say nothing about who does.
@@ -18,7 +18,6 @@ pub(super) static GIVEN: Words = Words::new(include_str!("../../rules/given-name
 /// Words in small letters within the names of people.
 pub(super) static PARTICLES: Words =
     Words::new("af al bin da de del den der di do dos el la le ten ter van von y");
-pub(super) static COMMON: Words = Words::new(include_str!("../../rules/common-words.txt"));
 
 /// Returns whether a name is one of everybody, or a marker: `user-1`.
 pub(super) fn is_nobody(name: &str) -> bool {

@@ -8,13 +8,13 @@ use regex::bytes::Captures;
 
 use super::{
     Identities, Who,
-    people::{COMMON, GIVEN, is_english, is_full_name, is_login, is_name, is_nobody, is_person},
+    people::{GIVEN, is_english, is_full_name, is_login, is_name, is_nobody, is_person},
     spellings::trimmed,
 };
 use crate::{
     keywords::ByKeyword,
     ranges::{Lazy, lazy},
-    words::Words,
+    words::{COMMON, Words},
 };
 
 /// Folders that stand for a disk, not for somebody.

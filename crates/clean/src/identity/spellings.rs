@@ -4,9 +4,11 @@ use std::{ops::RangeInclusive, sync::OnceLock};
 
 use unicode_normalization::UnicodeNormalization;
 
+use crate::words::COMMON;
+
 use super::{
     Identities, Pattern, Who,
-    people::{COMMON, is_name, is_nobody},
+    people::{is_name, is_nobody},
 };
 
 /// The fewest letters of a name that is replaced wherever it stands.
