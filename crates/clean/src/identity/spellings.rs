@@ -160,5 +160,5 @@ fn is_telling(name: &str) -> bool {
     let parts: Vec<&str> = name.split(['.', '_', '-', ' ']).collect();
     let is_long = !name.is_ascii() || name.len() >= LEAST_LETTERS;
     name.contains(' ')
-        || is_long && (!parts.iter().all(|part| is_common(part)) || parts.len() > 1 && digits >= 4)
+        || is_long && (!parts.iter().all(|part| is_common(part)) || parts.len() > 1 && digits >= 3)
 }

@@ -262,6 +262,23 @@ fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
         "https://jdoe.atlassian.net/browse/X-1",
         "user jdoe\nhostname x.example\n",
         "jdoe:$6$abc$defghijklmno:19000:0:99999:7:::",
+        "C:\\DOCUME~1\\jdoe\\LOCALS~1\\Temp",
+        "vscode-remote://tunnel%2Bws7xy/home/jdoe/x",
+        "$ podman login --get-login quay.example\njdoe\n",
+        "$ gcloud config get account\njdoe\n",
+        "$ git config --get github.user\njdoe\n",
+        "$ ps -o user= -p 812\njdoe\n",
+        "//jdoe@nas7x/photos on /Volumes/photos (smbfs, nodev)",
+        "mount_smbfs //CORP;jdoe@nas7x/photos /mnt/x",
+        "open smb://jdoe:x@nas7x/photos",
+        "/dev/disk4s1 on /Volumes/x (apfs, local, mounted by jdoe)",
+        "HTTPS_PROXY=http://jdoe%40corp.example:x@proxy:3128",
+        "git clone https://jdoe%40corp.example@dev.example/x",
+        "java.io = x\nuser.home = /export/home/jdoe\n",
+        "homeDirectory: /nfs/home/jdoe\n",
+        "NFSHomeDirectory: /Users/jdoe\n",
+        "office-42   jdoe      12288   Fri 27 Nov 2026 09:12:11",
+        "1st     jdoe   42      report.pdf       12288 bytes",
         "maintainers = [\"jdoe <x@corp.example>\"]",
     ] {
         let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
@@ -332,6 +349,9 @@ fn learn_text_finds_names_beside_their_labels_in_any_notation() {
         "[Malin Bergqvist](https://github.com/mb7)",
         "- **Malin Bergqvist** – Product Owner",
         "00:04:12 Malin Bergqvist: hej",
+        "$ git log --pretty='%h %an' -3\n3f2a9c1 Jane Roerich\n9be01c7 Tom Ulrich\n77a1c02 Malin Bergqvist",
+        "git log --format='%h|%an|%ad'\n3f2a9c1|Jane Roerich|2 days ago\n9be01c7|Malin Bergqvist|3 days ago",
+        "$ git log --format=\"%H,%an\"\r\n3f2a9c1000,Jane Roerich\r\n9be01c7000,Malin Bergqvist\r\n",
     ] {
         let found = cleaned_text(place, "ask Malin or Bergqvist");
         assert!(
@@ -405,6 +425,12 @@ fn learn_text_finds_the_machine() {
         "HostName:                             krypton7\n",
         "CsName                 : krypton7\n",
         "//krypton7/share on /mnt/x type cifs (rw)",
+        "\tAccount Domain:\t\tKRYPTON7\n",
+        "\tWorkstation Name:\tKRYPTON7",
+        "    Device Name:\tkrypton7\n",
+        "vscode-remote://ssh-remote%2Bkrypton7/srv/x",
+        "code --remote ssh-remote+krypton7 /srv",
+        "vscode-remote://tunnel%2Bkrypton7/srv",
     ] {
         assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
     }
@@ -482,6 +508,16 @@ fn paths_keep_their_shape() {
         ),
         (r"\\wsl$\Ubuntu\home\maja\x", r"\\wsl$\Ubuntu\home\user-1\x"),
         (r"C:\Users\MAJALI~1\AppData", r"C:\Users\user-1\AppData"),
+        (r"'C:\Users\Maja O'Lind\x'", r"'C:\Users\user-1\x'"),
+        (r"C:\Users\m'lind\x", r"C:\Users\user-1\x"),
+        ("/home/maja+dev/x", "/home/user-2/x"),
+        ("/Users/maja lindt/Library/x", "/Users/user-1/Library/x"),
+        ("'/home/Maja van Lindt/.config'", "'/home/user-1/.config'"),
+        (r"/Users/maja\ lindt/x", r"/Users/user-1\ user-2/x"),
+        (
+            "diff /home/maja lib/x /Users/maja src/y",
+            "diff /home/user-1 lib/x /Users/user-1 src/y",
+        ),
         (
             "file:///C:/Users/maja/a.html %2FUsers%2Fmaja%2Fx",
             "file:///C:/Users/user-1/a.html %2FUsers%2Fuser-1%2Fx",
