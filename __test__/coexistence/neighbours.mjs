@@ -93,28 +93,11 @@ async function embedBySession({ InferenceSession, Tensor }) {
     const outputs = await session.run(
       Object.fromEntries(session.inputNames.map((inputName) => [inputName, inputs[inputName]])),
     );
+    // A row for each token, whose mean has the direction of their sum.
     const { data, dims } = outputs[session.outputNames[0]];
-    return normalised(mean(Array.from(data), dims[dims.length - 1]));
+    const sum = new Float64Array(dims[dims.length - 1]);
+    for (const [at, component] of data.entries()) sum[at % sum.length] += component;
+    const length = Math.hypot(...sum);
+    return Array.from(sum, (component) => component / length);
   };
-}
-
-/**
- * The mean of the rows of a matrix.
- *
- * @param {number[]} values
- * @param {number} columns
- */
-function mean(values, columns) {
-  const rows = values.length / columns;
-  return Array.from({ length: columns }, (_, column) => {
-    let sum = 0;
-    for (let row = 0; row < rows; row++) sum += values[row * columns + column];
-    return sum / rows;
-  });
-}
-
-/** @param {number[]} vector */
-function normalised(vector) {
-  const length = Math.hypot(...vector);
-  return vector.map((component) => component / length);
 }
