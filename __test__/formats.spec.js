@@ -13,7 +13,6 @@ const zlib = require('node:zlib');
 const { KnowledgePulseError, Scorer, readTraces, traceFromMessages } = require('..');
 const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { readTraces: readJsonLines } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 const { scratchDirectory, writerIn } = require('./support/scratch.js');
@@ -34,12 +33,6 @@ async function tracesOf(input, options) {
     return trace;
   });
 }
-
-/** The steps of a trace, each as its type and what novelty compares. */
-const stepsOf = ({ steps }) => steps.map(({ type, content }) => [type, content]);
-
-/** The records of a recording, one a line. */
-const recordsOf = (name) => readJsonLines(path.join(folder, name));
 
 /** The bytes of an input in chunks of some size. */
 function* chunksOf(bytes, size) {
@@ -186,16 +179,6 @@ test('readTraces yields a trace that is a value as the same object', async () =>
   const [trace] = await tracesOf([native]);
   expect(trace).toBe(native);
 });
-
-test.each(['langsmith', 'langfuse', 'phoenix'])(
-  'readTraces of %s yields the same ids and steps for another order of the records',
-  async (name) => {
-    const of = async (records) =>
-      (await tracesOf(records)).map((trace) => JSON.stringify([trace.id, stepsOf(trace)])).sort();
-    const records = recordsOf(`${name}.jsonl`);
-    expect(await of(records.toReversed())).toEqual(await of(records));
-  },
-);
 
 test('readTraces reads bytes and chunks of any kind, and refuses a promise', async () => {
   const bytes = new TextEncoder().encode(HELLO);

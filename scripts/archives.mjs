@@ -8,12 +8,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { targetOf } from './build-platform.mjs';
-import { publishedManifests, tarballName } from './pack.mjs';
+import { PROGRAM, publishedManifests, tarballName } from './pack.mjs';
 import { temporaryDirectory } from './platform.mjs';
 import { runScript } from './setup.mjs';
-
-/** How the names of the packages with a program begin; the platform follows. */
-const PROGRAM = '@knowledgepulse/kp-score-';
 
 /**
  * Writes `kp-score-TARGET.tar.gz` for each platform, with the program and its licences, and their checksums. The programs are

@@ -26,9 +26,9 @@ const OPTIONAL_MODEL = `${DEFAULT_MODEL}-q8`;
 const MODELS = [DEFAULT_MODEL, OPTIONAL_MODEL];
 /** For all other platforms; no package manager can tell which these are. */
 const WEBASSEMBLY = `${main.name}-wasm32`;
-/** The command alone: a launcher, and a package with the program for each platform. */
+/** The command alone: a launcher, and a package with the program for each platform, whose name follows. */
 const COMMAND = 'kp-score';
-const PROGRAM = '@knowledgepulse/kp-score-';
+export const PROGRAM = '@knowledgepulse/kp-score-';
 
 /** Returns the directories of the committed packages by their names. */
 export function directories() {

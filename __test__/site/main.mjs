@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { serveSite, site } from '../../scripts/site.mjs';
+import { test } from '../support/steps.mjs';
 
 const require = createRequire(import.meta.url);
 const axe = require('axe-core');
@@ -25,17 +26,6 @@ const MEGABYTES = 50;
 
 const examples = path.join(root, 'examples', 'traces.jsonl');
 const formats = path.join(root, '__test__', 'formats');
-
-/** Some of the tests, by a regular expression. */
-const only = new RegExp(process.argv[2] ?? '');
-
-/** @param {string} name @param {() => unknown} run */
-async function test(name, run) {
-  if (!only.test(name)) return;
-  const start = performance.now();
-  const said = await run();
-  console.log(`ok  ${name} (${((performance.now() - start) / 1000).toFixed(1)} s)${said ? `: ${said}` : ''}`);
-}
 
 const chromium = findChromium();
 if (!chromium) {
@@ -58,17 +48,14 @@ async function open(place, options = {}) {
   const page = await context.newPage();
   /** @type {string[]} */
   const faults = [];
-  /** @type {string[]} */
-  const requests = [];
   page.on('pageerror', (error) => faults.push(String(error)));
   page.on('console', (message) => faults.push(message.text()));
   context.on('request', (request) => {
     const url = request.url();
-    requests.push(url);
     if (!url.startsWith(address) && !url.startsWith(`blob:${address}`)) faults.push(url);
   });
   await page.goto(address + place);
-  return { page, faults, requests, context };
+  return { page, faults, context };
 }
 
 const openTry = (/** @type {import('playwright-core').BrowserContextOptions} */ options = {}) =>

@@ -17,6 +17,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { test } from '../support/steps.mjs';
 
 const require = createRequire(import.meta.url);
 const { findChromium, launchChromium } = require('../support/browser.js');
@@ -82,17 +83,6 @@ function difference(a, b) {
   assert.deepEqual(Object.keys(a), Object.keys(b));
   const parts = Object.entries(a).map(([key, value]) => difference(value, /** @type {any} */ (b)[key]));
   return Math.max(0, ...parts);
-}
-
-/** Some of the tests, by a regular expression. */
-const only = new RegExp(process.argv[2] ?? '');
-
-/** @param {string} name @param {() => unknown} run */
-async function test(name, run) {
-  if (!only.test(name)) return;
-  const start = performance.now();
-  const said = await run();
-  console.log(`ok  ${name} (${((performance.now() - start) / 1000).toFixed(1)} s)${said ? `: ${said}` : ''}`);
 }
 
 for (const traces of files) {

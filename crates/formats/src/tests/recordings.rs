@@ -175,6 +175,26 @@ fn recordings_become_the_expected_traces() {
     }
 }
 
+/// Runs are linked by what records name, not by their order.
+#[test]
+fn recordings_of_platforms_in_another_order_become_the_same_traces() {
+    for name in ["langsmith.jsonl", "langfuse.jsonl", "phoenix.jsonl"] {
+        let file = folder().join(name);
+        let text = fs::read_to_string(&file).unwrap();
+        let told = |text: &str| {
+            let items = read(&file, text.as_bytes()).into_iter();
+            items
+                .map(|item| match item.content {
+                    Content::Converted(trace) => ["id", "steps"].map(|key| trace.get(key).unwrap().to_json()),
+                    _ => panic!("{name} becomes traces"),
+                })
+                .collect::<BTreeSet<_>>()
+        };
+        let reversed = text.lines().rev().collect::<Vec<_>>().join("\n");
+        assert_eq!(told(&reversed), told(&text), "{name}");
+    }
+}
+
 /// Lines that become no step, and shares that are rounded up, are a twentieth of a recording at most.
 #[test]
 fn sizes_of_traces_are_those_of_their_records() {
