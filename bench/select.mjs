@@ -16,7 +16,7 @@ import { mean } from './measure.mjs';
 
 /** @typedef {(runs: Run[], shown: ReasoningTrace[], random: () => number) => Promise<number[]>} Method indices, the first chosen first */
 
-const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_REPETITIONS ?? 40);
+const REPETITIONS = 40;
 
 const SIZES = [10, 20, 50];
 

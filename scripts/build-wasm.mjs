@@ -154,14 +154,11 @@ const withoutNode = {
   },
 };
 
-/** Builds it; with `addon: false`, the JavaScript alone. */
-export async function buildWasm({ addon = true } = {}) {
+export async function buildWasm() {
   copyFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), path.join(output, 'THIRD-PARTY-LICENSES'));
   for (const name of TYPES) copyFileSync(path.join(root, name), path.join(output, name));
-  if (addon) buildAddon();
+  buildAddon();
   await bundle();
 }
 
-if (isProgram(import.meta)) {
-  await buildWasm({ addon: !process.argv.includes('--javascript') });
-}
+if (isProgram(import.meta)) await buildWasm();

@@ -1,7 +1,6 @@
 // Builds the site, dist/site: the documentation, and the page to try the package.
 //
 //   npm run site                   builds it; the package for WebAssembly too, where that was not built
-//   npm run site -- --docs         the documentation alone
 //   npm run site -- --base /PATH/  to be served from this folder of a host, not from its root
 //   npm run site -- --serve        builds it, serves it on a free port of this machine, and prints the address
 
@@ -52,12 +51,11 @@ async function buildPage() {
   copyFileSync(path.join(root, 'examples', 'traces.jsonl'), path.join(page, 'examples.jsonl'));
 }
 
-/** Builds the site to be served from the folder `base` of a host; with `page: false`, the documentation alone. */
-export async function buildSite({ base = '/', page = true } = {}) {
+/** Builds the site to be served from a folder of a host. */
+export async function buildSite(base = '/') {
   rmSync(site, { recursive: true, force: true });
   // It fails at links to pages that do not exist.
   await vitepress.build(path.join(root, 'docs'), { base });
-  if (!page) return;
   if (!existsSync(path.join(wasm, 'knowledgepulse.wasm'))) await buildWasm();
   await buildPage();
 }
@@ -76,9 +74,9 @@ export async function serveSite() {
 if (isProgram(import.meta)) {
   await runScript(async () => {
     const { values } = parseArgs({
-      options: { base: { type: 'string' }, docs: { type: 'boolean' }, serve: { type: 'boolean' } },
+      options: { base: { type: 'string' }, serve: { type: 'boolean' } },
     });
-    await buildSite({ base: values.base, page: !values.docs });
+    await buildSite(values.base);
     console.log(`built ${path.relative(root, site)}`);
     if (!values.serve) return;
     const { address } = await serveSite();

@@ -1,8 +1,8 @@
 // Installs this machine's packages from their tarballs into empty projects, without network and scripts, and scores a trace
 // there. Needs nothing but Node.js, so that it runs on every platform of a release.
 //
-//   node scripts/smoke-test.mjs TARBALL_DIRECTORY [--command]     --command: the package kp-score alone
-//   node scripts/smoke-test.mjs --published                       this version from the registry, with its network
+//   node scripts/smoke-test.mjs TARBALL_DIRECTORY
+//   node scripts/smoke-test.mjs --published           this version from the registry, with its network
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -104,13 +104,13 @@ export function smokeTest(tarballs, { commandOnly = false } = {}) {
 if (isProgram(import.meta)) {
   await runScript(() => {
     const { values, positionals } = parseArgs({
-      options: { command: { type: 'boolean' }, published: { type: 'boolean' } },
+      options: { published: { type: 'boolean' } },
       allowPositionals: true,
     });
     const [tarballs] = positionals;
     if ((tarballs === undefined) !== (values.published === true)) {
-      throw new Error('usage: node scripts/smoke-test.mjs TARBALL_DIRECTORY|--published [--command]');
+      throw new Error('usage: node scripts/smoke-test.mjs TARBALL_DIRECTORY|--published');
     }
-    smokeTest(tarballs, { commandOnly: values.command });
+    smokeTest(tarballs);
   });
 }

@@ -1,10 +1,9 @@
 """Installs kp-score from its wheels into empty environments, without network and Node.js, and scores there.
 
-    python scripts/try-wheels.py WHEEL_DIRECTORY [--platform TAG]
+    python scripts/try-wheels.py WHEEL_DIRECTORY
     python scripts/try-wheels.py --published                          this version from PyPI or from PIP_INDEX_URL, with its network
 
-Needs nothing but Python and its pip, so that it runs on every platform of a release. With `--platform`, programs of another platform
-that this machine can run are tried.
+Needs nothing but Python and its pip, so that it runs on every platform of a release.
 """
 
 import argparse
@@ -36,7 +35,6 @@ FIRST_SCORE = SECOND_SCORE + 0.3 * 0.5
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("wheels", type=Path, nargs="?")
-    parser.add_argument("--platform")
     parser.add_argument("--published", action="store_true")
     options = parser.parse_args()
     if (options.wheels is None) != options.published:
@@ -48,20 +46,16 @@ def main():
         work.mkdir()
         (work / "two.json").write_text(json.dumps([TRACE, TRACE]), "utf-8")
         for name, install in INSTALLATIONS.items():
-            if options.platform and install is not into_target:
-                continue
-            install(folder / name, Installer(wheels, options.platform), work)
+            install(folder / name, Installer(wheels), work)
             print(f"{name}: kp-score {VERSION} scores as it should")
 
 
 class Installer:
     """Installs the packages from wheels alone, or this version from the registry."""
 
-    def __init__(self, wheels, platform):
+    def __init__(self, wheels):
         self.version = f"=={VERSION}" if wheels is None else ""
         self.options = ["--only-binary", ":all:"] if wheels is None else ["--no-index", "--find-links", str(wheels), "--pre"]
-        if platform:
-            self.options += ["--platform", platform, "--only-binary", ":all:"]
 
     def __call__(self, python, package, *options, **env):
         pip(python, "install", *self.options, *options, package + self.version, **env)

@@ -148,8 +148,6 @@ try {
       await page.locator('.turn').first().waitFor();
       await checkPage(page, 'a session');
       assert.deepEqual(faults, []);
-      const picture = process.env.KNOWLEDGEPULSE_PICTURE;
-      if (picture && name === 'light') await page.screenshot({ path: picture });
       await context.close();
     });
   }

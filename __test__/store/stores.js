@@ -79,8 +79,8 @@ class MemoryStore {
 }
 
 /** What a scorer gives a store of these traces. */
-async function entriesOf(traces, method = 'lexical') {
-  const store = new MemoryStore(method);
+async function entriesOf(traces) {
+  const store = new MemoryStore();
   await new Scorer({ memory: store }).scoreAll(traces);
   return store.known;
 }
