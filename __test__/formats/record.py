@@ -1,5 +1,5 @@
 """python3 record.py FOLDER NAME...: writes what frameworks store of a run with a scripted model, by the names of the functions, as the
-folders in agents/ have it.
+folders in agents/ have it. `npm run check:fix` lays out their JSON.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
