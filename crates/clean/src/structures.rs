@@ -6,7 +6,7 @@ use knowledgepulse_json::{Object, Text, Value};
 use regex::bytes::Regex;
 
 use crate::{
-    keywords::{ByKeyword, Owner},
+    keywords::{self, ByKeyword, Owner},
     languages::is_shaped,
     names::is_secret,
     random::{is_id, prefixed_tokens},
@@ -71,6 +71,10 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
                 continue;
             }
             let before = start.saturating_sub(MOST_BEFORE);
+            let name = keywords::from(text.keywords(Owner::Names), before).first();
+            if row.is_around && name.is_none_or(|name| name.range.start >= start) {
+                continue;
+            }
             let behind = letters.len().min(start + MOST_LETTERS);
             let within = match (row.is_before, row.is_around) {
                 (true, _) => before..start,
