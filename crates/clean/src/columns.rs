@@ -494,7 +494,9 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const MOST_NAME: usize = 40;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
         const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|oc|gh|gcloud|heroku|fly|sudo";
-        expression(&format!(r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*$"))
+        expression(&format!(
+            r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*(?:\| *(?:base64|jq|tr|cut|head|tail)\b[^|>]*)*$"
+        ))
     });
     // A label of one word may have no colon.
     static LABEL: Pattern = Pattern::new(

@@ -223,7 +223,7 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
             }
             Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
-            Sort::Generated => is_generated(value) || is_drawn(value),
+            Sort::Generated => is_generated(value) || is_drawn(value) || languages::is_shaped(value),
             Sort::OfService => {
                 is_uuid(value) || is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
             }

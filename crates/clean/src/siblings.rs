@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::{
     base64::Decoder,
+    languages::is_shaped,
     lines::line_start,
     names::{is_secret, is_secret_name},
     pairs::{Pair, closing_quote, opening_at},
@@ -31,8 +32,13 @@ fn may_be_secret((name, value): &(&[u8], &[u8])) -> bool {
     match *name {
         b"kty" => true,
         b"type" => matches!(*value, b"api" | b"api_key"),
-        name => VALUES.has(name),
+        name => is_value_of(name, value),
     }
+}
+
+/// Returns whether a field has a value; one of text may have any, so only a password in it is one.
+fn is_value_of(name: &[u8], value: &[u8]) -> bool {
+    VALUES.has(name) || name == b"text" && is_shaped(value)
 }
 
 /// Returns which fields of an object are secret, because of the other fields.
@@ -58,7 +64,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
         text(b"id").is_some_and(|id| id.windows(24).any(|part| part == b"vault.azure.net/secrets/"));
     let has_key_name = text(b"keyName").is_some();
     let is_told = |(field, value): &(&[u8], &[u8])| {
-        let is_value = VALUES.has(field);
+        let is_value = is_value_of(field, value);
         !is_nothing(value)
             && (is_value && name.is_some_and(|name| is_secret(name, value) && !is_expression(value))
                 || is_value && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
@@ -187,7 +193,7 @@ fn column(letters: &[u8], at: usize) -> usize {
 
 /// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.
 pub(super) fn values(letters: &[u8]) -> Ranges {
-    static NEEDED: Pattern = Pattern::new(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|\bapi\b");
+    static NEEDED: Pattern = Pattern::new(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|\btext\b|\bapi\b");
     const MOST_LEVELS: usize = 64;
     if !NEEDED.is_match(letters) {
         return Ranges::new();

@@ -85,17 +85,17 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
                 continue;
             };
             // A value whose name stands beside it is told by that.
-            let secret = match (found.name("name"), found.name("value")) {
-                (Some(name), Some(value)) => {
-                    Some(value).filter(|value| is_secret(name.as_bytes(), value.as_bytes()))
-                }
-                _ => found.get(1),
+            let secrets: Vec<_> = match (found.name("name"), found.name("value")) {
+                (Some(name), Some(value)) if is_secret(name.as_bytes(), value.as_bytes()) => vec![value],
+                (Some(_), Some(_)) => Vec::new(),
+                _ => found.iter().skip(1).flatten().collect(),
             };
             let is_made = |word: &[u8]| is_chosen(word) || is_shaped(word) && !is_id(word);
             let is_told = found.name("chosen").is_none();
-            let secret = secret.filter(|secret| is_told || is_made(secret.as_bytes()));
-            let secret = secret.map(|secret| secret.range());
-            let secret = secret.map(|secret| within.start + secret.start..within.start + secret.end);
+            let secrets = secrets
+                .into_iter()
+                .filter(|secret| is_told || is_made(secret.as_bytes()))
+                .map(|secret| within.start + secret.start()..within.start + secret.end());
             // Of a machine.
             let is_host = |value: &[u8]| {
                 let mut parts = value.split(|letter| *letter == b'.');
@@ -104,7 +104,7 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
             let is_value = |value: &[u8]| {
                 !is_nothing(value) && !is_small_number(value) && !is_expression(value) && !is_host(value)
             };
-            ranges.extend(secret.filter(|range| is_value(&letters[range.clone()])));
+            ranges.extend(secrets.filter(|range| is_value(&letters[range.clone()])));
         }
     }
     merged(ranges)
