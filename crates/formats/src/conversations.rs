@@ -95,12 +95,10 @@ fn by_parents(record: &Object) -> Option<Messages<'_>> {
     let id = "id uuid messageId message/id";
     let parent = "parent parentId parent_message_uuid parentMessageId";
     let tree = |[nodes, leaf]: &[&str; 2]| {
-        let nodes = match in_path(record, nodes)? {
-            Value::Object(nodes) => nodes.values().collect(),
-            nodes => list_of(Some(nodes)).iter().collect::<Vec<_>>(),
-        };
-        let has_parent = nodes.iter().any(|node| first_at(*node, parent).is_some());
-        has_parent.then(|| (nodes, str_of(in_path(record, leaf))))
+        let nodes = in_path(record, nodes)?;
+        let all = || object_of(Some(nodes)).values().chain(list_of(Some(nodes)));
+        let has_parent = all().any(|node| first_at(node, parent).is_some());
+        has_parent.then(|| (all().collect::<Vec<_>>(), str_of(in_path(record, leaf))))
     };
     let (nodes, leaf) = tags("tree").iter().find_map(tree)?;
     let named = nodes.iter().map(|one| (str_of(first_at(*one, id)), *one));
@@ -573,9 +571,8 @@ fn plain_list(row: &Value) -> &[Value] {
         object_of(Some(row))
     };
     let asked = ["response"].into_iter().chain(words("asked"));
-    let inner = [inner]
-        .into_iter()
-        .chain(asked.map(|name| fields_of(inner, name)));
+    let asked = asked.filter_map(|name| inner.get(name)?.as_object());
+    let inner = [inner].into_iter().chain(asked);
     // Requests of Responses have items.
     let is_list = |list: &&[Value], name| {
         !list.is_empty() && (!matches!(name, "input" | "prompt") || is_message(&list[0]))
@@ -688,7 +685,9 @@ pub fn join(before: &mut Value, at: usize, row: Value) -> Option<Value> {
 
 /// Returns the fields of a message but for those that a copy of it may have otherwise.
 fn without_marks(message: &Object) -> impl Iterator<Item = (&Text, &Value)> {
-    message.iter().filter(|(name, _)| !is_one(name, "mark"))
+    let marks = tags("mark");
+    let is_mark = move |name: &Text| marks.iter().any(|[mark, _]| mark == name);
+    message.iter().filter(move |(name, _)| !is_mark(name))
 }
 
 /// Returns what the snapshots of a run have in common, which others may have too: the name of the run, and the first message.

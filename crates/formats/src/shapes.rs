@@ -1,10 +1,10 @@
 //! How records are told, whichever program has written them: the rows of `tables/shapes.tsv`, which describes them.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::sync::LazyLock;
 
 use knowledgepulse_json::Value;
 
-use crate::values::list_of;
+use crate::{values::list_of, words::ByName};
 
 /// What there is at the end of a path.
 enum Has {
@@ -28,8 +28,8 @@ struct Mark {
 
 const ROWS: &str = include_str!("../tables/shapes.tsv");
 
-static SHAPES: LazyLock<HashMap<&str, Vec<Vec<Mark>>>> = LazyLock::new(|| {
-    let mut shapes: HashMap<&str, Vec<Vec<Mark>>> = HashMap::new();
+static SHAPES: LazyLock<ByName<Vec<Vec<Mark>>>> = LazyLock::new(|| {
+    let mut shapes: ByName<Vec<Vec<Mark>>> = ByName::default();
     for row in ROWS.lines() {
         if let Some((name, marks)) = row.split_once('\t') {
             let marks = marks.split(' ').map(mark_of).collect();

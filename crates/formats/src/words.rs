@@ -1,18 +1,19 @@
-//! The words that texts and messages are read by: tags that models and programs write, and types of parts. They are the rows of
-//! `tables/words.tsv`, and of `tables/platforms.tsv`.
+//! The words that texts and messages are read by, the rows of `tables/words.tsv`: tags that models and programs write, and types of parts.
 
 use std::{collections::HashMap, sync::LazyLock};
+
+use rustc_hash::FxBuildHasher;
 
 /// How a tag begins, and how it ends, if it does.
 pub type Tag = [&'static str; 2];
 
-static TABLE: LazyLock<HashMap<&str, Vec<Tag>>> = LazyLock::new(|| {
-    let mut table: HashMap<&str, Vec<Tag>> = HashMap::new();
-    let tables = [
-        include_str!("../tables/words.tsv"),
-        include_str!("../tables/platforms.tsv"),
-    ];
-    for row in tables.iter().flat_map(|table| table.lines()) {
+/// A table by names of this crate, which is asked for each message.
+pub type ByName<T> = HashMap<&'static str, T, FxBuildHasher>;
+
+static TABLE: LazyLock<ByName<Vec<Tag>>> = LazyLock::new(|| {
+    let mut table: ByName<Vec<Tag>> = ByName::default();
+    let rows = include_str!("../tables/words.tsv").lines();
+    for row in rows.filter(|row| !row.starts_with('#')) {
         let mut cells = row.split('\t');
         let mut next = || cells.next().unwrap_or_default();
         table.entry(next()).or_default().push([next(), next()]);
@@ -28,7 +29,7 @@ pub fn tags(kind: &str) -> &'static [Tag] {
 /// What a message says of itself, and the paths where it may be.
 pub type Row = (&'static str, Vec<Vec<&'static str>>);
 
-static MESSAGES: LazyLock<HashMap<&str, Vec<Row>>> = LazyLock::new(|| {
+static MESSAGES: LazyLock<ByName<Vec<Row>>> = LazyLock::new(|| {
     let paths = |all: &'static str| all.split(' ').map(|path| path.split('/').collect()).collect();
     let rows = |(kind, rows): (&&'static str, &Vec<Tag>)| {
         let rows = rows.iter().map(|[what, all]| (*what, paths(all)));
@@ -85,6 +86,28 @@ pub mod tests {
     }
 
     #[test]
+    fn no_two_kinds_of_words_and_no_two_rows_of_a_kind_have_one_name() {
+        let rows = include_str!("../tables/words.tsv").lines();
+        let rows = rows.filter(|row| !row.starts_with('#'));
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split('\t').collect()).collect();
+        let lists = rows.chunk_by(|row, next| row[0] == next[0]);
+        let kinds: Vec<&str> = lists.map(|list| list[0][0]).collect();
+        let mut names = HashSet::new();
+        for kind in kinds {
+            assert!(
+                names.insert(vec![kind]),
+                "the rows of {kind} do not stand together"
+            );
+        }
+        for row in rows {
+            // Rows of these are tried one after another.
+            let are_tried = ["path", "span-input", "span-output"].contains(&row[0]);
+            let name = if are_tried { row.clone() } else { row[..2].to_vec() };
+            assert!(names.insert(name), "{row:?} has the name of a row before it");
+        }
+    }
+
+    #[test]
     fn each_kind_that_the_sources_name_is_in_the_table_and_each_of_the_table_is_named() {
         let sources = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
         let calls = [
@@ -98,7 +121,7 @@ pub mod tests {
         for kind in &named {
             assert!(TABLE.contains_key(kind), "{kind} is not in the table");
         }
-        for kind in TABLE.keys().filter(|kind| !kind.starts_with('#')) {
+        for kind in TABLE.keys() {
             let of_format = ["-list", "-facts", "-message", "-beside"]
                 .iter()
                 .find_map(|end| kind.strip_suffix(end));

@@ -69,7 +69,7 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         .map_or(record, |first| object_of(Some(first)));
     let of_log = ["input/inputBodyJson", "output/outputBodyJson"];
     let inner = words("asked").chain(words("replied")).chain(of_log);
-    let inner = inner.map(|path| object_of(in_path(record, path)));
+    let inner = inner.filter_map(|path| in_path(record, path)?.as_object());
     for details in [record].into_iter().chain(inner) {
         add_details(say, details);
     }

@@ -2,9 +2,10 @@
 //! Weave, spans of Braintrust and Mastra, rows of Logfire. `tables/platforms.tsv` says for each where things are; `spans` reads the attributes of
 //! OpenInference that they become.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use jiff::Timestamp;
+use rustc_hash::FxBuildHasher;
 
 use crate::{
     date, langchain,
@@ -12,6 +13,15 @@ use crate::{
     spans::said::{messages_within, text_within},
     verdicts::is_verdict,
 };
+
+/// The rows of the table: paths by a platform and what is there.
+static PATHS: LazyLock<HashMap<[&str; 2], &str, FxBuildHasher>> = LazyLock::new(|| {
+    let rows = include_str!("../../tables/platforms.tsv").lines();
+    let cells = rows.map(|row| row.split('\t'));
+    cells
+        .filter_map(|mut row| Some(([row.next()?, row.next()?], row.next()?)))
+        .collect()
+});
 
 /// A platform, by its name in the table.
 pub struct Platform(pub &'static str);
@@ -72,9 +82,8 @@ impl Platform {
 
     /// Returns the paths, apart by spaces, that the table has of this platform, or of all; empty if it has none.
     fn paths(&self, what: &str) -> &'static str {
-        let mut rows = [self.0, "usual"].into_iter();
-        let row = rows.find_map(|kind| row_where(kind, |name| name == what));
-        row.map_or("", |[_, paths]| paths)
+        let paths = [self.0, "usual"].map(|platform| PATHS.get(&[platform, what]).copied());
+        paths.into_iter().flatten().next().unwrap_or_default()
     }
 
     /// Returns the first of these.
@@ -108,12 +117,8 @@ impl Platform {
         let around = self.around(value);
         let record = around.as_ref().unwrap_or(value);
         let [own, id, own_parent] = ["trace", "id", "parent"].map(|what| at(record, self.paths(what)));
-        let no_trace = || {
-            Wrong::from(format!(
-                "a span has no {}",
-                self.paths("trace").replace(' ', " and no ")
-            ))
-        };
+        let names = self.paths("trace");
+        let no_trace = || Wrong::from(format!("a span has no {}", names.replace(' ', " and no ")));
         let trace = trace.cloned().or(id_of(own.as_deref())).ok_or_else(no_trace)?;
         let own_parent = elements_of(own_parent.as_deref()).first();
         let parent = own_parent.filter(|own| string_of(Some(own)).is_some()).or(parent);
@@ -189,10 +194,8 @@ impl Platform {
         let is_tool = kind.is_some() && str_of(kind.as_deref()) == self.word("tool");
         let kind = kind.map_or("CHAIN", |kind| if is_tool { "TOOL" } else { kind_of(&kind) });
         let name = name.map(|name| short(&name));
-        let (kind, output) = match kind {
-            "ASKED" => ("LLM", None),
-            kind => (kind, output),
-        };
+        let output = output.filter(|_| kind != "ASKED");
+        let kind = if kind == "ASKED" { "LLM" } else { kind };
         let (input, output) = (input.as_deref(), output.as_deref());
         // A list of choices has the message.
         let reply = list_of(output).first().and_then(|choice| choice.get("message"));
@@ -283,8 +286,9 @@ pub fn unwrapped(wrapped: Option<&Value>) -> Option<Value> {
         "intValue" | "doubleValue" => numeric_of(Some(value))?.into(),
         "arrayValue" => {
             let values = list_at(value, "values").iter();
-            let values = values.map(|value| unwrapped(Some(value)).unwrap_or_default());
-            Value::Array(values.collect())
+            values
+                .map(|value| unwrapped(Some(value)).unwrap_or_default())
+                .collect()
         }
         "kvlistValue" => attributes_of(value.get("values")).into(),
         _ => return None,
@@ -323,9 +327,7 @@ fn trace_of_langfuse(record: &Value) -> Option<Value> {
     span.insert("id", id.clone());
     span.insert("traceId", id.clone());
     span.insert("type", "CHAIN");
-    if let Some(scores) = first_of(record, &["scores"]) {
-        span.insert("scores", scores.clone());
-    }
+    add(&mut span, "scores", record.get("scores"));
     let is_failed = |observation: &&Value| {
         at(observation, LANGFUSE_SPANS.paths("parent")).is_none()
             && str_of(observation.get("level")) == Some("ERROR")
@@ -368,11 +370,8 @@ fn add_output_of_tool(attributes: &mut Object, output: Option<&Value>) {
     };
     let output = output.get("output").unwrap_or(output);
     let text = langchain::is_message(output).then(|| output.clone());
-    add(
-        attributes,
-        "output.value",
-        Some(&text.unwrap_or_else(|| text_within(output))),
-    );
+    let text = text.unwrap_or_else(|| text_within(output));
+    add(attributes, "output.value", Some(&text));
 }
 
 /// Adds an attribute for each leaf of a value, named by the path to it.
@@ -390,5 +389,23 @@ fn flatten(attributes: &mut Object, name: &Text, value: &Value) {
             keyed.for_each(|(at, value)| flatten_inner(&at.to_string().into(), value));
         }
         leaf => add(attributes, name.clone(), Some(leaf)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_have_each_row_of_the_table_under_a_name_of_its_own_and_a_platform_that_is_read() {
+        let rows = include_str!("../../tables/platforms.tsv").lines();
+        assert_eq!(PATHS.len(), rows.filter(|row| !row.starts_with('#')).count());
+        for [platform, _] in PATHS.keys() {
+            let is_read = crate::FormatName::from_name(platform).is_some();
+            assert!(
+                is_read || ["usual", "otel-printed"].contains(platform),
+                "{platform}"
+            );
+        }
     }
 }
