@@ -68,16 +68,31 @@ fn commands_of(text: &str) -> Vec<String> {
     if text.trim_start().starts_with('{') || !asks(text) {
         return Vec::new();
     }
-    let parts = text.split(ENDS).flat_map(|line| line.split("&&"));
-    let mut commands: Vec<&str> = parts.filter_map(command_of).collect();
-    let first = commands.iter().take_while(|command| asks(command)).count();
-    if first == 0 && !commands.last().is_some_and(|last| asks(last)) {
-        return Vec::new();
+    let mut commands = Vec::new();
+    for next in text
+        .split(ENDS)
+        .flat_map(|line| line.split("&&"))
+        .filter_map(command_of)
+    {
+        commands.push(next);
+        if !asks(next) {
+            break;
+        }
     }
-    if first + 1 < commands.len() {
-        commands.drain(first + 1..commands.len() - 1);
+    let last = text
+        .rsplit(ENDS)
+        .flat_map(|line| line.rsplit("&&"))
+        .find_map(command_of);
+    let is_behind = |last: &&str| {
+        commands
+            .last()
+            .is_some_and(|before| before.as_ptr() < last.as_ptr())
+    };
+    commands.extend(last.filter(is_behind));
+    match commands.iter().any(|command| asks(command)) {
+        true => commands.into_iter().map(str::to_owned).collect(),
+        false => Vec::new(),
     }
-    commands.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns a part of a text without the signs of a prompt; `None` if it asks for nothing.
