@@ -1,9 +1,11 @@
 //! Texts in Base64, which are decoded and searched again.
 
+use std::ops::Range;
+
 use crate::{
     lines::{MOST_LETTERS, wrapped},
     random::is_hexadecimal,
-    ranges::{Letters, skip},
+    ranges::{Letters, runs, skip},
     view::View,
 };
 
@@ -62,19 +64,12 @@ const LEAST_LETTERS: usize = 24;
 /// Returns a view of the texts in Base64, also over several lines. Each unit comes from all of its Base64.
 pub(super) fn view(letters: &[u8]) -> View {
     static OF_BASE64: Letters = Letters::of(b"A-Za-z0-9+/_-");
-    let of_base64 = |letter: u8| OF_BASE64.has(letter);
     let mut view = View::default();
     let mut from = 0;
-    // Most runs are words, which end before the last letter of the shortest run that counts.
-    while let Some(next) = letters.get(from..from + LEAST_LETTERS) {
-        if let Some(other) = next.iter().rposition(|letter| !of_base64(*letter)) {
-            from += other + 1;
-            continue;
-        }
-        let mut start = from;
-        let run = skip(letters, start, of_base64);
-        from = run;
-        if run - start > MOST_LETTERS {
+    for Range { start, end: run } in runs(letters, LEAST_LETTERS, &OF_BASE64) {
+        // Lines of a text that was decoded.
+        let mut start = start.max(from);
+        if !(LEAST_LETTERS..=MOST_LETTERS).contains(&run.saturating_sub(start)) {
             continue;
         }
         // The letter of an escape in a JSON string: `\n`.

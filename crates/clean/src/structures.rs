@@ -71,8 +71,11 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
                 continue;
             }
             let before = start.saturating_sub(MOST_BEFORE);
-            let name = keywords::from(text.keywords(Owner::Names), before).first();
-            if row.is_around && name.is_none_or(|name| name.range.start >= start) {
+            let has_name = || {
+                let name = keywords::from(text.keywords(Owner::Names), before).first();
+                name.is_some_and(|name| name.range.start < start)
+            };
+            if row.is_around && !has_name() {
                 continue;
             }
             let behind = letters.len().min(start + MOST_LETTERS);
