@@ -382,7 +382,6 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
     let mut lines = String::new();
     let objectives = manifest.entries.iter().map(|entry| text(entry, "objective", 200));
     let objectives: Vec<_> = objectives.collect();
-    let objectives: Vec<_> = objectives.iter().map(String::as_str).collect();
     for (entry, objective) in manifest.entries.iter().zip(told_apart(&objectives, USUAL_ROOM)) {
         let redacted: u64 = entry.redactions.values().sum();
         let line = format!(

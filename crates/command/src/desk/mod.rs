@@ -150,8 +150,7 @@ fn tell_apart(rows: &mut [Value]) {
             .cloned()
             .unwrap_or_default()
     };
-    let names: Vec<_> = rows.iter().map(name).collect();
-    let names: Vec<_> = names.iter().map(Text::as_str).collect();
+    let names: Vec<Text> = rows.iter().map(name).collect();
     let names = told_apart(&names, USUAL_ROOM);
     for (row, name) in rows.iter_mut().zip(names) {
         if let Value::Object(row) = row {

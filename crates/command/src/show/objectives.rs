@@ -14,11 +14,12 @@ const LEAST_BEGINNING: usize = 20;
 /// Returns the objectives of a list so that they tell its sessions apart: `…` stands for a beginning that at least half of them, and at
 /// least three, share to the end of a word, if one of them does not fit in the room, in columns of a terminal. An objective that is
 /// nothing more stays whole.
-pub(crate) fn told_apart(objectives: &[&str], room: usize) -> Vec<Text> {
-    let pieces: Vec<_> = objectives.iter().map(|objective| pieces_of(objective)).collect();
+pub(crate) fn told_apart(objectives: &[impl AsRef<str>], room: usize) -> Vec<Text> {
+    let objectives = || objectives.iter().map(AsRef::as_ref);
+    let pieces: Vec<_> = objectives().map(pieces_of).collect();
     let mut sorted: Vec<&[&str]> = pieces.iter().map(Vec::as_slice).collect();
     sorted.sort_unstable();
-    let least = objectives.len().div_ceil(2).max(LEAST_ALIKE);
+    let least = pieces.len().div_ceil(2).max(LEAST_ALIKE);
     // What the first and the last of sorted objectives share, all between them share.
     let shared = sorted.windows(least).map(|alike| {
         let both = alike[0].iter().zip(alike[least - 1]);
@@ -29,17 +30,17 @@ pub(crate) fn told_apart(objectives: &[&str], room: usize) -> Vec<Text> {
     beginnings.dedup();
     let is_wide = |objective: &str| measure_text_width(objective) > room;
     beginnings.retain(|shared| {
-        let mut both = objectives.iter().zip(&pieces);
+        let mut both = objectives().zip(&pieces);
         both.any(|(objective, pieces)| pieces.starts_with(shared) && is_wide(objective))
     });
     let has_words = |rest: &&[&str]| rest.iter().any(|piece| piece.contains(char::is_alphanumeric));
-    let shown = objectives.iter().zip(&pieces).map(|(objective, pieces)| {
+    let shown = objectives().zip(&pieces).map(|(objective, pieces)| {
         let rests = beginnings
             .iter()
             .filter_map(|shared| pieces.strip_prefix(*shared));
         let rest = rests.filter(has_words).min_by_key(|rest| rest.len());
         rest.map_or_else(
-            || (*objective).into(),
+            || objective.into(),
             |rest| format!("… {}", rest.concat().trim_start()).into(),
         )
     });

@@ -196,7 +196,7 @@ impl Table {
             }
         }
         lines[0] = HEADING.apply_to(format!("{}  objective", lines[0])).to_string();
-        let objectives: Vec<_> = self.rows.iter().map(|row| &*row.scored.about.objective).collect();
+        let objectives: Vec<_> = self.rows.iter().map(|row| &row.scored.about.objective).collect();
         let objectives = told_apart(&objectives, room);
         for ((line, row), objective) in lines[1..].iter_mut().zip(&self.rows).zip(&objectives) {
             let end = match row.end.as_str() {
