@@ -97,6 +97,8 @@ pub(crate) struct Purpose<'p> {
     pub only_new: bool,
     /// Whether it ends where the others are like those in it.
     pub ends: bool,
+    /// Whether its traces are shown or written.
+    pub keeps: bool,
 }
 
 /// A set that was chosen.
@@ -109,7 +111,7 @@ pub(crate) struct Set {
     pub scored: Vec<Scored>,
     /// The traces that are shared already.
     pub known: Memory,
-    /// The JSON of all, as ReasoningTraces.
+    /// The JSON of all, as ReasoningTraces, if the purpose keeps them.
     pub kept: Kept,
     /// By the lines of the folder's manifest, the sessions that have grown since.
     pub grown: BTreeMap<usize, Scored>,
@@ -154,7 +156,7 @@ pub(crate) fn choose(
             memory: Some(memory),
             profiles: Profiles::default(),
         }),
-        writes: true,
+        writes: purpose.keeps,
         explains: false,
     };
     let mut sets: Vec<_> = purpose.folder.iter().map(|(_, set)| (*set).clone()).collect();

@@ -50,6 +50,7 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     let purpose = Purpose {
         only_new: true,
         ends: true,
+        keeps: true,
         ..Purpose::default()
     };
     let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;

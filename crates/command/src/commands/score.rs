@@ -84,7 +84,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
         if args.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }
-        results.add(&scored, candidate.trace, None, String::new())
+        results.add(&scored, || Ok(candidate.trace), None, String::new())
     };
     let seen = score(&inputs, &scoring, &mut record, messages, stop)?;
     results.finish(&mut summary, &seen)

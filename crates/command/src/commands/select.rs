@@ -47,7 +47,11 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     let inputs = input.open(&files, &choice.told.files(), messages)?;
     let format = args.format.or(files.is_empty().then_some(Format::Table));
     let mut results = Results::open(format, false, out, Table::new(false, None), (messages, stop))?;
-    let mut set = choose(&inputs, choice, &Purpose::default(), host, messages, stop)?;
+    let purpose = Purpose {
+        keeps: !files.is_empty(),
+        ..Purpose::default()
+    };
+    let mut set = choose(&inputs, choice, &purpose, host, messages, stop)?;
     add_chosen(&set, &mut results, |chosen| {
         let others = chosen.stands_for.len() as u64;
         let end = (others > 0).then(|| format!("for {}", counted(others, "other")));
@@ -72,7 +76,12 @@ pub(crate) fn add_chosen(set: &Set, results: &mut Results, end: impl Fn(&Chosen)
     for (rank, chosen) in (1..).zip(&set.selection.chosen) {
         let scored = &set.scored[chosen.index];
         let selection = set.describe(rank, chosen);
-        results.add(scored, set.kept.get(scored.text)?, Some(&selection), end(chosen))?;
+        results.add(
+            scored,
+            || set.kept.get(scored.text),
+            Some(&selection),
+            end(chosen),
+        )?;
     }
     Ok(())
 }

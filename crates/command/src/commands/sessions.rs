@@ -55,7 +55,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
     add_chosen(&set, &mut results, folded(&set))?;
     let others = others(&set, args.all, format == Format::Table);
     for (index, why) in &others {
-        results.add(&set.scored[*index], Value::Null, None, (*why).to_owned())?;
+        results.add(&set.scored[*index], || Ok(Value::Null), None, (*why).to_owned())?;
     }
     let exit = results.finish(&mut set.summary, &set.seen)?;
     let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);

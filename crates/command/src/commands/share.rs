@@ -221,6 +221,7 @@ fn chosen(
         folder: Some((Path::new(&args.out), set)),
         only_new: true,
         ends: true,
+        keeps: true,
     };
     let mut chosen = choose(&sources, &choice, &purpose, host, messages, stop)?;
     if stop.is_interrupted() {

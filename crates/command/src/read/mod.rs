@@ -150,7 +150,7 @@ impl Seen {
         self.bad += 1;
         let has_room = self.told.len() < MOST_TOLD;
         if messages.is_verbose() || has_room && self.told.insert((place.source.clone(), reason.clone())) {
-            messages.note_at(place, reason);
+            messages.note(format!("{place}: {reason}"));
         }
     }
 
@@ -251,7 +251,9 @@ fn take_all<P>(items: Vec<Item<P>>, take: &mut Take<P>, seen: &mut Seen, message
             State::Read(_) => {}
             State::Skipped(reason) => {
                 seen.without_conversation += 1;
-                messages.detail_at(place, reason);
+                if messages.is_verbose() {
+                    messages.note(format!("{place}: {reason}"));
+                }
             }
             State::LeftOut(Verdict::Ignored) => seen.left_out.ignored += 1,
             State::LeftOut(_) => seen.left_out.others += 1,

@@ -10,7 +10,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use knowledgepulse_json::Text;
 
-use crate::{Place, Waiting, printable};
+use crate::{Waiting, printable};
 
 /// How often the progress bar is drawn.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -104,20 +104,6 @@ impl Messages {
     pub fn note(&self, message: impl Into<Text>) {
         if !self.is_quiet() {
             self.line("", message);
-        }
-    }
-
-    /// Writes what happened at a place of an input.
-    pub fn note_at(&self, place: &Place, reason: &Text) {
-        let mut message = Text::from(format!("{place}: "));
-        message.push_str(reason);
-        self.note(message);
-    }
-
-    /// Writes what happened at a place of an input, if everything is told.
-    pub(crate) fn detail_at(&self, place: &Place, reason: &Text) {
-        if self.is_verbose() {
-            self.note_at(place, reason);
         }
     }
 

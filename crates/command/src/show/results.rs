@@ -4,18 +4,22 @@ use knowledgepulse_json::Value;
 use knowledgepulse_share::metadata_of;
 
 use crate::{
-    Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table, show::breakdown::value_of,
-    show::rows::Rows,
+    Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table,
+    show::breakdown::value_of,
+    show::rows::{csv_header, csv_row, explanation, json_row},
 };
 
 /// The results of a run, while it goes on.
 pub(crate) struct Results<'r> {
-    rows: Option<Rows>,
+    format: Option<Format>,
+    /// The rows of a table, which comes as a whole at the end.
+    table: Table,
     /// Whether the parts of each score are written.
     explains: bool,
-    /// The file with its name, and how many traces were written to it.
+    /// How many results there are so far.
+    count: u64,
+    /// The file with its name.
     out: Option<(Output, &'r str)>,
-    written: u64,
     pub stdout: Output,
     messages: &'r Messages,
     stop: &'r Stop,
@@ -31,10 +35,11 @@ impl<'r> Results<'r> {
         (messages, stop): (&'r Messages, &'r Stop),
     ) -> Result<Self> {
         Ok(Self {
-            rows: format.map(|format| Rows::new(format, explains, table)),
+            format,
+            table,
             explains,
+            count: 0,
             out: out.map(|out| Ok((Output::open(out)?, out))).transpose()?,
-            written: 0,
             stdout: Output::standard(),
             messages,
             stop,
@@ -43,25 +48,39 @@ impl<'r> Results<'r> {
 
     /// Writes what stands before the first row.
     pub(crate) fn begin(&mut self) -> Result<()> {
-        let begin = self.rows.as_ref().map(Rows::begin);
-        self.print(&begin.unwrap_or_default())?;
+        match self.format {
+            Some(Format::Json) => self.print(r#"{"results":["#)?,
+            Some(Format::Csv) => self.print(&csv_header(self.explains))?,
+            _ => {}
+        }
         self.stdout.flush().map(drop)
     }
 
-    /// Shows and writes a trace; `selection` says why it was chosen, and `end` for whom it stands.
+    /// Shows and writes what `trace` reads; `selection` says why it was chosen, and `end` for whom it stands in a table.
     pub(crate) fn add(
         &mut self,
         scored: &Scored,
-        trace: Value,
+        trace: impl FnOnce() -> Result<Value>,
         selection: Option<&Value>,
         end: String,
     ) -> Result<()> {
-        let row = self.rows.as_mut().map(|rows| rows.row(scored, selection, end));
-        self.print(&row.unwrap_or_default())?;
+        let json = || json_row(scored, self.explains, selection);
+        let row = match self.format {
+            Some(Format::Json) if self.count == 0 => format!("\n{}", json()),
+            Some(Format::Json) => format!(",\n{}", json()),
+            Some(Format::JsonLines) => json() + "\n",
+            Some(Format::Csv) => csv_row(scored, self.explains),
+            Some(Format::Table) => {
+                let below = self.explains.then(|| explanation(&scored.breakdown));
+                self.table.add(scored, end, below.unwrap_or_default());
+                String::new()
+            }
+            None => String::new(),
+        };
+        self.count += 1;
+        self.print(&row)?;
         if let Some((out, _)) = &mut self.out {
-            let line = with_score(trace, scored, self.explains, selection);
-            out.write(line.as_bytes())?;
-            self.written += 1;
+            out.write(with_score(trace()?, scored, self.explains, selection).as_bytes())?;
         }
         Ok(())
     }
@@ -85,22 +104,23 @@ impl<'r> Results<'r> {
         if let Some((out, name)) = self.out.take().filter(|_| !is_nothing) {
             if lack.is_none() || out.is_written_directly() {
                 out.publish()?;
-                summary.written = Some((name.to_owned(), self.written));
+                summary.written = Some((name.to_owned(), self.count));
             } else {
                 left = format!("; {name} is as it was");
             }
         }
-        let has_rows = self.rows.is_some();
-        if let Some(rows) = self.rows.take() {
-            let end = rows.end(summary, seen);
-            self.stdout.write(end.as_bytes())?;
-            self.stdout.flush()?;
-        }
+        let end = match self.format {
+            Some(Format::Table) => self.table.render(&summary.sorted_scores()),
+            Some(Format::Json) => format!("\n],\"summary\":{}}}\n", summary.to_value(seen).to_json()),
+            _ => String::new(),
+        };
+        self.stdout.write(end.as_bytes())?;
+        self.stdout.flush()?;
         // Why there was nothing was told, or is told below.
         let all = summary.scored() + seen.bad + seen.without_conversation;
         if !self.messages.is_quiet() && all > 0 {
             let figures = summary.render(seen);
-            match has_rows {
+            match self.format.is_some() {
                 true => self.messages.text(&figures),
                 false => Output::print(&figures)?,
             }

@@ -1,7 +1,5 @@
 //! The results on standard output for programs: a row for each trace.
 
-use std::mem;
-
 use clap::ValueEnum;
 use knowledgepulse_index::memory::{Basis, Novelty};
 use knowledgepulse_json::{Value, number as javascript_number, object};
@@ -10,9 +8,7 @@ use knowledgepulse_score::{
     overrides::{Override, OverrideRule},
 };
 
-use crate::{
-    MOST_UNITS, Scored, Seen, Summary, Table, decimal, escaped, fixed, label_of, show::breakdown::value_of,
-};
+use crate::{MOST_UNITS, Scored, decimal, escaped, fixed, label_of, show::breakdown::value_of};
 
 /// The format of the results on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,82 +47,36 @@ const FIELDS: [Field; 15] = [
     ("format", |scored| scored.about.format.name().into()),
 ];
 
-/// Makes text of results: [`begin`](Self::begin), then a [`row`](Self::row) for each trace, then [`end`](Self::end). A table comes as a whole,
-/// at the end.
-pub(crate) struct Rows {
-    format: Format,
-    table: Table,
-    explains: bool,
-    is_first: bool,
+/// Returns the first line of CSV; `explains` if the parts of each score are in it.
+pub(crate) fn csv_header(explains: bool) -> String {
+    FIELDS.map(|(name, _)| name).join(",") + if explains { ",breakdown\n" } else { "\n" }
 }
 
-impl Rows {
-    /// Returns the rows of a format, or of `table`. `explains` adds the parts of each score.
-    pub(crate) fn new(format: Format, explains: bool, table: Table) -> Self {
-        Self {
-            format,
-            table,
-            explains,
-            is_first: true,
-        }
-    }
+/// Returns the line of a trace in CSV.
+pub(crate) fn csv_row(scored: &Scored, explains: bool) -> String {
+    let cell = |(name, value_of): Field| match name {
+        "facts" => scored.about.facts_in_words().join("; ").into(),
+        _ => value_of(scored),
+    };
+    let breakdown = explains.then(|| value_of(&scored.breakdown));
+    let cells = FIELDS.map(cell).into_iter().chain(breakdown);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let written = writer.write_record(cells.map(|cell| csv_cell(&cell)));
+    // Writing to memory does not fail.
+    let line = written.ok().and_then(|()| writer.into_inner().ok());
+    String::from_utf8(line.unwrap_or_default()).unwrap_or_default()
+}
 
-    /// Returns the text before the first row.
-    pub(crate) fn begin(&self) -> String {
-        match self.format {
-            Format::Json => r#"{"results":["#.into(),
-            Format::Csv => {
-                let names = FIELDS.map(|(name, _)| name).join(",");
-                names + if self.explains { ",breakdown\n" } else { "\n" }
-            }
-            Format::Table | Format::JsonLines => String::new(),
-        }
-    }
-
-    /// Returns the row of a trace; `selection` says why it was chosen, and `end` for whom it stands in a table.
-    pub(crate) fn row(&mut self, scored: &Scored, selection: Option<&Value>, end: String) -> String {
-        let is_first = mem::take(&mut self.is_first);
-        match self.format {
-            Format::Table => {
-                let below = self.explains.then(|| explanation(&scored.breakdown));
-                self.table.add(scored, end, below.unwrap_or_default());
-                String::new()
-            }
-            Format::Json if is_first => format!("\n{}", self.json(scored, selection)),
-            Format::Json => format!(",\n{}", self.json(scored, selection)),
-            Format::JsonLines => format!("{}\n", self.json(scored, selection)),
-            Format::Csv => csv_line(&self.csv_cells(scored)),
-        }
-    }
-
-    /// Returns the text after the last row.
-    pub(crate) fn end(self, summary: &Summary, seen: &Seen) -> String {
-        match self.format {
-            Format::Table => self.table.render(&summary.sorted_scores()),
-            Format::Json => format!("\n],\"summary\":{}}}\n", summary.to_value(seen).to_json()),
-            Format::JsonLines | Format::Csv => String::new(),
-        }
-    }
-
-    fn csv_cells(&self, scored: &Scored) -> Vec<Value> {
-        let cell = |(name, value_of): Field| match name {
-            "facts" => scored.about.facts_in_words().join("; ").into(),
-            _ => value_of(scored),
-        };
-        let breakdown = self.explains.then(|| value_of(&scored.breakdown));
-        FIELDS.map(cell).into_iter().chain(breakdown).collect()
-    }
-
-    fn json(&self, scored: &Scored, selection: Option<&Value>) -> String {
-        let mut fields = FIELDS.map(|(name, value_of)| (name, value_of(scored))).to_vec();
-        fields.extend(selection.map(|selection| ("selection", selection.clone())));
-        fields.extend(self.explains.then(|| ("breakdown", value_of(&scored.breakdown))));
-        escaped(&object(fields).to_json(), is_obeyed)
-    }
+/// Returns a trace as an object of JSON; `selection` says why it was chosen.
+pub(crate) fn json_row(scored: &Scored, explains: bool, selection: Option<&Value>) -> String {
+    let mut fields = FIELDS.map(|(name, value_of)| (name, value_of(scored))).to_vec();
+    fields.extend(selection.map(|selection| ("selection", selection.clone())));
+    fields.extend(explains.then(|| ("breakdown", value_of(&scored.breakdown))));
+    escaped(&object(fields).to_json(), is_obeyed)
 }
 
 /// Returns the parts of a score, for people: lines of their own.
-fn explanation(breakdown: &Breakdown) -> String {
+pub(crate) fn explanation(breakdown: &Breakdown) -> String {
     let words = ["complexity", "novelty", "tool diversity", "outcome"];
     let terms: Vec<_> = words
         .into_iter()
@@ -172,14 +122,6 @@ fn is_obeyed(character: char) -> bool {
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn csv_line(cells: &[Value]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let written = writer.write_record(cells.iter().map(csv_cell));
-    // Writing to memory does not fail.
-    let line = written.ok().and_then(|()| writer.into_inner().ok());
-    String::from_utf8(line.unwrap_or_default()).unwrap_or_default()
-}
-
 /// Returns the text of a cell. A spreadsheet would compute a text that begins like a formula, so an apostrophe comes before it.
 fn csv_cell(value: &Value) -> String {
     match value {
@@ -200,14 +142,10 @@ mod tests {
     use std::sync::Arc;
 
     use knowledgepulse_formats::FormatName;
-    use knowledgepulse_index::{
-        memory::{Nearest, Reading},
-        method::Method,
-    };
+    use knowledgepulse_index::memory::{Nearest, Reading};
     use knowledgepulse_json::parse_str;
     use knowledgepulse_score::{
         dimensions::ByDimension,
-        engine::Status,
         weights::{Profile, contributions},
     };
     use knowledgepulse_trace::facts::{Fact, FactKind};
@@ -215,10 +153,6 @@ mod tests {
 
     use super::*;
     use crate::score::scored::{Place, RunInfo, TraceInfo, tests::scored};
-
-    fn rows(format: Format, explains: bool) -> Rows {
-        Rows::new(format, explains, Table::new(true, None))
-    }
 
     fn one() -> Scored {
         let dimensions = ByDimension::from_array([0.5, -1.4e-9, 0.25, 1.0]);
@@ -292,13 +226,13 @@ mod tests {
         let mut scored = one();
         scored.place.source = "a\u{1b}]0;x\u{9b}\u{202e}.jsonl".into();
         scored.about.objective = "\n=1+1".into();
-        let json = rows(Format::JsonLines, false).row(&scored, None, String::new());
+        let json = json_row(&scored, false, None);
         assert!(json.contains(r"a\u001b]0;x\u009b\u202e.jsonl"), "{json}");
         assert_eq!(
             parse_str(&json).unwrap().get("source").unwrap().as_str(),
             Some(&*scored.place.source)
         );
-        let csv = rows(Format::Csv, false).row(&scored, None, String::new());
+        let csv = csv_row(&scored, false);
         assert!(
             csv.starts_with("a\u{fffd}]0;x\u{fffd}\u{fffd}.jsonl,") && csv.contains("\"'\n=1+1\""),
             "{csv}"
@@ -307,35 +241,24 @@ mod tests {
 
     #[test]
     fn row_of_csv_guards_formulas_and_ends_with_the_breakdown() {
-        let row = rows(Format::Csv, true).row(&one(), None, String::new());
+        let row = csv_row(&one(), true);
         let expected = "a.jsonl,3,1,t1,\" Fix\nit\",codex,,2026-10-01T00:00:00.000Z,2,1,committed,,'=code,0.46875,trace,\"{\"\"value\"\":0.46875,";
         assert!(row.starts_with(expected), "{row}");
     }
 
     proptest! {
         #[test]
-        fn rows_of_json_are_one_value(scored in scored(), selection: bool) {
-            let mut rows = rows(Format::Json, true);
-            let begin = rows.begin();
-            let one = rows.row(&scored, None, String::new());
-            let other = rows.row(&scored, Some(&selection.into()), String::new());
-            let mut summary = Summary::new(Method::Lexical, Status::default());
-            summary.add(&scored);
-            let end = rows.end(&summary, &Seen::default());
-            let value = parse_str(&[begin, one, other, end].concat()).unwrap();
-            prop_assert_eq!(value.at(&["summary", "scored"]), Some(&1.0.into()));
-            prop_assert_eq!(value.get("results").and_then(Value::as_array).unwrap()[1].get("selection"), Some(&selection.into()));
-            for result in value.get("results").and_then(Value::as_array).unwrap() {
-                prop_assert_eq!(result.get("domain").and_then(Value::as_text), Some(&scored.about.domain));
-                prop_assert_eq!(result.get("breakdown"), Some(&value_of(&scored.breakdown)));
-            }
+        fn json_row_is_one_value(scored in scored(), selection: bool) {
+            let value = parse_str(&json_row(&scored, true, Some(&selection.into()))).unwrap();
+            prop_assert_eq!(value.get("selection"), Some(&selection.into()));
+            prop_assert_eq!(value.get("domain").and_then(Value::as_text), Some(&scored.about.domain));
+            prop_assert_eq!(value.get("breakdown"), Some(&value_of(&scored.breakdown)));
         }
 
         #[test]
         fn rows_of_csv_have_as_many_cells_as_the_header_and_no_formulas(scored in scored(), explains: bool) {
-            let mut rows = rows(Format::Csv, explains);
             let objective = csv_cell(&scored.about.objective.clone().into());
-            let csv = rows.begin() + &rows.row(&scored, None, String::new());
+            let csv = csv_header(explains) + &csv_row(&scored, explains);
             let mut reader = csv::Reader::from_reader(csv.as_bytes());
             let width = reader.headers().unwrap().len();
             let row = reader.records().next().unwrap().unwrap();
