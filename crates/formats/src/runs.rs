@@ -429,6 +429,11 @@ impl Runs {
             say.sub_agent(true, self.session.clone().map(Value::from).as_ref());
         }
         let mut events = say.list;
+        // What a fork has copied may name the session that it is of.
+        if let Some(session) = &self.named.session {
+            let named = events.iter_mut().filter_map(|event| event.origin.run.as_mut());
+            named.for_each(|run| *run = session.clone());
+        }
         let begins = match decoded {
             // AutoGen prints the messages of a run, and then its result with all of them.
             Decoded::Whole => !self.repeats(&events),
