@@ -124,7 +124,7 @@ impl Print {
 
     /// Returns whether the run is an earlier copy of another one.
     fn is_in(&self, other: &Self) -> bool {
-        if other.is_sub_agent && !self.is_sub_agent {
+        if other.is_sub_agent && !self.is_sub_agent && self.store == other.store {
             return false;
         }
         let is_most = |part: usize, of: usize| of > 0 && (of - part) * MAY_LACK_ONE_OF <= of;
@@ -246,6 +246,11 @@ mod tests {
             is_sub_agent: true,
             ..print("c", "jsonl", &[], &[1, 2, 3, 4, 5])
         }));
+        let of_sub_agent = Print {
+            is_sub_agent: true,
+            ..print("a", "vscdb", &[], &[8, 9, 7])
+        };
+        assert!(said.is_in(&of_sub_agent));
         assert!(!print("b", "vscdb", &[], &[8, 9]).is_in(&said));
         let at = |ids: &[u64], said: &[u64], time: &str| Print {
             began: Some(time.into()),

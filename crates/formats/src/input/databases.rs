@@ -11,6 +11,8 @@ pub struct Database {
     pub mark: (&'static str, &'static str),
     /// The tables that are read.
     pub tables: Vec<&'static str>,
+    /// Tables that older databases lack, with the columns that are read.
+    pub optional: Vec<(&'static str, &'static str)>,
     /// Selects the names of the sessions in their order, and beside each what it has in common with its forks, where the agent makes some.
     pub sessions: &'static str,
     /// Selects the session of the name `?1` as JSON.
@@ -28,10 +30,13 @@ pub fn databases_in(text: &'static str) -> Vec<Database> {
         let mut words = head.split_whitespace();
         let (agent, table, column) = (words.next()?, words.next()?, words.next()?);
         let mut queries = queries.split(";\n");
+        let (optional, tables): (Vec<_>, Vec<_>) = words.partition(|table| table.ends_with(')'));
+        let columns = |table: &'static str| table.trim_end_matches(')').split_once('(');
         Some(Database {
             agent,
             mark: (table, column),
-            tables: words.collect(),
+            tables,
+            optional: optional.into_iter().filter_map(columns).collect(),
             sessions: queries.next()?,
             session: queries.next()?,
         })

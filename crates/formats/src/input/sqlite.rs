@@ -146,6 +146,7 @@ impl Sessions {
                 continue;
             }
             read.push(database);
+            add_missing(&connection, database, &tables)?;
             work.store(0, Relaxed);
             for (name, begins) in sessions(&connection, database.sessions)? {
                 // A session that was moved to newer tables is left in the older ones.
@@ -256,6 +257,18 @@ fn has(connection: &Connection, database: &Database, tables: &[String]) -> rusql
     let sql = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
     let count = || connection.query_row(sql, (table, column), |row| row.get::<_, i64>(0));
     Ok(are_tables && count()? > 0)
+}
+
+/// Adds empty tables in the place of those that a database may lack, or that lack a column.
+fn add_missing(connection: &Connection, database: &Database, tables: &[String]) -> rusqlite::Result<()> {
+    for (name, columns) in &database.optional {
+        let sql = format!("SELECT {columns} FROM {name}");
+        let is_whole = || connection.prepare(&sql).is_ok();
+        if !tables.iter().any(|table| table == name) || !is_whole() {
+            connection.execute_batch(&format!("CREATE TEMP TABLE {name} ({columns})"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the names of the tables. Views and virtual tables, which may run anything, are none.
