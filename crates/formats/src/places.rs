@@ -8,6 +8,7 @@ use std::{
     collections::HashSet,
     env,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use glob::Pattern;
@@ -34,21 +35,32 @@ fn split(place: &str) -> (&str, &str) {
 /// Returns the folder where programs of this user keep their settings.
 #[must_use]
 pub fn settings_folder() -> Option<PathBuf> {
-    folders_of("SETTINGS").pop()
+    folders_of("SETTINGS").into_iter().next()
 }
+
+/// The home folders of Windows, as its subsystem for Linux sees them.
+static OF_WINDOWS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+    let all = cfg!(target_os = "linux").then(|| found(Path::new("/mnt/c/Users"), "*"));
+    all.unwrap_or_default()
+});
 
 /// Returns the folders on this machine that a root stands for; of a variable that names a database, the file.
 fn folders_of(root: &str) -> Vec<PathBuf> {
-    let Some(home) = knowledgepulse_os::home_folder() else {
-        return Vec::new();
-    };
+    let own = knowledgepulse_os::home_folder();
+    let own = own.iter().flat_map(|home| folders_in(root, home, true));
+    let others = OF_WINDOWS.iter().flat_map(|home| folders_in(root, home, false));
+    own.chain(others).collect()
+}
+
+/// Returns the same of the user with this home, who runs this program, or else is one of Windows.
+fn folders_in(root: &str, home: &Path, is_own: bool) -> Vec<PathBuf> {
     let path_in = |name: &str| {
         env::var_os(name)
-            .filter(|path| !path.is_empty())
+            .filter(|path| is_own && !path.is_empty())
             .map(PathBuf::from)
     };
     let named = |name| path_in(name).filter(|path| path.is_absolute());
-    let (mac, windows) = (cfg!(target_os = "macos"), cfg!(windows));
+    let (mac, windows) = (cfg!(target_os = "macos") && is_own, cfg!(windows) || !is_own);
     let support = || home.join("Library/Application Support");
     let share = || named("XDG_DATA_HOME").unwrap_or_else(|| home.join(".local/share"));
     let local = || named("LOCALAPPDATA").unwrap_or_else(|| home.join("AppData/Local"));
@@ -81,7 +93,7 @@ fn folders_of(root: &str) -> Vec<PathBuf> {
                 path if path.starts_with('~') => Some(PathBuf::from(path)),
                 name => path_in(name),
             });
-            path.map(|path| with_home(&path, &home)).into_iter().collect()
+            path.map(|path| with_home(&path, home)).into_iter().collect()
         }
     }
 }
@@ -198,6 +210,10 @@ mod tests {
             ("pi", "~/.qclaw/agents/main/sessions"),
             ("codex", "~/.codex/archived_sessions"),
             ("copilot-cli", "~/.copilot/history-session-state"),
+            (
+                "copilot-cli",
+                "EDITOR/workspaceStorage/0a/GitHub.copilot-chat/transcripts",
+            ),
             ("gptme", "~/.local/share/gptme/logs/roses/conversation.jsonl"),
             ("copilot-cli", "~/snap/copilot-cli/common/.copilot/session-state"),
             ("opencode", "~/.local/share/opencode/opencode-beta.db"),
@@ -233,6 +249,22 @@ mod tests {
             ("$KNOWLEDGEPULSE_NONE", &[]),
         ] {
             assert_eq!(folders_of(root), folders, "{root}");
+        }
+    }
+
+    #[test]
+    fn folders_in_a_home_of_windows_are_those_that_its_programs_use() {
+        let home = Path::new("/mnt/c/Users/ida");
+        for (root, folder) in [
+            ("~", Some("")),
+            ("${PATH:-~/.c}", Some(".c")),
+            ("$PATH", None),
+            ("DATA", Some("AppData/Local")),
+            ("SETTINGS", Some("AppData/Roaming")),
+            ("EDITOR", Some("AppData/Roaming/Code/User")),
+        ] {
+            let found = folders_in(root, home, false).into_iter().next();
+            assert_eq!(found, folder.map(|folder| home.join(folder)), "{root}");
         }
     }
 

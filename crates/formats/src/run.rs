@@ -363,6 +363,11 @@ mod tests {
             "logs/transcript_full.jsonl",
             "m/sessions/request_dump_a_1.json",
             "m/state.db",
+            "v/chatSessions/a.json",
+            "v/chatSessions/b.jsonl",
+            "v/GitHub.copilot-chat/transcripts/a.jsonl",
+            "v/GitHub.copilot-chat/transcripts/b.jsonl",
+            "v/GitHub.copilot-chat/transcripts/c.jsonl",
         ];
         let runs = runs(&files.map(str::to_owned));
         assert_eq!(
@@ -374,7 +379,10 @@ mod tests {
                 ["h/chat_history.jsonl"],
                 ["o/events/0.json"],
                 ["logs/transcript_full.jsonl"],
-                ["m/state.db"]
+                ["m/state.db"],
+                ["v/chatSessions/a.json"],
+                ["v/chatSessions/b.jsonl"],
+                ["v/GitHub.copilot-chat/transcripts/c.jsonl"],
             ]
         );
     }
