@@ -56,7 +56,7 @@ pub fn sessions_of(named: Option<Vec<Named>>) -> error::Result<(Vec<Session<'sta
     }
     add_subagents(&mut inputs.sources);
     let files = WholeFiles::of(&inputs.sources);
-    let mut logs: Vec<(usize, RunInfo, Log<'static>)> = Vec::new();
+    let mut logs = Vec::new();
     let (mut kept, mut wrong) = (Kept::new()?, Wrong::new());
     let mut take = |Item { place, state, .. }: Item<TraceRead>| {
         match state {
@@ -98,32 +98,24 @@ pub fn sessions_of(named: Option<Vec<Named>>) -> error::Result<(Vec<Session<'sta
         }
     }
     logs.sort_by_key(|(position, ..)| *position);
-    let roots = RunInfo::roots(logs.iter().map(|(_, run, _)| run));
-    let (mut sessions, mut subagents) = (Vec::new(), Vec::new());
-    for ((_, run, log), root) in logs.into_iter().zip(roots) {
-        match root {
-            Some(_) => subagents.push((run, log)),
-            None => sessions.push((run, Session::new(log, sessions.len() as u64 + 1, "given"))),
-        }
-    }
-    Ok((with_subagents(sessions, subagents), wrong))
+    let sessions = logs.into_iter();
+    let sessions = sessions.map(|(_, run, log)| (run, Session::new(log, 0, "given")));
+    Ok((with_subagents(sessions.collect()), wrong))
 }
 
-/// Returns sessions, each with the sub-agents that belong to it.
-pub(crate) fn with_subagents<'s>(
-    sessions: Vec<(RunInfo, Session<'s>)>,
-    subagents: Vec<(RunInfo, Log<'s>)>,
-) -> Vec<Session<'s>> {
-    let runs = sessions.iter().map(|(run, _)| run);
-    let roots = RunInfo::roots(runs.chain(subagents.iter().map(|(run, _)| run)));
-    let mut sessions: Vec<_> = sessions.into_iter().map(|(_, session)| session).collect();
-    let roots = roots.into_iter().skip(sessions.len());
-    for (root, (_, log)) in roots.zip(subagents) {
-        if let Some(session) = root.and_then(|root| sessions.get_mut(root)) {
-            session.subagents.push(log);
+/// Returns sessions, each with the sub-agents that belong to it, which come as sessions of their own. Those whose session is missing stay so.
+pub(crate) fn with_subagents(sessions: Vec<(RunInfo, Session)>) -> Vec<Session> {
+    let roots = RunInfo::roots(sessions.iter().map(|(run, _)| run));
+    let mut sessions: Vec<_> = sessions.into_iter().map(|(_, session)| Some(session)).collect();
+    for (at, root) in roots.into_iter().enumerate() {
+        if let Some(root) = root
+            && let Some(subagent) = sessions[at].take()
+            && let Some(session) = &mut sessions[root]
+        {
+            session.subagents.push(subagent.log);
         }
     }
-    sessions
+    sessions.into_iter().flatten().collect()
 }
 
 /// Returns a trace if the scorer would take it.
@@ -183,9 +175,8 @@ mod tests {
                 .unwrap()
                 .to_owned()
         };
-        let logs = sessions.iter().map(|session| (session.rank, names(&session.log)));
-        let expected = ["other.jsonl.gz", "trace-2", "s1.jsonl"].map(str::to_owned);
-        assert_eq!(logs.collect::<Vec<_>>(), (1..).zip(expected).collect::<Vec<_>>());
+        let logs: Vec<_> = sessions.iter().map(|session| names(&session.log)).collect();
+        assert_eq!(logs, ["other.jsonl.gz", "trace-2", "s1.jsonl"]);
         assert_eq!(names(&sessions[2].subagents[0]), "agent-x.jsonl");
         assert!((sessions[1].log.trace)().is_err());
         let text = sessions[0].log.text.as_ref().unwrap();

@@ -19,7 +19,7 @@ mod shown;
 
 use std::{
     collections::{HashMap, HashSet},
-    io,
+    io, iter,
 };
 
 use knowledgepulse_clean::Cleaner;
@@ -229,34 +229,22 @@ impl Writer<'_> {
         written.map_err(self.failed(name))
     }
 
-    /// Returns the text of a file that was there before; `None` if it is gone.
-    fn text(&self, name: &str) -> Result<Option<String>> {
-        let Some(mut file) = self.files.open(name).map_err(self.failed(name))? else {
-            return Ok(None);
-        };
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(self.failed(name))?;
-        Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    /// Returns the lines of a file that was there before, with their ends; none if it is gone.
+    fn lines_of(&self, name: &str) -> Result<impl Iterator<Item = Result<String>> + use<>> {
+        let failed = self.failed(name);
+        let mut file = self.files.open(name).map_err(&failed)?;
+        Ok(iter::from_fn(move || {
+            let mut line = Vec::new();
+            match file.as_mut()?.read_until(b'\n', &mut line) {
+                Ok(0) => None,
+                read => Some(read.map(|_| String::from_utf8_lossy(&line).into_owned())),
+            }
+        })
+        .map(move |line| line.map_err(&failed)))
     }
 
-    /// Passes on the lines of a file that was there before, with their numbers from 1.
-    fn each_line(
-        &mut self,
-        name: &str,
-        mut take: impl FnMut(&mut Self, u64, &str) -> Result<()>,
-    ) -> Result<()> {
-        let Some(mut file) = self.files.open(name).map_err(self.failed(name))? else {
-            return Ok(());
-        };
-        let mut text = String::new();
-        for number in 1.. {
-            text.clear();
-            if file.read_line(&mut text).map_err(self.failed(name))? == 0 {
-                break;
-            }
-            take(self, number, &text)?;
-        }
-        Ok(())
+    fn text_of(&self, name: &str) -> Result<String> {
+        self.lines_of(name)?.collect()
     }
 
     /// Keeps what the set has, but for the lines that are removed or replaced. Returns those that are not replaced, because somebody has
@@ -278,28 +266,31 @@ impl Writer<'_> {
     }
 
     /// Returns which of the lines have rows that somebody has edited.
-    fn edited(&mut self, lines: &[Value], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
+    fn edited(&self, lines: &[Value], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
         let rows = replaced
             .iter()
             .flat_map(|at| rows_of(&lines[*at]).map(move |row| (*at, row)));
         let mut edited = HashSet::new();
         if let Some(file) = self.settings.form.file() {
             let by_line: HashMap<u64, _> = rows.filter_map(|row| Some((line_of(row.1)?, row))).collect();
-            if by_line.is_empty() {
-                return Ok(edited);
+            let last = by_line.keys().max().copied().unwrap_or_default();
+            for (number, text) in (1..=last).zip(self.lines_of(file)?) {
+                let (text, row) = (text?, by_line.get(&number));
+                edited.extend(
+                    row.filter(|(_, row)| !is_as_written(row, &text))
+                        .map(|(at, _)| at),
+                );
             }
-            self.each_line(file, |_, number, text| {
-                let row = by_line.get(&number);
-                edited.extend(row.filter(|(_, row)| !is_as_written(row, text)).map(|(at, _)| at));
-                Ok(())
-            })?;
             return Ok(edited);
         }
         for (at, row) in rows {
-            // One that is gone is written anew.
             let file = row.get("file").and_then(Value::as_str);
-            let text = file.map(|file| self.text(file)).transpose()?.flatten();
-            edited.extend(text.filter(|text| !is_as_written(row, text)).map(|_| at));
+            // One that is gone is written anew.
+            if let Some(file) = file.filter(|file| self.files.has(file))
+                && !is_as_written(row, &self.text_of(file)?)
+            {
+                edited.insert(at);
+            }
         }
         Ok(edited)
     }
@@ -312,18 +303,15 @@ impl Writer<'_> {
             .collect();
         let mut numbers = HashMap::new();
         self.write(file, "")?;
-        self.each_line(file, |writer, number, text| {
-            if left_out.contains(&number) {
-                return Ok(());
+        for (number, text) in (1..).zip(self.lines_of(file)?) {
+            let text = text?;
+            if !left_out.contains(&number) {
+                self.write(file, &text)?;
+                self.write(file, if text.ends_with('\n') { "" } else { "\n" })?;
+                self.lines += 1;
+                numbers.insert(number, self.lines);
             }
-            writer.write(file, text)?;
-            if !text.ends_with('\n') {
-                writer.write(file, "\n")?;
-            }
-            writer.lines += 1;
-            numbers.insert(number, writer.lines);
-            Ok(())
-        })?;
+        }
         kept.iter_mut().for_each(|line| renumber(line, &numbers));
         Ok(())
     }
@@ -396,7 +384,7 @@ impl Writer<'_> {
     }
 
     fn finish(mut self, set: &Set) -> Result<Manifest> {
-        let before = self.text(CARD)?.unwrap_or_default();
+        let before = self.text_of(CARD)?;
         self.manifest.entries.sort_by_key(|entry| entry.rank);
         let lines = self.manifest.lines();
         let was_shared = !set.lines().is_empty();

@@ -36,22 +36,14 @@ impl WholeFiles {
     /// Looks at the inputs.
     #[must_use]
     pub fn of(inputs: &[String]) -> Self {
-        // Of the runs that a file names, whether it is the only file of the only one.
-        let mut named: HashMap<String, bool> = HashMap::new();
+        // By the first file of runs, how many files these have.
+        let mut counts: HashMap<String, usize> = HashMap::new();
         for run in runs(inputs) {
-            let is_alone = run.len() == 1;
-            for first in run.into_iter().take(1) {
-                named
-                    .entry(first)
-                    .and_modify(|is_first| *is_first = false)
-                    .or_insert(is_alone);
-            }
+            *counts.entry(run[0].clone()).or_default() += run.len();
         }
-        let is_whole = |file: &String| Path::new(file).is_file() && !is_database(Path::new(file));
-        let alone = named
-            .into_iter()
-            .filter(|(file, is_alone)| *is_alone && is_whole(file));
-        Self(alone.map(|(file, _)| file).collect())
+        let is_whole = |file: &Path| file.is_file() && !is_database(file);
+        counts.retain(|file, count| *count == 1 && is_whole(Path::new(file)));
+        Self(counts.into_keys().collect())
     }
 
     /// Returns the log of a trace that was read from a line of a file, with what reads the file's text if it holds a run by itself.

@@ -119,10 +119,7 @@ pub(crate) const DOCUMENT: &str = "document";
 /// Replaces documents in Base64 in a value, in which nothing can be searched; pictures, sounds and films stay. Returns how many there were.
 pub(crate) fn leave_out_documents(value: &mut Value, is_media: bool) -> u64 {
     match value {
-        Value::String(text) if is_document(text, is_media) => {
-            *value = format!("[REDACTED:{DOCUMENT}]").into();
-            1
-        }
+        Value::String(text) if is_document(text, is_media) => hide(value),
         Value::Array(elements) => {
             let elements = elements.iter_mut();
             elements
@@ -133,18 +130,20 @@ pub(crate) fn leave_out_documents(value: &mut Value, is_media: bool) -> u64 {
             let named = MEDIA_TYPES.iter().find_map(|name| object.get(name)?.as_str());
             let is_media = named.map_or(is_media, is_of_media);
             let is_named = named.is_some() && !is_media;
-            let fields = object.iter_mut();
-            let leave_out = |(_, field): (_, &mut Value)| match field.as_str() {
-                Some(text) if is_named && is_base64(text) => {
-                    *field = format!("[REDACTED:{DOCUMENT}]").into();
-                    1
-                }
+            let fields = object.iter_mut().map(|(_, field)| match field.as_str() {
+                Some(text) if is_named && is_base64(text) => hide(field),
                 _ => leave_out_documents(field, is_media),
-            };
-            fields.map(leave_out).sum()
+            });
+            fields.sum()
         }
         _ => 0,
     }
+}
+
+/// Replaces a document by a marker, and counts it.
+fn hide(value: &mut Value) -> u64 {
+    *value = format!("[REDACTED:{DOCUMENT}]").into();
+    1
 }
 
 fn is_of_media(kind: &str) -> bool {

@@ -5,14 +5,10 @@ use std::collections::BTreeMap;
 use knowledgepulse_clean::{Cleaner, Finding, PlaceToReview, places_in_json};
 use knowledgepulse_json::{Object, Value};
 
-use crate::{
-    Log,
-    forms::facts::{SAMPLE, facts_of},
-    session::trace_of,
-};
+use crate::{Log, forms::facts::facts_of, session::trace_of};
 
 /// A session that is shown.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Shown {
     /// Its trace, clean, without what it repeats.
     pub trace: Value,
@@ -44,10 +40,8 @@ pub fn shown(log: &Log, cleaner: Option<&Cleaner>) -> Result<Shown, String> {
     }
     let review = ["task", "steps"].into_iter().filter_map(|part| trace.get(part));
     let review = review.flat_map(places_in_json).collect();
-    let mut about = facts_of(&trace);
-    about.remove(SAMPLE);
     Ok(Shown {
-        about,
+        about: facts_of(&trace),
         trace,
         redactions,
         review,

@@ -274,8 +274,11 @@ fn sessions(
         (scored.about.run.clone(), session)
     });
     let subagents = chosen.subagents.iter();
-    let subagents = subagents.map(|scored| (scored.about.run.clone(), log(scored)));
-    with_subagents(grown.chain(ranked).collect(), subagents.collect())
+    let subagents = subagents.map(|scored| (scored.about.run.clone(), Session::new(log(scored), 0, "")));
+    let mut sessions = with_subagents(grown.chain(ranked).chain(subagents).collect());
+    // Sub-agents of other sessions.
+    sessions.retain(|session| session.rank > 0);
+    sessions
 }
 
 /// Returns the lines of the set that are to go: those that `--remove` names, and those whose file somebody has deleted.

@@ -15,7 +15,7 @@ use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_score::select::{Neighbour, Selection, Standing, Unfit};
-use knowledgepulse_share::{Log, in_order, logs::WholeFiles, shown};
+use knowledgepulse_share::{Log, Shown, in_order, logs::WholeFiles, shown};
 
 use crate::{
     Failure, Messages, Output, Result, Set, Stop, USUAL_ROOM, VERSION, counted, escaped, told_apart,
@@ -42,7 +42,7 @@ const LISTED_ALIKE: usize = 8;
 pub fn described(log: &Log, cleaner: Option<&Cleaner>) -> std::result::Result<(Value, Value), String> {
     let shown = shown(log, cleaner)?;
     let conversation = conversation::of(&shown);
-    let row = row::of(Some(&shown), log.format, conversation.to_json().len());
+    let row = row::of(&shown, log.format, conversation.to_json().len());
     Ok((row, conversation))
 }
 
@@ -84,7 +84,11 @@ pub(crate) fn write(
             }
             let (mut row, text) = described.unwrap_or_else(|reason| {
                 unread.push((log.name.clone(), reason));
-                (row::of(None, log.format, 0), String::new())
+                let mut row = row::of(&Shown::default(), log.format, 0);
+                if let Value::Object(row) = &mut row {
+                    row.insert("name", "(it could not be read)");
+                }
+                (row, String::new())
             });
             bytes += text.len();
             let is_whole = !text.is_empty() && bytes <= MOST_BYTES;

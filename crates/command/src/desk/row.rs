@@ -1,7 +1,5 @@
 //! A line of the list: `SessionRow` of report/data.d.ts, without what depends on other sessions.
 
-use std::collections::BTreeMap;
-
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_share::{Shown, is_personal, is_secret, outcome_of};
@@ -14,35 +12,31 @@ const EXCERPT_LENGTH: usize = 240;
 /// How many bytes count as a token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Returns the line of a session, whose conversation has this size in bytes; `None` of one that could not be read.
-pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Value {
-    let text = |path: &[&str]| shown?.trace.at(path).and_then(Value::as_text);
-    let about = |name: &str| shown.and_then(|shown| shown.about.get(name)).cloned();
-    let count = |name: &str| about(name).unwrap_or_else(|| 0.0.into());
+/// Returns the line of a session, whose conversation has this size in bytes.
+pub(super) fn of(shown: &Shown, format: FormatName, size: usize) -> Value {
+    let Shown {
+        trace,
+        about,
+        redactions,
+        review,
+    } = shown;
+    let text = |path: &[&str]| trace.at(path).and_then(Value::as_text);
+    let count = |name: &str| about.get(name).cloned().unwrap_or_else(|| 0.0.into());
     // A trace may be hostile: its names may be megabytes long, and invisible.
     let name_of = |name: &Text| Some(label_of(name, "", MOST_UNITS)).filter(|name| !name.is_empty());
-    let named = |name: &str| about(name)?.as_text().and_then(name_of);
+    let named = |name: &str| about.get(name)?.as_text().and_then(name_of);
     let name = text(&["task", "objective"]).map(|objective| label_of(objective, "", EXCERPT_LENGTH));
     let agent = text(&["metadata", "imported", "format"]).and_then(name_of);
-    let facts = shown.map(|shown| facts_of(&shown.trace)).unwrap_or_default();
-    let facts = facts.into_iter().filter(|fact| fact.kind != FactKind::Answered);
+    let facts = facts_of(trace).into_iter();
+    let facts = facts.filter(|fact| fact.kind != FactKind::Answered);
     let facts = facts.map(|fact| json_object! { "words": fact.words(), "good": fact.kind.is_good() });
-    let nothing = BTreeMap::new();
-    let redactions = shown.map_or(&nothing, |shown| &shown.redactions);
     let sum_of = |is_wanted: fn(&str) -> bool| -> u64 {
         let wanted = redactions.iter().filter(|(kind, _)| is_wanted(kind));
         wanted.map(|(_, count)| count).sum()
     };
-    let success = shown
-        .and_then(|shown| outcome_of(&shown.trace))
-        .map(|(success, _)| success);
-    let name = match shown {
-        Some(_) => name.unwrap_or_default(),
-        None => "(it could not be read)".into(),
-    };
     json_object! {
         "id": text(&["id"]).and_then(name_of).unwrap_or_default(),
-        "name": name,
+        "name": name.unwrap_or_default(),
         "agent": agent.unwrap_or_else(|| format.name().into()),
         "model": named("model"),
         "project": named("project"),
@@ -55,8 +49,8 @@ pub(super) fn of(shown: Option<&Shown>, format: FormatName, size: usize) -> Valu
         "replaced": told(redactions),
         "secrets": sum_of(is_secret),
         "personal": sum_of(is_personal),
-        "places": shown.map_or(0, |shown| shown.review.len()),
-        "success": success,
+        "places": review.len(),
+        "success": outcome_of(trace).map(|(success, _)| success),
     }
 }
 
