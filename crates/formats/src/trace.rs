@@ -362,10 +362,12 @@ impl TraceBuilder {
 
     /// Returns the step of the call that a result belongs to.
     fn call_of(&mut self, id: Option<&Text>) -> Option<usize> {
-        match id {
-            Some(id) => self.calls.get_mut(id)?.0.pop_front(),
-            None => self.unanswered.first().copied(),
-        }
+        let Some(id) = id else {
+            return self.unanswered.first().copied();
+        };
+        // Calls may have no ids where their results have some.
+        let id = Some(id).filter(|id| self.calls.contains_key(*id));
+        self.calls.get_mut(id.unwrap_or(&Text::default()))?.0.pop_front()
     }
 
     /// Replaces pictures and other files in a text by their kinds.

@@ -6,9 +6,10 @@ use crate::{
     tagged::{Tag, split},
 };
 
-pub static FORMAT: Format = Format::sessions("cline", decode)
+pub static FORMAT: Format = Format::of_messages("cline", add_message_of)
     .also(is_task)
-    .of_file("api_conversation_history.json", "cline-message")
+    .of_file("api_conversation_history.json", "cline-line")
+    .end(add_parent)
     .beside(beside);
 
 /// What stands between the name of a call, in brackets, and its result.
@@ -38,44 +39,23 @@ fn is_task(record: &Value) -> bool {
     first.is_some_and(begins) && texts.any(|text| text.contains(DETAILS))
 }
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if is(record, "cline-session") {
-        add_session(say, record);
-        return Ok(Decoded::Whole);
-    }
-    say.begin_record(None, record.get("ts"));
-    let is_set = |name: &&str| is_truthy(record.get(name));
-    match str_of(record.get("role")) {
-        _ if ["isSummary", "isTruncationMarker"].iter().any(is_set) => {
-            say.leave_out("message of the program");
-        }
-        Some(role) => add_turn(say, role, record.get("content")),
-        None => add_message(say, record),
-    }
-    Ok(Decoded::GoesOn)
-}
-
-fn add_session(say: &mut Events, session: &Value) {
-    say.begin_run("cline-facts", session);
+/// A sub-agent of Cline today is no lead.
+fn add_parent(say: &mut Events, session: &Value) {
     let parent = first_at(session, "parentSessionId origin/parentThreadId");
     say.sub_agent(str_of(session.get("agent")) != Some("lead"), parent);
-    for message in list_at(session, "messages") {
-        say.begin_record(message.get("id"), message.get("ts"));
-        say.first_fact("model", fields_of(message, "modelInfo").get("id"));
-        if fields_of(message, "metadata").contains("kind") {
+}
+
+fn add_message_of(say: &mut Events, message: &Value) {
+    say.begin_record(message.get("id"), message.get("ts"));
+    say.first_fact("model", fields_of(message, "modelInfo").get("id"));
+    let is_set = |name: &&str| is_truthy(message.get(name));
+    let is_program = ["isSummary", "isTruncationMarker"].iter().any(is_set);
+    match str_of(message.get("role")) {
+        _ if is_program || fields_of(message, "metadata").contains("kind") => {
             say.leave_out("message of the program");
-            continue;
         }
-        let shown = |part: &Value| match str_of(part.get("type")) {
-            Some(kind @ ("file" | "image" | "media")) => vec![Part::Picture(kind.into())],
-            _ => parts_in(part),
-        };
-        let Some(Value::Array(parts)) = message.get("content") else {
-            add_said(say, role_of(message), message.get("content"));
-            continue;
-        };
-        let parts = parts.iter().flat_map(shown).collect();
-        add_parts(say, object_of(None), role_of(message), parts);
+        Some(role) => add_turn(say, role, message.get("content")),
+        None => add_message(say, message),
     }
 }
 
@@ -99,6 +79,8 @@ fn add_turn(say: &mut Events, role: &str, content: Option<&Value>) {
                 so_far.push_str(text);
             }
             (None, Some(so_far)) => so_far.push_str("\n[image]"),
+            // The text of a file is the program's.
+            _ if str_of(part.get("type")) == Some("file") => others.push(Part::Picture("file".into())),
             _ => others.extend(parts_in(part).into_iter().map(without_tags)),
         }
     }

@@ -3,7 +3,8 @@
 
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("grok", decode).of_file("chat_history.jsonl", "grok-line");
+pub static FORMAT: Format =
+    Format::of_messages("grok", add_record).of_file("chat_history.jsonl", "grok-line");
 
 /// Returns the update that a record is.
 fn update_of(record: &Value) -> Option<&Object> {
@@ -12,7 +13,7 @@ fn update_of(record: &Value) -> Option<&Object> {
     updates.find(|update| update.contains("sessionUpdate"))
 }
 
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
+fn add_record(say: &mut Events, record: &Value) {
     if let Some(update) = update_of(record) {
         let about = fields_of(update, "_meta");
         say.begin(Origin {
@@ -22,19 +23,13 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             ..Origin::default()
         });
         if is_true(about, "hideFromScrollback") {
-            say.leave_out("prompt of the program");
-        } else {
-            add_update(say, update);
+            return say.leave_out("prompt of the program");
         }
-        return Ok(Decoded::GoesOn);
+        return add_update(say, update);
     }
-    let kind = str_of(record.get("type"));
-    if !is(record, "grok-line") && kind != Some("reasoning") {
-        return Ok(Decoded::Unknown);
-    }
-    say.begin(Origin::default());
+    say.begin_record(None, None);
     let content = record.get("content");
-    match kind {
+    match str_of(record.get("type")) {
         Some("user") => match str_of(record.get("synthetic_reason")) {
             None | Some("interjection") => say.say_content(TextKind::User, content),
             Some(reason) => say.leave_out(format!("message {reason}")),
@@ -52,9 +47,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             say.call(Call::new(call.get("id"), name.as_ref(), args));
         }
         Some("reasoning") => add_message(say, record),
-        _ => say.leave_out("system message"),
+        _ => say.system(),
     }
-    Ok(Decoded::GoesOn)
 }
 
 fn add_update(say: &mut Events, update: &Object) {
