@@ -153,9 +153,6 @@ fn item_of(builder: TraceBuilder, format: FormatName, given: &Given) -> Item {
     }
 }
 
-/// The number of records that are remembered of all open runs, to recognise repeated records and chains of parents.
-const MAX_RECORDS: usize = 1_000_000;
-
 /// So many records before the first run are counted.
 const MOST_UNKNOWN: usize = 1000;
 
@@ -182,8 +179,8 @@ pub struct Runs {
     /// What files beside the input say of its run.
     beside: Vec<Event>,
     open: OpenTraces<Session>,
-    /// By the name of a record, the run that it is of.
-    records: HashMap<Text, Text>,
+    /// By the name of a record of a sub-agent without a name, the run that it is of.
+    sidechains: HashMap<Text, Text>,
     /// The run that the last record was of.
     last: Text,
     /// The names of the current run, and of those that it has a copy of.
@@ -273,35 +270,22 @@ impl Runs {
         if origin.run.is_none() && origin.agent == Agent::Main {
             return CURRENT.into();
         }
-        let known = origin.id.as_ref().and_then(|id| self.records.get(id)).cloned();
-        let run = known.unwrap_or_else(|| {
-            let run = origin.run.clone().unwrap_or_else(|| CURRENT.into());
-            match &origin.agent {
-                Agent::Main => run,
-                Agent::Named(name) => joined([run, name.clone()], " "),
-                Agent::Unnamed => self.run_of_parent(event, run),
+        let run = origin.run.clone().unwrap_or_else(|| CURRENT.into());
+        match &origin.agent {
+            Agent::Main => run,
+            Agent::Named(name) => joined([run, name.clone()], " "),
+            // One without a name is that of its parent, or a new one where the parent is of the session itself.
+            Agent::Unnamed => {
+                let id = origin.id.clone().unwrap_or_else(|| "sidechain".into());
+                let parent = match &origin.parent {
+                    Parent::Of(parent) => self.sidechains.get(parent).cloned(),
+                    Parent::Before | Parent::None => None,
+                };
+                let run = parent.unwrap_or_else(|| joined([run, id.clone()], " "));
+                self.sidechains.insert(id, run.clone());
+                run
             }
-        });
-        if let Some(id) = &origin.id {
-            if self.records.len() >= MAX_RECORDS {
-                self.records.clear();
-            }
-            self.records.insert(id.clone(), run.clone());
         }
-        run
-    }
-
-    /// Returns the run of a sub-agent without a name: that of its parent, or a new one where the parent is of the session itself.
-    fn run_of_parent(&self, event: &Event, session: Text) -> Text {
-        let parent = match &event.origin.parent {
-            Parent::Of(id) => self.records.get(id),
-            Parent::Before | Parent::None => None,
-        };
-        let name = || event.origin.id.clone().unwrap_or_else(|| "sidechain".into());
-        parent
-            .filter(|parent| **parent != session)
-            .cloned()
-            .unwrap_or_else(|| joined([session, name()], " "))
     }
 
     fn add(&mut self, place: Place, event: Event, size: u64, decoded: Decoded) -> Result<(), Wrong> {

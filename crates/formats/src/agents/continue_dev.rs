@@ -1,29 +1,18 @@
 //! Continue: `~/.continue/sessions/ID.json`, with the types of `core/index.d.ts` in continuedev/continue.
 
-use crate::{input::text_of_small, prelude::*, written::literal};
+use crate::{input::text_of_small, prelude::*};
 
 pub static FORMAT: Format = Format::of_messages("continue", add_item).beside(beside);
 
-/// So many entries that have the name of a session are read.
-const MOST_COMPARED: usize = 16;
-
-/// Says when a session began, by the list of its folder. Only its own entry is read, because each session of the folder asks for one.
+/// Says when a session began, by the list of its folder.
 fn beside(path: &Path, say: &mut Events) {
     let list = text_of_small(&path.with_file_name("sessions.json")).unwrap_or_default();
-    let id = path
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or_default();
-    let quoted = format!("\"{id}\"");
-    // A title may be the same.
-    let places = list.match_indices(&quoted).take(MOST_COMPARED);
-    let entries = places.filter_map(|(at, _)| {
-        let (entry, _) = literal(&list[list[..at].rfind('{')?..])?;
-        Some(entry).filter(|entry| str_of(entry.get("sessionId")) == Some(id))
-    });
-    let times = entries.map(|entry| numeric_of(entry.get("dateCreated")).map(Value::from));
-    if let Some(time) = times.flatten().next() {
-        say.begin_record(None, Some(&time));
+    let list = parse_str(&list).unwrap_or_default();
+    let id = path.file_stem().and_then(|stem| stem.to_str());
+    let is_own = |entry: &&Value| id.is_some() && str_of(entry.get("sessionId")) == id;
+    let entry = list_of(Some(&list)).iter().find(is_own);
+    if let Some(time) = entry.and_then(|entry| numeric_of(entry.get("dateCreated"))) {
+        say.begin_record(None, Some(&time.into()));
     }
 }
 
