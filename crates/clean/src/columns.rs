@@ -158,7 +158,7 @@ impl Cells {
     /// Returns whether a line is the heading of a listing.
     fn heads_listing(line: &[u8]) -> bool {
         const MOST_LETTERS: usize = 160;
-        let of_heading = |letter: &u8| letter.is_ascii_uppercase() || b" >%/():+-".contains(letter);
+        let of_heading = |letter: &u8| letter.is_ascii_uppercase() || b" >%/():+-_".contains(letter);
         line.len() <= MOST_LETTERS && line.iter().all(of_heading)
     }
 

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
+use super::spellings::spellings;
 use crate::{
     phrases,
     random::is_uuid,
@@ -14,10 +15,15 @@ use crate::{
 /// Owners of repositories that many people work with: they say nothing about who does.
 static ORGANISATIONS: Words = Words::new(include_str!("../../rules/organisations.txt"));
 /// Given names of many countries, in small letters without accents; none that sources often have as a word.
-pub(super) static GIVEN: Words = Words::new(include_str!("../../rules/given-names.txt"));
+static GIVEN: Words = Words::new(include_str!("../../rules/given-names.txt"));
 /// Words in small letters within the names of people.
 pub(super) static PARTICLES: Words =
     Words::new("af al bin da de del den der di do dos el la le ten ter van von y");
+
+/// Returns whether a word is a given name, with or without its accents.
+pub(super) fn is_given(word: &str) -> bool {
+    GIVEN.has(spellings(word.to_owned())[0].as_bytes())
+}
 
 /// Returns whether a name is one of everybody, or a marker: `user-1`.
 pub(super) fn is_nobody(name: &str) -> bool {

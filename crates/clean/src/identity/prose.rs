@@ -6,8 +6,8 @@ use regex::bytes::Regex;
 
 use super::{
     Identities, Who,
-    people::{GIVEN, PARTICLES, is_english, is_full_name},
-    spellings::{forms_of, spellings},
+    people::{PARTICLES, is_english, is_full_name, is_given},
+    spellings::forms_of,
 };
 use crate::{phrases, ranges::expression, text::is_word, words::Words};
 
@@ -46,7 +46,6 @@ impl Identities {
                 continue;
             };
             let is_alone = is_alone(before, behind);
-            let is_given = |name: &str| GIVEN.has(spellings(name.to_owned())[0].as_bytes());
             let is_own = |name: &str, is_free: bool| {
                 is_full_name(name)
                     && name.split(' ').skip(1).all(|word| {

@@ -8,7 +8,7 @@ use regex::bytes::Captures;
 
 use super::{
     Identities, Who,
-    people::{GIVEN, is_english, is_full_name, is_login, is_name, is_nobody, is_person},
+    people::{is_english, is_full_name, is_given, is_login, is_name, is_nobody, is_person},
     spellings::trimmed,
 };
 use crate::{
@@ -182,11 +182,12 @@ impl Identities {
                 // Where any word may stand, words of English are none.
                 "account" if !is_english(trimmed(value)) => self.add_user(value, "", ""),
                 "login" if is_login(value) => self.add_user(value, "", ""),
-                "given" if GIVEN.has(value.as_bytes()) => self.add_author(value, ""),
+                "given" if is_given(value) => self.add_author(value, ""),
                 "bare" if !COMMON.has(value.as_bytes()) && is_name(trimmed(value)) => {
                     self.add(Who::User, vec![trimmed(value).to_owned()], &before, "", true);
                 }
                 "host" => self.add_host(value, &before, &after),
+                "box" if !is_english(value) => self.add_host(value, "", ""),
                 "home" | "dir" => self.add_directory(value, name == "home"),
                 "name" => self.add_author(value, &group("mail")),
                 "mail" => {

@@ -8,7 +8,7 @@ use crate::words::COMMON;
 
 use super::{
     Identities, Pattern, Who,
-    people::{is_name, is_nobody},
+    people::{PARTICLES, is_name, is_nobody},
 };
 
 /// The fewest letters of a name that is replaced wherever it stands.
@@ -104,7 +104,7 @@ pub(super) fn trimmed(name: &str) -> &str {
     name.trim_matches(['.', '-', '_', ' '])
 }
 
-/// Returns the forms of a person's name: of `Jane Doe` also `janedoe`, `jdoe`, `jane` and `doe`; empty for a single word.
+/// Returns the forms of a person's name: of `Jane Doe` also `janedoe`, `jdoe`, `doej`, `jane` and `doe`; empty for a single word.
 pub(super) fn forms_of(name: &str) -> Vec<String> {
     let parts = name.split([' ', ',', '.']).filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
@@ -113,13 +113,22 @@ pub(super) fn forms_of(name: &str) -> Vec<String> {
             .all(|c| c.is_alphanumeric() || matches!(c, '-' | '\''))
     };
     match parts[..] {
-        [first, .., last]
+        [first, ref middle @ .., last]
             if parts.len() <= 5 && parts.iter().all(is_part) && !parts.iter().any(|part| is_nobody(part)) =>
         {
             let initial: String = first.chars().take(1).collect();
             let joined = [" ", ".", "_", "-"].map(|sign| parts.join(sign));
-            let short = [first, last].map(str::to_owned);
-            let forms = [format!("{first}{last}"), format!("{initial}{last}")];
+            let is_own = |part: &&&str| !PARTICLES.has(part.as_bytes());
+            let short = middle
+                .iter()
+                .filter(is_own)
+                .chain([&first, &last])
+                .map(|part| (*part).to_owned());
+            let forms = [
+                format!("{first}{last}"),
+                format!("{initial}{last}"),
+                format!("{last}{initial}"),
+            ];
             joined.into_iter().chain(forms).chain(short).collect()
         }
         _ => Vec::new(),

@@ -21,8 +21,10 @@ static OF_PEOPLE: Words = Words::new("full first last given family sur fore disp
 /// Names of columns beside one with people.
 static BESIDE_PEOPLE: Words = Words::of("identity.beside_people");
 /// Names of columns that hold accounts.
-static LOGINS: Words =
-    Words::new("authinfo owner username login user rolename usename currentuser commonname");
+static LOGINS: Words = Words::new(
+    "authinfo owner username login user rolename usename currentuser commonname assignee reporter reviewer author committer \
+         createdby updatedby modifiedby requestedby approvedby submittedby assignedto githubaccount githubusername",
+);
 
 impl Identities {
     /// Learns the names in the columns of tables that are named like people, accounts or machines.
@@ -31,7 +33,7 @@ impl Identities {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$)|\b(?-i:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME) "#
+                r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$)|\b(?-i:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME|ASSIGNEE|REPORTER|AUTHOR) "#
             ))
         });
         // One letter for each that is shown, so the cells of a column stand below each other.
