@@ -9,7 +9,7 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_command::{cli, error::Exit, host::Host, messages::Messages, stop::Stop};
+use knowledgepulse_command::{Stop, cli, error::Exit, host::Host, messages::Messages};
 use knowledgepulse_score::engine::Engine;
 
 use crate::{engine::ENGINE, error::Result};

@@ -6,9 +6,7 @@ use knowledgepulse_formats::{FormatName, not_read_here, run::head_of};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
-use crate::{
-    Failure, Inputs, Messages, Result, Target, counted, files::file_identity::metadata_of, is_same_file,
-};
+use crate::{Failure, Inputs, Messages, Result, Target, counted, files::metadata_of, is_same_file};
 
 /// How the names of files end that belong to a database.
 const OF_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];

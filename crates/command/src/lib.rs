@@ -17,7 +17,7 @@ mod score;
 mod show;
 pub mod traces;
 
-pub use files::stop;
+pub use files::Stop;
 pub use score::scored;
 pub use show::{breakdown, messages, summary::embedder_value};
 
@@ -26,12 +26,7 @@ pub(crate) use {
     args::{InputArgs, duration, one_of},
     choose::{ChoiceArgs, Purpose, Set, kept::Kept, known::new_memory},
     error::{Exit, Failure, Result, reason_of},
-    files::{
-        file_identity::{STDIN, Target, is_same_file, name_of, target_of},
-        output::Output,
-        stop::Stop,
-        waiting::Waiting,
-    },
+    files::{Output, STDIN, Target, Waiting, is_same_file, name_of, target_of},
     filter::{Filter, agent_of},
     host::Host,
     read::{Inputs, Item, ReadTrace, Seen, State},

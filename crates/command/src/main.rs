@@ -10,7 +10,7 @@ use std::{
     sync::LazyLock,
 };
 
-use knowledgepulse_command::{cli::start, error::Exit, host::Host, messages::Messages, stop::Stop};
+use knowledgepulse_command::{Stop, cli::start, error::Exit, host::Host, messages::Messages};
 use knowledgepulse_score::engine::{self, Engine, EngineKind};
 
 use installed_model::{dtype_of, installed_model};

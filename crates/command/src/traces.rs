@@ -6,20 +6,16 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, channel, sync_channel},
     },
     thread,
-    time::Duration,
 };
 
 use knowledgepulse_formats::{Known, reader::of_no_format, trace::known_of};
 use knowledgepulse_json::Text;
 
 pub use crate::read::{Inputs, Item, State};
-use crate::{Failure, Messages, ReadTrace, Result, Seen, Stop, TraceInfo, read::read};
-
-/// How many results may wait for the program.
-const MOST_WAITING: usize = 64;
-
-/// How long a program waits for the next results at most.
-const PAUSE: Duration = Duration::from_millis(50);
+use crate::{
+    Failure, Messages, ReadTrace, Result, Seen, Stop, TraceInfo,
+    read::{MOST_WAITING_BATCHES, PAUSE, Reader, go_on, read},
+};
 
 /// A trace that was read.
 #[derive(Debug, Clone)]
@@ -32,11 +28,11 @@ pub struct TraceRead {
     pub json: String,
 }
 
-/// The records that come. The reading ends when this is dropped.
+/// The records that come, in batches. The reading ends when this is dropped.
 pub struct Traces(Mutex<Receiver<Next>>);
 
-/// A trace, or why a record or an input is none; or why nothing can be read.
-type Next = Result<Item<TraceRead>>;
+/// Traces, and why records or inputs are none; or why nothing can be read.
+type Next = Result<Vec<Item<TraceRead>>>;
 
 impl Traces {
     /// Begins to read.
@@ -45,16 +41,16 @@ impl Traces {
     /// If there is no thread to read on.
     pub fn open(inputs: Inputs) -> Result<Self> {
         if cfg!(target_family = "wasm") {
-            let (sender, results) = channel();
+            let (sender, batches) = channel();
             send_all(inputs, |next| sender.send(next).is_ok());
-            return Ok(Self(results.into()));
+            return Ok(Self(batches.into()));
         }
-        let (sender, results) = sync_channel(MOST_WAITING);
+        let (sender, batches) = sync_channel(MOST_WAITING_BATCHES);
         let thread = thread::Builder::new().name("kp-score-traces".into());
         thread
             .spawn(move || send_all(inputs, |next| sender.send(next).is_ok()))
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
-        Ok(Self(results.into()))
+        Ok(Self(batches.into()))
     }
 
     /// Returns the next results, none if they take a while; `None` at the end.
@@ -62,29 +58,33 @@ impl Traces {
     /// # Errors
     /// If there is nothing to read.
     pub fn next(&self) -> Result<Option<Vec<Item<TraceRead>>>> {
-        let results = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = match results.recv_timeout(PAUSE) {
-            Ok(next) => next?,
-            Err(RecvTimeoutError::Timeout) => return Ok(Some(Vec::new())),
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
-        };
-        let more = results.try_iter().take(MOST_WAITING - 1);
-        std::iter::once(Ok(first))
-            .chain(more)
-            .collect::<Result<_>>()
-            .map(Some)
+        let batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match batches.recv_timeout(PAUSE) {
+            Ok(next) => next.map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(Some(Vec::new())),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+        }
     }
 }
 
 /// Reads for a program, until `send` returns that nothing more is wanted.
 fn send_all(inputs: Inputs, send: impl Fn(Next) -> bool) {
-    let nobody = || Failure::interrupted("nobody reads on");
-    let read = each(inputs, &mut |item| {
-        send(Ok(item)).then_some(()).ok_or_else(nobody)
-    });
-    // Where nobody wants more, nobody hears of it.
-    if let Err(failure) = read {
-        send(Err(failure));
+    match inputs.of_program() {
+        Ok(inputs) => {
+            let reader = Reader::new(inputs, Arc::new(prepared), Messages::silent());
+            reader.run(&mut |items| go_on(send(Ok(items))));
+        }
+        Err(failure) => drop(send(Err(failure))),
+    }
+}
+
+impl Inputs {
+    /// Finds the files that a program reads: of this machine without those that the user's file `ignore` names.
+    fn of_program(mut self) -> Result<Self> {
+        if self.sources.is_empty() {
+            self.filter = self.filter.with_ignored()?;
+        }
+        self.found(&[], &Messages::silent())
     }
 }
 
@@ -92,16 +92,12 @@ fn send_all(inputs: Inputs, send: impl Fn(Next) -> bool) {
 ///
 /// # Errors
 /// Those of `take`, or if there is nothing to read.
-pub(crate) fn each(mut inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>) -> Result<()> {
-    let messages = Messages::silent();
-    if inputs.sources.is_empty() {
-        inputs.filter = inputs.filter.with_ignored()?;
-    }
-    let inputs = inputs.found(&[], &messages)?;
+pub(crate) fn each(inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>) -> Result<()> {
     let mut take = |items: Vec<Item<_>>, _: &mut Seen| items.into_iter().try_for_each(&mut *take);
+    let (prepare, messages) = (Arc::new(prepared), Messages::silent());
     read(
-        &inputs,
-        Arc::new(prepared),
+        &inputs.of_program()?,
+        prepare,
         &mut take,
         &messages,
         &Stop::default(),

@@ -46,15 +46,9 @@ pub(crate) fn card(
     let block = block(lines, chosen, sample, settings);
     let block = format!("{BEGIN}\n\n{block}\n{END}");
     let fields = fields(lines.len(), settings.form);
-    let before = before.replace("\r\n", "\n");
-    let (top, body) = match before
-        .strip_prefix("---\n")
-        .and_then(|rest| rest.split_once("\n---"))
-    {
-        Some((top, body)) => (top.to_owned(), body.trim_start_matches('\n').to_owned()),
-        None if before.trim().is_empty() => (first_fields(settings.form), String::new()),
-        None => (first_fields(settings.form), before.clone()),
-    };
+    let (before, first) = (before.replace("\r\n", "\n"), first(settings.form, &block));
+    let (first_top, first_body) = parts_of(&first).unwrap_or_default();
+    let (top, body) = parts_of(&before).unwrap_or((first_top, &before));
     let body = match MARKS.map(|mark| body.find(mark)) {
         [Some(begin), Some(end)] if begin < end => {
             let after = body[end..]
@@ -62,12 +56,18 @@ pub(crate) fn card(
                 .map_or(body.len(), |close| end + close + 3);
             [&body[..begin], &block, &body[after..]].concat()
         }
-        _ if body.trim().is_empty() => first_body(&block),
-        _ if was_shared => body,
+        _ if body.trim().is_empty() => first_body.to_owned(),
+        _ if was_shared => body.to_owned(),
         _ => format!("{}\n\n{block}\n", body.trim_end()),
     };
-    let languages = languages(&top, lines);
-    format!("---\n{}---\n\n{body}", with_fields(&top, &(languages + &fields)))
+    let languages = languages(top, lines);
+    format!("---\n{}---\n\n{body}", with_fields(top, &(languages + &fields)))
+}
+
+/// Returns the fields at the top of a card, and its body; `None` if it has no fields.
+fn parts_of(card: &str) -> Option<(&str, &str)> {
+    let (top, body) = card.strip_prefix("---\n")?.split_once("\n---")?;
+    Some((top, body.trim_start_matches('\n')))
 }
 
 /// Returns the top of a card with our fields; those of others stay as they are.
@@ -127,26 +127,16 @@ fn languages(top: &str, lines: &[Value]) -> String {
     }
 }
 
-/// The title of a new card, which is the user's to change.
-const TITLE: &str = "Sessions of AI agents";
-
-/// Returns the fields that are the user's once they are written.
-fn first_fields(form: Form) -> String {
-    let tags = if form == Form::Native {
-        "- agent-traces\n"
-    } else {
-        ""
+/// Returns a new card. But for the block, and the fields that depend on the data, it is the user's from then on.
+fn first(form: Form, block: &str) -> String {
+    let tags = match form {
+        Form::Native => "- agent-traces\n",
+        _ => "",
     };
     format!(
-        "# Fill in the licence, such as cc-by-4.0.\nlicense: unknown\npretty_name: {TITLE}\ntask_categories:\n- text-generation\n\
-         tags:\n{tags}- agent\n- tool-use\n- kp-score\n"
-    )
-}
-
-fn first_body(block: &str) -> String {
-    format!(
         include_str!("first.md"),
-        title = TITLE,
+        tags = tags,
+        title = "Sessions of AI agents",
         manifest = MANIFEST,
         card = CARD,
         block = block,

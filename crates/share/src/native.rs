@@ -52,32 +52,13 @@ impl Shape {
     /// Takes the next record.
     pub(crate) fn see(&mut self, record: &Value) {
         let text = |name: &str| record.get(name).and_then(Value::as_text);
-        let is_type = |types: &[&str]| text("type").is_some_and(|kind| types.contains(&kind.as_str()));
         self.count += 1;
         self.time = text("timestamp").cloned().or(self.time.take());
-        if self.format == FormatName::ClaudeCode {
-            let Some(session) = text("sessionId").or(text("session_id")) else {
-                return;
-            };
-            self.is_recognised |= is_type(&["user", "assistant"]) && record.get("message").is_some();
+        if self.format != FormatName::ClaudeCode {
+            self.is_recognised |= self.count == 1 && is_recognised(self.format, record);
+        } else if let Some(session) = text("sessionId").or(text("session_id")) {
+            self.is_recognised |= is_recognised(self.format, record);
             self.has_others |= self.session.get_or_insert_with(|| session.clone()) != session;
-        } else if self.count == 1 {
-            self.is_recognised = match self.format {
-                FormatName::Codex => {
-                    let types = ["session_meta", "turn_context", "response_item", "event_msg"];
-                    is_type(&types) && record.get("payload").is_some()
-                }
-                FormatName::Pi => is_type(&["session"]),
-                FormatName::Droid => {
-                    let has_version = record.get("version").is_some_and(|version| !version.is_null());
-                    is_type(&["session_start"]) && text("cwd").is_some() && has_version
-                }
-                FormatName::Hermes => {
-                    let time = record.get("started_at").and_then(Value::as_number);
-                    time.is_some() && record.get("messages").and_then(Value::as_array).is_some()
-                }
-                _ => false,
-            };
         }
     }
 
@@ -93,6 +74,27 @@ impl Shape {
             .and_then(date::parse)
             .map(date::to_iso)
             .into()
+    }
+}
+
+/// Returns whether `datasets` takes a file for a session of a format by a record: the first one, or of Claude Code any.
+fn is_recognised(format: FormatName, record: &Value) -> bool {
+    let field = |name: &str| record.get(name).filter(|value| !value.is_null());
+    let kind = field("type").and_then(Value::as_str).unwrap_or_default();
+    match (format, kind) {
+        (FormatName::ClaudeCode, "user" | "assistant") => record.get("message").is_some(),
+        (FormatName::Codex, "session_meta" | "turn_context" | "response_item" | "event_msg") => {
+            record.get("payload").is_some()
+        }
+        (FormatName::Pi, "session") => true,
+        (FormatName::Droid, "session_start") => {
+            field("cwd").is_some_and(|cwd| cwd.as_text().is_some()) && field("version").is_some()
+        }
+        (FormatName::Hermes, _) => {
+            let time = field("started_at").and_then(Value::as_number);
+            time.is_some() && field("messages").is_some_and(|list| list.as_array().is_some())
+        }
+        _ => false,
     }
 }
 

@@ -26,9 +26,8 @@ use knowledgepulse_json::{Text, Value};
 use rayon::prelude::*;
 
 use crate::{
-    Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, files::file_identity::metadata_of,
-    files::file_identity::total_size, files::read_chunks, filter::LeftOut, filter::Verdict, name_of,
-    reason_of,
+    Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, files::metadata_of, files::read_chunks,
+    files::total_size, filter::LeftOut, filter::Verdict, name_of, reason_of,
 };
 
 /// So many bytes of input are handed on at once, if those are so many records for each core, and at most so many bytes, or a record.
@@ -37,10 +36,10 @@ const RECORDS_PER_CORE: usize = 4;
 const MOST_OF_BATCH: u64 = 8 * 1024 * 1024;
 
 /// How many batches of records may wait.
-const MOST_WAITING_BATCHES: usize = 4;
+pub(crate) const MOST_WAITING_BATCHES: usize = 4;
 
 /// How often a run that waits for input looks whether it is interrupted.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// The inputs, and how to read them.
 #[derive(Debug, Clone, Default)]
@@ -191,12 +190,7 @@ pub(crate) fn read<P: Send + 'static>(
     messages: &Messages,
     stop: &Stop,
 ) -> Result<Seen> {
-    let reader = Reader {
-        inputs: inputs.clone(),
-        messages: messages.clone(),
-        prepare,
-        ids: Mutex::default(),
-    };
+    let reader = Reader::new(inputs.clone(), prepare, messages.clone());
     messages.start_progress(total_size(&inputs.sources));
     let mut seen = Seen {
         left_out: inputs.left_out,
@@ -204,7 +198,7 @@ pub(crate) fn read<P: Send + 'static>(
     };
     if cfg!(target_family = "wasm") {
         let mut result = Ok(());
-        let _ = reader.run(&mut |items| {
+        reader.run(&mut |items| {
             result = take_all(items, take, &mut seen, messages);
             go_on(result.is_ok() && !stop.is_set())
         });
@@ -212,13 +206,8 @@ pub(crate) fn read<P: Send + 'static>(
     } else {
         let (sender, batches) = sync_channel(MOST_WAITING_BATCHES);
         let thread = thread::Builder::new().name("kp-score-reading".into());
-        let read = move || {
-            // The receiver is gone when nothing more is wanted.
-            let mut send = |items| go_on(sender.send(items).is_ok());
-            if let Err(panic) = guarded(|| Ok(reader.run(&mut send))) {
-                let _ = send(vec![unread("the input", panic.to_string())]);
-            }
-        };
+        // The receiver is gone when nothing more is wanted.
+        let read = move || reader.run(&mut |items| go_on(sender.send(items).is_ok()));
         thread
             .spawn(read)
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
@@ -276,7 +265,7 @@ fn unread<P>(source: &str, reason: String) -> Item<P> {
     }
 }
 
-fn go_on(is_wanted: bool) -> ControlFlow<()> {
+pub(crate) fn go_on(is_wanted: bool) -> ControlFlow<()> {
     match is_wanted {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
@@ -286,7 +275,8 @@ fn go_on(is_wanted: bool) -> ControlFlow<()> {
 /// Takes records, and returns whether more are wanted.
 type OnBatch<'t, P> = dyn FnMut(Vec<Item<P>>) -> ControlFlow<()> + 't;
 
-struct Reader<P> {
+/// Reads inputs on the thread that runs it, and prepares their records on all cores.
+pub(crate) struct Reader<P> {
     inputs: Inputs,
     messages: Messages,
     prepare: Arc<Prepare<P>>,
@@ -295,8 +285,23 @@ struct Reader<P> {
 }
 
 impl<P: Send + 'static> Reader<P> {
-    /// Reads everything, until `take` has enough.
-    fn run(&self, take: &mut OnBatch<P>) -> ControlFlow<()> {
+    pub(crate) fn new(inputs: Inputs, prepare: Arc<Prepare<P>>, messages: Messages) -> Self {
+        Self {
+            inputs,
+            messages,
+            prepare,
+            ids: Mutex::default(),
+        }
+    }
+
+    /// Reads everything, until `take` has enough. After a panic, which is a bug, the input counts as not read.
+    pub(crate) fn run(&self, take: &mut OnBatch<P>) {
+        if let Err(panic) = guarded(|| Ok(self.read_all(&mut *take))) {
+            let _ = take(vec![unread("the input", panic.to_string())]);
+        }
+    }
+
+    fn read_all(&self, take: &mut OnBatch<P>) -> ControlFlow<()> {
         let mut batch = Batch {
             reading: self,
             take,

@@ -89,7 +89,7 @@ fn percent(part: usize, all: usize) -> f64 {
 }
 
 /// The columns of numbers.
-const NUMBERS: [&str; 4] = ["score", "beats", "steps", "turns"];
+const NUMBERS: [&str; 5] = ["#", "score", "beats", "steps", "turns"];
 
 /// The columns that are shown even if they say the same of each row.
 const STAYING: [&str; 4] = ["score", "beats", "steps", "done"];
@@ -161,12 +161,12 @@ impl Table {
         let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || Term::stdout().size_checked().map(|(_, columns)| columns.into());
         let width: usize = width.or_else(of_terminal).unwrap_or(USUAL_WIDTH);
-        let number_width = self.rows.len().to_string().len().max(2);
-        let mut lines = vec![format!("{:>number_width$}", "#")];
-        lines.extend((1..=self.rows.len()).map(|number| format!("{number:>number_width$}")));
+        let numbers = (1..=self.rows.len()).map(|number| format!("{number:>2}"));
+        columns.insert(0, ("#", numbers.collect()));
+        let mut lines = vec![String::new(); self.rows.len() + 1];
         let used = |columns: &[Cells], widest: usize| {
             let widths = columns.iter().map(|cells| width_in(cells, widest) + 2);
-            number_width + 2 + widths.sum::<usize>()
+            widths.sum::<usize>()
         };
         for heading in FIRST_TO_GO {
             if used(&columns, WIDEST_OF_NARROW) + LEAST_OBJECTIVE / 2 > width {
@@ -195,7 +195,9 @@ impl Table {
                 line.push_str(&padded(&style.apply_to(cell).to_string()));
             }
         }
-        lines[0] = HEADING.apply_to(format!("{}  objective", lines[0])).to_string();
+        lines[0] = HEADING
+            .apply_to(format!("{}  objective", &lines[0][2..]))
+            .to_string();
         let objectives: Vec<_> = self.rows.iter().map(|row| &row.scored.about.objective).collect();
         let objectives = told_apart(&objectives, room);
         for ((line, row), objective) in lines[1..].iter_mut().zip(&self.rows).zip(&objectives) {
@@ -206,7 +208,8 @@ impl Table {
             let objective = label_of(objective, "", MOST_UNITS);
             let left = room.saturating_sub(measure_text_width(&end)).max(1);
             let objective = truncate_str(objective.trim(), left, "…");
-            let whole = format!("{line}  {objective}{end}");
+            // Without the space before the first column.
+            let whole = format!("{}  {objective}{end}", &line[2..]);
             *line = format!("{}\n{}", whole.trim_end(), row.below);
             line.truncate(line.trim_end_matches('\n').len());
         }

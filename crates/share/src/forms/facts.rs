@@ -9,6 +9,7 @@ use super::{
     model_of, text_at,
     turns::{Turn, turns_of},
 };
+use crate::set::count_of;
 
 /// Returns the facts about a trace, which is not clean yet, and neither are these.
 pub(crate) fn facts_of(trace: &Value) -> Object {
@@ -23,20 +24,13 @@ pub(crate) fn facts_of(trace: &Value) -> Object {
     }
     let is_answer =
         |turn: &Turn| matches!(turn, Turn::Agent(said) if !said.text.is_empty() && said.calls.is_empty());
-    let left_out = trace
-        .at(&["metadata", "imported", "left_out"])
-        .and_then(Value::as_object);
-    let left_out = |is_wanted: fn(&str) -> bool| -> f64 {
-        let counts = left_out.into_iter().flatten().filter(|(name, _)| is_wanted(name));
-        counts
-            .filter_map(|(_, count)| count.as_number())
-            .fold(0.0, |sum, count| sum + count)
+    let left_out = trace.at(&["metadata", "imported", "left_out"]);
+    let left_out = |is_wanted: fn(&str) -> bool| -> u64 {
+        let counts = left_out.and_then(Value::as_object).into_iter().flatten();
+        let counts = counts.filter(|(name, _)| is_wanted(name));
+        counts.map(|(_, count)| count_of(count)).sum()
     };
-    let tools = if recorded_tools(trace).is_some() {
-        "recorded"
-    } else {
-        "inferred"
-    };
+    let tools = recorded_tools(trace).map_or("inferred", |_| "recorded");
     let observed = knowledgepulse_trace::facts::facts_of(trace).into_iter();
     let facts = json_object! {
         "session": text_at(trace, &["metadata", "imported", SESSION]),

@@ -9,7 +9,6 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fs::{self, File},
     io::{self, Seek},
-    ops::ControlFlow,
     path::Path,
 };
 
@@ -28,7 +27,8 @@ use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order, logs::is
 
 use crate::{
     Exit, Failure, Filter, MOST_UNITS, Messages, Output, Result, STDIN, Stop, Waiting, counted,
-    files::read_chunks, name_of, printable, show::review::places_of, show::review::tell_first, told,
+    files::read_chunks, name_of, printable, read::go_on, show::review::places_of, show::review::tell_first,
+    told,
 };
 pub(crate) use args::{CleanArgs, CleaningArgs};
 
@@ -208,11 +208,7 @@ impl Source {
                 true => Err(Failure::interrupted("interrupted; this file was not written")),
                 false => take_all(&mut sections),
             };
-            if result.is_ok() {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
+            go_on(result.is_ok())
         };
         let read = match &self.copy {
             Some(copy) => {
