@@ -493,7 +493,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LEAST_KEY: usize = 24;
     const MOST_NAME: usize = 40;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
-        const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|oc|gh|gcloud|heroku|fly|sudo";
+        const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|oc|gh|gcloud|heroku|fly|sudo|rails|php artisan|head -c|python3? -c|node -e|dd|mkpasswd|apg|makepasswd";
         expression(&format!(
             r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*(?:\| *(?:base64|jq|tr|cut|head|tail)\b[^|>]*)*$"
         ))
@@ -551,7 +551,8 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
             && text.len() >= LEAST_DIGEST
             && is_hexadecimal(text)
             && is_mixed(text);
-        let is_key = is_made && text.len() >= LEAST_KEY && is_mixed(text) && is_random(text);
+        let is_key =
+            (is_made && text.len() >= LEAST_KEY || ends_with_colon) && is_mixed(text) && is_random(text);
         let is_said = answer.is_some() && text.len() >= LEAST_ANSWER && is_mixed(text);
         let is_assignment = memchr(b'=', text.trim_ascii_end().strip_suffix(b"==").unwrap_or(text))
             .is_some_and(|at| {

@@ -9,7 +9,7 @@ use crate::{
     languages::is_shaped,
     names::{is_camel, is_label, is_secret, is_secret_name},
     pairs::{closing_quote, opening_at},
-    random::{is_hexadecimal, is_opaque},
+    random::{is_opaque, is_random},
     ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
     values::{
@@ -403,11 +403,10 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         let (name, text) = (&letters[name_start..name_end], &letters[word.clone()]);
         let is_named = || is_secret_name(name) && is_argument(text) && is_secret(name, text);
         let is_place = name.is_empty() || name.ends_with(b"id") || name.ends_with(b"ref");
-        let is_key = || name.ends_with(b"key") && text.len() >= LEAST_KEY && is_hexadecimal(text);
         if let Some(secret) = chosen_in(letters, start, name_start..name_end, &word) {
             from = secret.end;
             ranges.push(secret);
-        } else if (is_named() || !is_place && is_opaque(text) || is_key()) && (!is_help || is_mixed(text)) {
+        } else if (is_named() || !is_place && is_opaque(text)) && (!is_help || is_mixed(text)) {
             from = word.end;
             ranges.push(word);
         }
@@ -427,25 +426,19 @@ fn chosen_in(
     static OPTIONS: Words = Words::of("commands.options");
     /// Programs whose options mean something else.
     static OTHERS: Words = Words::of("commands.others");
-    let is_password = |part: &Range<usize>| {
-        let text = &letters[part.clone()];
-        is_chosen(text) || is_shaped(text)
-    };
-    let glued = (name.start + 1).min(name.end)..name.end;
+    let option = &letters[name.clone()];
     let colon = letters[value.clone()].iter().rposition(|letter| *letter == b':');
     let own = value.start + colon.map_or(0, |at| at + 1)..value.end;
-    let is_of_password = |option: &[u8]| {
-        option
-            .rsplit(|letter| *letter == b'-')
-            .next()
-            .is_some_and(|last| OPTIONS.has(last))
-    };
+    let text = &letters[own.clone()];
+    let is_password = is_chosen(text) || is_shaped(text);
+    let last = option.rsplit(|letter| *letter == b'-').next()?;
+    let is_of_password = OPTIONS.has(last) || last.ends_with(b"auth");
+    // Two words that are joined to one and a number are no name of a thing, and no account has what has a colon.
     let is_short = name.start == command + 1 && (1..=MOST_SHORT).contains(&name.len());
-    let secret = match &letters[name.clone()] {
-        [b'p' | b'k', ..] if is_chosen(&letters[glued.clone()]) => glued,
-        option if is_of_password(option) && is_password(&own) => own,
-        // Two words that are joined to one and a number are no name of a thing.
-        _ if is_short && is_camel(&letters[own.clone()]) && is_chosen(&letters[own.clone()]) => own,
+    let is_telling = is_short && (colon.is_some() || is_camel(text) && is_chosen(text));
+    let secret = match option {
+        [b'p' | b'k', glued @ ..] if is_chosen(glued) => name.start + 1..name.end,
+        _ if is_password && (is_of_password || is_telling) => own,
         _ => return None,
     };
     let before = command.saturating_sub(MOST_BEFORE)..command;
@@ -455,8 +448,6 @@ fn chosen_in(
 }
 
 const MOST_SECRET_LETTERS: usize = 4096;
-/// The least hexadecimal digits of a key.
-const LEAST_KEY: usize = 32;
 
 fn is_argument(value: &[u8]) -> bool {
     let is_name_of_argument = value
@@ -485,7 +476,7 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
         text.len() > 2 && !text.contains(&b' ') && !is_keyword(text)
     } else {
         text.len() > 5
-            && (is_mixed(text) || has_letter && has(SIGNS) && !has(b"()=,;"))
+            && (is_mixed(text) || is_random(text) || has_letter && has(SIGNS) && !has(b"()=,;"))
             && !is_algorithm()
             && (is_generated(text)
                 || has(SIGNS) && !has(b"(=<\\") && !is_expression(text)

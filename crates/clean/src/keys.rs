@@ -7,6 +7,7 @@ use regex::bytes::Captures;
 use crate::{
     ranges::{Pattern, Ranges},
     values::{is_mixed, is_placeholder},
+    words::Words,
 };
 
 /// Passwords in URLs, and users of URLs that are secrets, as the key in the address that Sentry takes reports at, or a token in the address
@@ -17,9 +18,8 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
         r#"|([^\s\x80/@?#'"`<>\[\]:]{20,}))@"#
     ));
     let secret_of = |found: Captures| match (found.get(1), found.get(2)) {
-        (Some(password), _) => Some(password.range()).filter(|_| {
-            !is_placeholder(password.as_bytes()) && !matches!(password.as_bytes(), b"password" | b"pass")
-        }),
+        (Some(password), _) => Some(password.range())
+            .filter(|_| !is_placeholder(password.as_bytes()) && !EXAMPLES.has(password.as_bytes())),
         (_, token) => token
             .filter(|token| is_mixed(token.as_bytes()))
             .map(|token| token.range()),
@@ -27,12 +27,16 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
     EXPRESSION.captures_iter(letters).filter_map(secret_of).collect()
 }
 
+/// Words in the place of a password.
+static EXAMPLES: Words = Words::new("password passwd pass pw secret");
+
 /// Returns a connection string that has more than hosts, their ports and a path. Of one that is cut off, a password may be the last part.
 pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    static HARMLESS: Pattern = Pattern::new(
-        r"^\w[\w+]*://(?:[\w.-]*(?::\d{1,5})?(?:/[^@=]*)?$|\w*:(?:password|passwd|pass|pw|secret)@|<[^>]*>:<)",
-    );
-    (!HARMLESS.is_match(&letters[found.clone()])).then_some(found)
+    static HARMLESS: Pattern = Pattern::new(r"^\w[\w+]*://[\w.-]*(?::\d{1,5})?(?:/[^@=]*)?$");
+    static ACCOUNT: Pattern = Pattern::new(r"^\w[\w+]*://[^/@]*:[^/@]*@");
+    let text = &letters[found.clone()];
+    let is_harmless = HARMLESS.is_match(text) || ACCOUNT.is_match(text) && url_credentials(text).is_empty();
+    (!is_harmless).then_some(found)
 }
 
 /// JSON Web Tokens: signed ones, whose signature may be empty, and encrypted ones, which have five parts. The header begins with `{"`.

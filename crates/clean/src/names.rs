@@ -19,7 +19,7 @@ use crate::{
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_marked,
-        is_mixed, is_nothing, is_path, is_placeholder, is_small_number,
+        is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number,
     },
     words::{COMMON, Words},
 };
@@ -41,8 +41,8 @@ pub(super) enum Sort {
     Generated,
     /// It is a secret if it is a UUID, or looks generated and is no digest.
     OfService,
-    /// It is a secret if it looks generated, of both cases.
-    Key,
+    /// It is a secret if it looks generated and is no UUID.
+    Request,
     /// It is an HTTP scheme and a secret.
     Authorization,
     /// It is a secret if it is a list of cookies.
@@ -65,7 +65,7 @@ static QUALIFIERS: Words = Words::of("names.qualifiers");
 const SORTS: &[(Sort, &str)] = &[
     (Sort::Token, r"^[^a-z\d]*token"),
     // By which a request that is sent twice is told.
-    (Sort::Key, "(?:client|request)-?token"),
+    (Sort::Request, "(?:client|request)-?token"),
     (Sort::Pass, r"^[^a-z\d]*pass|(?-i:[A-Z]PASS)"),
     (
         Sort::Secret,
@@ -85,7 +85,7 @@ const SORTS: &[(Sort, &str)] = &[
     (Sort::Cookie, "<cookie>s?"),
     (
         Sort::Generated,
-        "salt|<totp>|<dsn>|<jwt>|<refresh>|<access>|<seed>|<pk>|<plaintext>|(?:primary|secondary|local|user)-?<key>",
+        "salt|(?-i:_PAT)|<totp>|<dsn>|<jwt>|<refresh>|<access>|<seed>|<pk>|<plaintext>|(?:primary|secondary|local|user)-?<key>",
     ),
     // Of variables of the environment; elsewhere of any service.
     (Sort::Generated, "[a-z0-9](?:[^a-z0-9]+key|(?-i:Key))"),
@@ -137,7 +137,7 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     match SORTS[at].0 {
         Sort::Credentials if is_environment(name) && name.len() > "AUTH".len() => Some(Sort::Secret),
         sort if !is_other_key || is_environment(name) && !name.ends_with(b"PUBLIC_KEY") => Some(sort),
-        _ => (!OTHER_KEYS.has(word_before(name, "key"))).then_some(Sort::Key),
+        _ => (!OTHER_KEYS.has(word_before(name, "key"))).then_some(Sort::OfService),
     }
 }
 
@@ -168,7 +168,7 @@ pub(super) const LOOKS: usize = 2;
 
 /// Returns the parts of the names of secrets, and of fields that tell that the one beside them is one.
 pub(super) fn parts() -> Vec<Vec<u8>> {
-    const OTHERS: &str = "salt|totp|x-|pk|seed|pass|pw|psw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
+    const OTHERS: &str = "salt|totp|x-|_pat|pk|seed|pass|pw|psw|psk|secre|token|cred|key|auth|cookie|mnemonic|phrase|sid|sess|dsn|jwt|refresh|access|secur|sensit|mask|\
             encrypt|conceal|kty|openssl|community|domain|httponly|samesite|expirationdate|hostonly|vault|api|plaintext|whoami|wg show";
     let others = OTHERS.split('|').map(|part| part.as_bytes().to_vec());
     others.chain(languages::latin_words()).collect()
@@ -225,23 +225,17 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
             Sort::Generated => is_generated(value) || is_drawn(value) || languages::is_shaped(value),
             Sort::OfService => {
-                is_uuid(value) || is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
+                is_uuid(value)
+                    || is_mixed(value)
+                        && is_random(value)
+                        && !is_environment(value)
+                        && value.iter().all(|letter| of_key(*letter))
+                    || is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
             }
-            Sort::Key => {
-                is_mixed(value)
-                    && is_of_cases(value)
-                    && is_random(value)
-                    && !is_path(value)
-                    && value.iter().all(|letter| of_key(*letter))
-            }
+            Sort::Request => is_generated(value),
             Sort::Cookie => is_list_of_cookies(value),
             Sort::Authorization => false,
         }
-}
-
-/// Returns whether a value has small letters and capitals.
-fn is_of_cases(value: &[u8]) -> bool {
-    value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase)
 }
 
 /// Returns whether a name is that of a header of somebody's own, which says of no id, digest or place.
@@ -277,8 +271,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
         !word.iter().any(u8::is_ascii_digit)
-            && sort_of(word)
-                .is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService | Sort::Key))
+            && sort_of(word).is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService))
     };
     if value.iter().all(of_name) {
         return names_secret(value) && {
@@ -354,6 +347,8 @@ struct Assignment<'l> {
     is_environment: bool,
     /// Whether PHP has printed the name and the value, both without quotes.
     is_printed: bool,
+    /// Whether a program compares them: `password == "…"`.
+    is_compared: bool,
 }
 
 impl<'l> Assignment<'l> {
@@ -364,16 +359,19 @@ impl<'l> Assignment<'l> {
             sign,
             start,
         } = &pair;
-        let before = &letters[..name.start];
+        let (before, before_value) = (&letters[..name.start], &letters[..*start]);
+        let text = &letters[name.clone()];
+        let sort = sort_of(text).or_else(|| spaced_key(letters, name))?;
+        let is_header = matches!(sort, Sort::Authorization | Sort::Cookie);
         let is_element_of = letters[name.end..*start].contains(&b']');
         // `[password] => …`, as PHP prints.
         let is_printed = letters[name.end..*start].starts_with(b"]")
-            && letters[..*start].ends_with(b"=>")
+            && before_value.ends_with(b"=>")
             && before
                 .strip_suffix(b"[")
                 .is_some_and(|before| before.last().is_none_or(u8::is_ascii_whitespace));
         let is_refused = match sign {
-            b',' => !is_quoted || !is_argument(letters, name.start),
+            b',' => !is_quoted || is_header && !is_argument(letters, name.start),
             b'>' => !is_element(letters, name, *is_quoted),
             b'=' => is_element_of && !is_printed && !is_quoted,
             b'\n' => ![&b"name=\""[..], b"name=\\\""]
@@ -381,22 +379,24 @@ impl<'l> Assignment<'l> {
                 .any(|label| before.ends_with(label)),
             _ => is_element_of,
         };
+        let is_compared = matches!(before_value, [.., b'=' | b'!', b'=']);
         // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`
         static VERB: Pattern = Pattern::new(
             r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not)) (?i:pass)$",
         );
         if name.is_empty()
             || is_refused
+            || is_compared && is_header
             || VERB.is_match(&letters[name.start.saturating_sub(MOST_VERB_LETTERS)..name.end])
         {
             return None;
         }
-        let text = &letters[name.clone()];
         Some(Self {
             letters,
-            sort: sort_of(text).or_else(|| spaced_key(letters, name))?,
+            sort,
             is_environment: !text.iter().any(u8::is_ascii_lowercase),
             is_printed,
+            is_compared,
             pair,
         })
     }
@@ -418,7 +418,9 @@ impl<'l> Assignment<'l> {
         let has_arrow = [&b">"[..], b"<-"]
             .iter()
             .any(|arrow| letters[..self.pair.start].ends_with(arrow));
-        if self.pair.sign == b',' || has_arrow && !self.is_printed {
+        let is_program =
+            self.is_compared || !self.is_environment && letters[..self.pair.start].ends_with(b":=");
+        if self.pair.sign == b',' || has_arrow && !self.is_printed || is_program {
             return self.pair.start;
         }
         match letters.get(start) {
@@ -441,7 +443,10 @@ impl<'l> Assignment<'l> {
         let inner = opening.end..closing_quote(letters, opening.clone());
         let value = &letters[inner.clone()];
         let is_short = value.len() <= MOST_VALUE_LETTERS;
-        if self.pair.sign == b',' && is_of_words(value) {
+        let is_set = || is_argument(letters, self.pair.name.start);
+        let may_be_next = || !is_of_words(value) && (is_generated(value) || is_set());
+        let may_be_equal = || self.sort != Sort::Token && is_mixed(value) && value.len() > 5;
+        if self.pair.sign == b',' && !may_be_next() || self.is_compared && !may_be_equal() {
             return if is_short { self.pair.start } else { inner.end };
         }
         // The text between two strings of a program: `"token: " + token + "."`.
@@ -581,12 +586,11 @@ impl<'l> Assignment<'l> {
         let end = bare_end(letters, start);
         let value = &letters[start..end];
         if value.len() > MOST_VALUE_LETTERS {
-            let needs_look = matches!(
+            let is_name = matches!(
                 self.sort,
-                Sort::Generated | Sort::OfService | Sort::Key | Sort::Credentials
+                Sort::Secret | Sort::Token | Sort::Pass | Sort::Directory
             );
-            let is_secret = !needs_look || is_generated(value);
-            if is_secret && !is_marked(value) {
+            if (is_name || is_generated(value)) && !is_marked(value) {
                 ranges.push(start..end);
             }
             return end;
@@ -613,7 +617,7 @@ impl<'l> Assignment<'l> {
                 && self.pair.sign == b'='
                 && value.ends_with(b"=")
                 && !is_generated(value))
-            && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5)
+            && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5 || is_random(value))
             && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end))
             && !self.begins_sentence(start..end)
             && !self.is_type(start, end);

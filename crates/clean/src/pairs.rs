@@ -34,7 +34,7 @@ impl Pair {
             let closes =
                 r#"(?:\\*["'])?(?:%5[Dd])?\??\]?[*`]*(?: \([a-z][\w .-]{1,23}\))?(?: ?\.)*[\s\x80]*"#;
             // `name := value`, `name <- value` in R, `s:8:"password";s:22:"…"` as PHP serializes, Base64 in LDIF.
-            let signs = r"(?:[:?+|]?=>?|<-|;s:\d{1,6}:|!?:(?:: )?|[>,])(?:\*\*)?";
+            let signs = r"(?:[!=]==?|[:?+|]?=>?|<-|;s:\d{1,6}:|!?:(?:: )?|[>,])(?:\*\*)?";
             let attributes = r#" [^<>]{1,128}["'][\s\x80]*>"#;
             // `name="password"`, an empty line, and the value in a form of several parts.
             let lines = r#"\\*"(?:(?:\r|\\+r)?(?:\n|\\+n)){2}"#;

@@ -8,7 +8,7 @@ use crate::{
     phrases,
     ranges::{Letters, Pattern, Ranges, runs, skip},
     text::is_word,
-    values::is_mixed,
+    values::{is_mixed, is_of_cases},
     words::{COMMON, Words},
 };
 
@@ -195,7 +195,10 @@ fn is_prefixed(word: &[u8]) -> bool {
     if is_uuid(tail) {
         return is_named;
     }
-    let is_digest = || is_hexadecimal(tail) && word.contains(&b'-') && !is_named;
+    let is_digest = || {
+        let is_as_long = tail.len() <= 32 || matches!(tail.len(), 40 | 56 | 64 | 96 | 128);
+        is_hexadecimal(tail) && is_as_long && word.contains(&b'-') && !is_named
+    };
     let is_of_github = tail.starts_with(b"kw") && word.first().is_some_and(u8::is_ascii_uppercase);
     prefixes > 1 && is_long && !is_of_github && has(u8::is_ascii_digit) && !is_digest() && is_random(tail)
 }
@@ -246,6 +249,16 @@ pub(super) fn of_query(letters: &[u8], found: Range<usize>) -> Option<Range<usiz
     (is_random(value) && !is_date || is_uuid(value)).then_some(start..found.end)
 }
 
+/// Returns a token that stands alone, if it is at random: the key of a wallet, or what follows a short word and a point, as in `snyk_pat.…`, if it has
+/// small letters and capitals.
+pub(super) fn token_alone(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let tail = letters[found.clone()].rsplit(|letter| *letter == b'.').next()?;
+    let before = letters[..found.start].last();
+    let mut around = before.into_iter().chain(letters.get(found.end));
+    let is_apart = !around.any(|letter| b"+/=-_.@\\(".contains(letter));
+    (is_apart && is_opaque(tail) && (tail.len() == found.len() || is_of_cases(tail))).then_some(found)
+}
+
 /// Returns the numbers of a key in a list: each of one byte, and most of them different.
 pub(super) fn numbers_of_key(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const LEAST_DIFFERENT: usize = 40;
@@ -260,24 +273,4 @@ pub(super) fn numbers_of_key(letters: &[u8], found: Range<usize>) -> Option<Rang
     bytes.sort_unstable();
     bytes.dedup();
     (bytes.len() >= LEAST_DIFFERENT && !is_in_order).then_some(found)
-}
-
-/// Finds keys of wallets in Base58, Base32 or Bech32.
-pub(super) fn base58_keys(letters: &[u8]) -> Ranges {
-    const LEAST_KEY_LETTERS: usize = 51;
-    static EXPRESSION: Pattern = Pattern::new(concat!(
-        r"^(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KLc][1-9A-HJ-NP-Za-km-z]{51}|[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{100,112}",
-        r"|S[A-Z2-7]{55}(?:[A-Z2-7]{2})?|6P[1-9A-HJ-NP-Za-km-z]{56}|[a-z_]*(?:sec|priv|privkey|sk)1[02-9ac-hj-np-z]{38,})$"
-    ));
-    let is_key = |range: &Range<usize>| {
-        let text = &letters[range.clone()];
-        let before = letters[..range.start].last().copied().unwrap_or(b' ');
-        let behind = letters.get(range.end).copied().unwrap_or(b' ');
-        let is_part = |letter: u8| b"+/=-_.".contains(&letter);
-        !is_part(before) && !is_part(behind) && EXPRESSION.is_match(text) && is_random(text) && is_mixed(text)
-    };
-    static OF_WORD: Letters = Letters::of(b"A-Za-z0-9_");
-    runs(letters, LEAST_KEY_LETTERS, &OF_WORD)
-        .filter(is_key)
-        .collect()
 }

@@ -8,7 +8,7 @@ use crate::{
     base64::Decoder,
     ranges::{Pattern, expression, skip},
     text::{MARKER, OTHER},
-    words::Words,
+    words::{COMMON, Words},
 };
 
 /// Words in the place of a secret that mean that there is no secret, or that name its type.
@@ -52,7 +52,7 @@ pub(super) fn is_nothing(value: &[u8]) -> bool {
 /// `your-password`, `***`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
-        r"^(?:[<\[{]|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:required|nullable|sometimes)\|)",
+        r"^(?:(?:\w+ )?[<\[{]|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:required|nullable|sometimes)\|)",
         r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{6,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/|\x80-\xFF -]*",
         // A number, and words that say what stands there: `my-test-key`.
         r"|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
@@ -74,15 +74,21 @@ fn is_cut_off(value: &[u8]) -> bool {
 /// `falcon-violet-89`.
 pub(super) fn is_chosen(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(
-        r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[A-Z][a-z]{6,}\d{2}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,})[!?]?$",
+        r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[A-Z][a-z]{6,}\d{2}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,}|([a-z]{5,})\d{3,5})[!?]?$",
     );
-    EXPRESSION.is_match(value)
+    let found = EXPRESSION.captures(value);
+    found.is_some_and(|found| found.get(1).is_none_or(|word| !COMMON.has(word.as_bytes())))
 }
 
 /// Returns whether a value has the look of a generated one: letters and digits, both of them, and nothing that separates
 /// words.
 pub(super) fn is_mixed(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
+}
+
+/// Returns whether a value has small letters and capitals.
+pub(super) fn is_of_cases(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase)
 }
 
 /// Returns whether a value is long, and of hexadecimal digits or Base64 as generated keys are. A UUID is the name of a
