@@ -144,7 +144,7 @@ fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {
     if let Some([_, what]) = row_where("claude-field", |name| is_true(event, name)) {
         return say.leave_out(what);
     }
-    let from = str_of(fields_of(event, "origin").get("kind"));
+    let from = str_of(first_at(event, "origin/kind promptSource"));
     if from.is_some_and(|from| is_one(from, "claude-program")) {
         return say.leave_out("message of the program");
     }
