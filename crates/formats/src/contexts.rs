@@ -38,11 +38,11 @@ const PROMPTS: [[&str; 3]; 4] = [
 ];
 const NEW_TASK: &str = "New task:\n";
 
-/// What programs write before a turn: Pi each file that the prompt names; OpenClaw blocks about the sender, events, the time, or the
+/// What programs write before a turn: Cursor a time and a notice to the end; Pi each file that the prompt names; OpenClaw blocks about the sender, events, the time, or the
 /// words before a task of a sub-agent, Hermes those before a job.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r#"^(?:<file name="(?s:.*?)</file>[ \t\r\n]*|[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|System(?: \(untrusted\))?: \[[^\]\n]{10,40}\] [^\n]*[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *|\[(?:IMPORTANT|SYSTEM): You are running as a scheduled cron job(?s:.*?)\]\n\n)+"#,
+        r#"^(?:<timestamp>[^<]{4,60}</timestamp>[ \t\r\n]*<system_notification>(?s:.*)|<file name="(?s:.*?)</file>[ \t\r\n]*|[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|System(?: \(untrusted\))?: \[[^\]\n]{10,40}\] [^\n]*[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *|\[(?:IMPORTANT|SYSTEM): You are running as a scheduled cron job(?s:.*?)\]\n\n)+"#,
     )
 });
 

@@ -128,13 +128,16 @@ impl Print {
             return false;
         }
         let is_most = |part: usize, of: usize| of > 0 && (of - part) * MAY_LACK_ONE_OF <= of;
+        let is_of_another_store = self.name.is_some() && self.name == other.name && self.store != other.store;
+        let may_be_forked = self.began.is_some() && self.began == other.began;
         if !self.ids.is_empty() && !other.ids.is_empty() {
             let common = self.ids.intersection(&other.ids).count();
-            // The messages of a fork may have ids of their own.
-            if self.began.is_none() || self.began != other.began || common > 0 {
+            // The messages of a fork, and those in another store, may have ids of their own.
+            if common > 0 || !may_be_forked && !is_of_another_store {
                 return is_most(common, self.ids.len());
             }
-        } else if self.name.is_some() && self.name == other.name && self.store != other.store {
+        }
+        if is_of_another_store {
             return self.said.len() <= other.said.len();
         }
         let same = self

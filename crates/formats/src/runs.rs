@@ -13,7 +13,7 @@ use crate::{
     records::is_trace,
     session::{Session, is_said},
     trace::TraceBuilder,
-    values::{joined, list_at, object_of, str_of},
+    values::{first_named, joined, list_at, object_of, str_of, string_of},
 };
 
 /// Options of an input.
@@ -288,6 +288,21 @@ impl Runs {
         }
     }
 
+    /// Returns the task of a sub-agent that is named by the call which has started it.
+    fn task_of(&self, name: &Text) -> Option<Event> {
+        let events = self.open.values().flat_map(|session| session.named().0);
+        let mut whats = events.flat_map(|event| &event.what);
+        let call = whats.find_map(|what| match what {
+            What::Call(call) if call.id.as_ref() == Some(name) => Some(call),
+            _ => None,
+        });
+        let task = string_of(first_named(&call?.args, "task-argument"))?;
+        Some(Event {
+            what: vec![What::Before(task.clone())],
+            ..Event::default()
+        })
+    }
+
     fn add(&mut self, place: Place, event: Event, size: u64, decoded: Decoded) -> Result<(), Wrong> {
         let key = match decoded {
             Decoded::Unknown => self.last.clone(),
@@ -295,6 +310,10 @@ impl Runs {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
+        let task = match &event.origin.agent {
+            Agent::Named(call) if self.open.get(&key).is_none() => self.task_of(call),
+            _ => None,
+        };
         let (agent, last) = (self.format.format(), self.session.as_ref());
         let begin = || {
             let mut session = begin(agent, place, &event.origin, &key, last, &self.named);
@@ -302,6 +321,7 @@ impl Runs {
             if event.origin.agent != Agent::Main && event.origin.run.is_none() {
                 session.fact("cwd", self.folder.clone());
             }
+            session.add(task, 0);
             session
         };
         let session = self.open.add(&key, size, begin)?;

@@ -69,8 +69,8 @@ SELECT json_object('id', s.id, 'working_dir', working_dir, 'description', descri
     FROM messages m WHERE m.session_id = s.id))
 FROM sessions s, (SELECT NULL AS session_type, NULL AS parent_session_id, NULL AS name, NULL AS model_config_json) WHERE s.id = ?1;
 
--- Hermes. Older databases lack some columns. A session that goes on with a compacted one, or branches from one, has a parent too. The copies
--- of messages in a branch have times of their own.
+-- Hermes. Older databases lack some columns. A session that goes on with a compacted one, branches from one, or begins where one was reset
+-- or ended by itself, has a parent too. The copies of messages in a branch have times of their own.
 -- @ hermes messages tool_name sessions messages
 SELECT s.id, CASE WHEN s.id IN (SELECT id FROM sessions WHERE model_config LIKE '%_branched_from%'
     UNION SELECT parent_session_id FROM sessions WHERE model_config LIKE '%_branched_from%')
@@ -80,9 +80,10 @@ ORDER BY started_at, s.id;
 SELECT json_object('session', json_object('id', id, 'source', source, 'model', model, 'title', title, 'started_at', started_at,
     'cwd', (SELECT coalesce(cwd, (SELECT cwd FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)))
         FROM sessions WHERE id = s.id),
-    'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id AND (model_config LIKE '%_delegate_from%' OR NOT EXISTS (
-        SELECT 1 FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id)
-        AND end_reason IN ('compression', 'branched') AND ended_at <= s.started_at)))),
+    'parent_session_id', (SELECT parent_session_id FROM sessions WHERE id = s.id AND (model_config LIKE '%_delegate_from%' OR coalesce(model_config, '') NOT LIKE '%_branched_from%'
+        AND coalesce(model_config, '') NOT LIKE '%_reset_from%' AND NOT EXISTS (
+        SELECT 1 FROM sessions WHERE id = (SELECT parent_session_id FROM sessions WHERE id = s.id) AND ended_at <= s.started_at
+        AND end_reason IN ('compression', 'branched', 'session_reset', 'session_switch', 'idle', 'daily', 'suspended', 'resume_pending_expired'))))),
     'messages', (SELECT json_group_array(json_object('id', m.id, 'role', role, 'content', content, 'tool_call_id', tool_call_id,
         'tool_calls', tool_calls, 'reasoning', reasoning, 'timestamp', timestamp,
         'reasoning_content', (SELECT reasoning_content FROM messages WHERE id = m.id),
@@ -104,6 +105,11 @@ FROM sessions s WHERE s.id = ?1;
 -- @ kiro conversations_v2 conversation_id conversations_v2
 SELECT DISTINCT conversation_id FROM conversations_v2 ORDER BY conversation_id;
 SELECT value FROM conversations_v2 WHERE conversation_id = ?1 ORDER BY updated_at DESC LIMIT 1;
+
+-- Kiro of before, which has one conversation for each folder.
+-- @ kiro conversations value conversations
+SELECT value ->> '$.conversation_id' FROM conversations WHERE json_valid(value) AND value ->> '$.conversation_id' IS NOT NULL ORDER BY rowid;
+SELECT value FROM conversations WHERE json_valid(value) AND value ->> '$.conversation_id' = ?1;
 
 -- Forge, whose conversations have their messages in one column.
 -- @ forge conversations context conversations

@@ -129,7 +129,8 @@ fn add_entry(say: &mut Events, message: &Value) {
     say.first_fact("model", message.get("model"));
     let content = or(message.get("content"), message.get("parts"));
     match str_of(first_of(message, &["type", "role"])) {
-        Some("user") => add_turn(say, content, None),
+        // What the user saw is without what the program has added.
+        Some("user") => add_turn(say, or(message.get("displayContent"), content), None),
         Some("gemini") => {
             for thought in list_at(message, "thoughts") {
                 let parts = ["subject", "description"].map(|name| text_at(thought, name));
@@ -175,7 +176,9 @@ pub fn add_turn(say: &mut Events, content: Option<&Value>, status: Option<&str>)
     let (mut own, mut is_referenced) = (Vec::new(), false);
     for part in parts {
         let text = text_of_part(part).map(|text| text.trim());
-        is_referenced |= text == Some(REFERENCED[0]);
+        let before = text.and_then(|text| text.split_once(REFERENCED[0]));
+        own.extend(before.map(|(before, _)| Part::Text(before.trim().into())));
+        is_referenced |= before.is_some();
         match part.get("functionResponse").and_then(Value::as_object) {
             Some(result) => add_result(say, result, status),
             None if is_referenced && text.is_some() => say.leave_out("context of the program"),
@@ -183,7 +186,7 @@ pub fn add_turn(say: &mut Events, content: Option<&Value>, status: Option<&str>)
             None if has_result && text.is_none() => say.leave_out("file part"),
             None => own.extend(parts_in(part)),
         }
-        is_referenced &= text != Some(REFERENCED[1]);
+        is_referenced &= !text.is_some_and(|text| text.ends_with(REFERENCED[1]));
     }
     say.say_parts(TextKind::User, own);
 }

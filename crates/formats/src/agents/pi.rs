@@ -2,18 +2,30 @@
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them.
 
-use crate::prelude::*;
+use crate::{input::read_small, prelude::*};
 
 pub static FORMAT: Format = Format::of_messages("pi", add_entry)
     .end(add_harness)
     .beside(beside);
 
-/// What sub-agents say is below a folder beside the session's file that is named as that: `TIME_ID`.
+/// What sub-agents say is below a folder beside the session's file that is named as that: `TIME_ID`. OpenClaw says in a list of the folder
+/// which session has spawned another one.
 fn beside(path: &Path, say: &mut Events) {
     let mut folders = path.ancestors().skip(1);
     let folder = folders.find(|folder| folder.with_extension("jsonl").is_file());
     let session = folder.and_then(|folder| folder.file_name()?.to_str()?.rsplit('_').next());
     say.sub_agent(session.is_some(), session.map(Value::from).as_ref());
+    let list = read_small(&path.with_file_name("sessions.json")).unwrap_or_default();
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str()?.split_once(".jsonl"));
+    let is_own = |entry: &&Value| name.is_some_and(|(id, _)| str_of(entry.get("sessionId")) == Some(id));
+    let spawned_by = list
+        .values()
+        .find(is_own)
+        .and_then(|own| str_of(own.get("spawnedBy")));
+    let parent = spawned_by.and_then(|key| list.get(key)?.get("sessionId"));
+    say.sub_agent(spawned_by.is_some(), parent);
 }
 
 fn add_harness(say: &mut Events, header: &Value) {

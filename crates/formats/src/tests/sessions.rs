@@ -308,7 +308,25 @@ fn a_session_that_two_files_hold_is_one() {
             ],
         ),
     ];
-    for files in [&forked, &moved, &imported] {
+    let kiro = made(
+        &folder().join("kiro-sqlite/data.sqlite3.sql"),
+        &directory,
+        "DELETE FROM conversations",
+    );
+    let prompt = |kind: &str, id: &str, text: &str| {
+        let data = json!({ "message_id": id, "content": [{ "kind": "text", "data": text }] });
+        json!({ "version": "v1", "kind": kind, "data": data })
+    };
+    let turns = (0..8).flat_map(|turn| {
+        let id = |role| format!("0a1b2c3d-{role}-{turn}");
+        [
+            prompt("Prompt", &id("user"), "Rotate the logs"),
+            prompt("AssistantMessage", &id("agent"), "Done."),
+        ]
+    });
+    // Kiro goes on in a file with a conversation of its database.
+    let resumed = [kiro, file("sessions/cli/kq.jsonl", &turns.collect::<Vec<_>>())];
+    for files in [&forked[..], &moved, &imported, &resumed] {
         let found = copies_in(files);
         let copies: Vec<_> = found.iter().map(copies_of).collect();
         assert_eq!(copies, [Some(1.0)], "{files:?}");

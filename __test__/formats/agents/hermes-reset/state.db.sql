@@ -1,0 +1,14 @@
+CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT NOT NULL, model TEXT, model_config TEXT, parent_session_id TEXT, started_at REAL NOT NULL, ended_at REAL, end_reason TEXT, cwd TEXT, title TEXT);
+CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, role TEXT NOT NULL, content TEXT, tool_call_id TEXT, tool_calls TEXT, tool_name TEXT, timestamp REAL NOT NULL, reasoning TEXT, active INTEGER NOT NULL DEFAULT 1);
+INSERT INTO sessions VALUES ('r1', 'cli', 'hermes-5', '{}', NULL, 1791277100.0, 1791277160.0, 'session_reset', '/home/dev/shop', NULL);
+INSERT INTO messages (session_id, role, content, timestamp) VALUES ('r1', 'user', 'Choose a pot', 1791277101.0), ('r1', 'assistant', 'Done with r1.', 1791277102.0);
+INSERT INTO sessions VALUES ('r2', 'cli', 'hermes-5', '{"_branched_from": "r1"}', 'r1', 1791277110.0, NULL, NULL, '/home/dev/shop', NULL);
+INSERT INTO messages (session_id, role, content, timestamp) VALUES ('r2', 'user', 'Choose a bowl', 1791277111.0), ('r2', 'assistant', 'Done with r2.', 1791277112.0);
+INSERT INTO sessions VALUES ('r3', 'cli', 'hermes-5', '{"_delegate_from": "r1"}', 'r1', 1791277120.0, NULL, NULL, '/home/dev/shop', NULL);
+INSERT INTO messages (session_id, role, content, timestamp) VALUES ('r3', 'user', 'Ask for the price', 1791277121.0), ('r3', 'assistant', 'Done with r3.', 1791277122.0);
+INSERT INTO sessions VALUES ('r4', 'cli', 'hermes-5', '{"_reset_from": "r1"}', 'r1', 1791277150.0, 1791277200.0, 'idle', '/home/dev/shop', NULL);
+INSERT INTO messages (session_id, role, content, timestamp) VALUES ('r4', 'user', 'Weigh the pot', 1791277151.0), ('r4', 'assistant', 'Done with r4.', 1791277152.0);
+INSERT INTO sessions VALUES ('r5', 'cli', 'hermes-5', '{}', 'r4', 1791277201.0, NULL, NULL, '/home/dev/shop', NULL);
+INSERT INTO messages (session_id, role, content, timestamp) VALUES ('r5', 'user', 'Paint the pot', 1791277202.0), ('r5', 'assistant', 'Done with r5.', 1791277203.0);
+INSERT INTO sessions VALUES ('r6', 'cli', 'hermes-5', '{}', 'r4', 1791277180.0, NULL, NULL, '/home/dev/shop', NULL);
+INSERT INTO messages (session_id, role, content, timestamp) VALUES ('r6', 'user', 'Look for paint', 1791277181.0), ('r6', 'assistant', 'Done with r6.', 1791277182.0);
