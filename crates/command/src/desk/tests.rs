@@ -21,7 +21,7 @@ fn trace() -> String {
             r#"{{"type":"tool_call","content":"Bash\ncommand: curl -H 'Authorization: Bearer {KEY}'","tool":{{"name":"Bash"}},"input":{{"command":"curl -H 'Authorization: Bearer {KEY}'"}}}}"#
         ),
         format!(r#"{{"type":"error_recovery","content":"refused {KEY}"}}"#),
-        r#"{"type":"observation","content":"Ship to P.O. Box 4711, go on"}"#.to_owned(),
+        r#"{"type":"observation","content":"Ship to via Garibaldi 7, go on"}"#.to_owned(),
     ];
     format!(
         r#"{{"@type":"ReasoningTrace","id":"kp:trace:a","metadata":{{"created_at":"2026-09-01T05:26:00.000Z","imported":{{"format":"claude-code","known":{{"success":false}},"cwd":"/home/maja/code/shop"}}}},"task":{{"objective":"Ask bob@example.com\nfor it"}},"steps":[{}],"outcome":{{"result_summary":"refused {KEY}"}}}}"#,
@@ -99,7 +99,7 @@ fn a_conversation_has_results_with_their_calls_and_the_words_of_places() {
     );
     assert_eq!(
         conversation.get("places").map(Value::to_json).unwrap(),
-        r#"["P.O. Box 4711"]"#
+        r#"["via Garibaldi 7"]"#
     );
 }
 
