@@ -72,6 +72,16 @@ impl Failure {
     }
 }
 
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Aborted => Self::interrupted("interrupted: nothing was written"),
+            Error::Io { path, source, .. } => Self::write(&path.display().to_string(), &source),
+            error => Self::file(error.to_string()),
+        }
+    }
+}
+
 /// For programs, which have no exit code.
 impl From<Failure> for Error {
     fn from(Failure { message, .. }: Failure) -> Self {

@@ -164,13 +164,16 @@ impl Filter {
         }
     }
 
-    /// Returns whether the session of a trace is wanted.
-    pub(crate) fn of_session(&self, file: &str, format: FormatName, trace: &Value) -> Verdict {
+    /// Returns whether the session of a trace is wanted; what is no session is.
+    pub(crate) fn of_session(&self, file: &str, format: Option<FormatName>, trace: &Value) -> Verdict {
+        if trace.get("steps").is_none() {
+            return Verdict::Wanted;
+        }
         let has = |excluded: &[Excluded]| excluded.iter().any(|excluded| excluded.has_session(file, trace));
         if has(&self.ignored.0) {
             return Verdict::Ignored;
         }
-        let agent = agent_of(trace).unwrap_or(format.name());
+        let agent = agent_of(trace).unwrap_or(format.unwrap_or(FormatName::Trace).name());
         let began = time_of(trace);
         let is_late = |since: &String| began.as_ref().is_none_or(|began| began >= since);
         let is_of_agent = |wanted: &FormatName| wanted.name() == agent;
@@ -195,8 +198,7 @@ impl Filter {
         let (Content::Converted(trace) | Content::Plain(trace)) = &item.content else {
             return false;
         };
-        let format = item.format.unwrap_or(FormatName::Trace);
-        trace.get("steps").is_none() || self.of_session(file, format, trace) == Verdict::Wanted
+        self.of_session(file, item.format, trace) == Verdict::Wanted
     }
 
     /// Returns the words that count what the file `ignore` left out; `None` if that is nothing.
@@ -257,8 +259,7 @@ mod tests {
             min_turns: Some(2),
             ..Filter::default()
         };
-        let verdict =
-            |filter: &Filter, began: &str| filter.of_session("f", FormatName::Trace, &session(began));
+        let verdict = |filter: &Filter, began: &str| filter.of_session("f", None, &session(began));
         assert_eq!(verdict(&filter, "2026-10-01T02:00:00+02:00"), Verdict::Wanted);
         assert_eq!(verdict(&filter, "2026-09-30T23:59:59Z"), Verdict::Other);
         for other in [

@@ -6,7 +6,9 @@ use knowledgepulse_formats::{FormatName, not_read_here, run::head_of};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
-use crate::{Failure, Inputs, Messages, Result, Target, counted, files::metadata_of, is_same_file};
+use crate::{
+    Failure, Inputs, Messages, Result, Target, counted, files::metadata_of, filter::Verdict, is_same_file,
+};
 
 /// How the names of files end that belong to a database.
 const OF_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -50,8 +52,15 @@ impl Inputs {
             let problem = format!("there is no file of a known format in {folders}");
             return Err(Failure::file(problem));
         }
+        let (filter, left_out) = (&self.filter, &mut self.left_out);
+        sources.retain(|file| {
+            // Agents keep the times of their files.
+            let verdict = filter.of_file(file, are_kept);
+            left_out.files += u64::from(verdict == Verdict::Ignored);
+            left_out.others += u64::from(verdict == Verdict::Other);
+            verdict == Verdict::Wanted
+        });
         self.sources = sources;
-        self.leave_out_files(are_kept);
         Ok(self)
     }
 }

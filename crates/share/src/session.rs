@@ -24,7 +24,7 @@ use crate::{
         session_id_of,
     },
     set::{BEGINNING, beginning_of},
-    shown::{is_said, leave_out_repetitions},
+    shown::leave_out_repetitions,
 };
 
 /// The formats that `datasets` loads as they are.
@@ -72,9 +72,9 @@ pub(crate) struct Document {
 type Refusal = String;
 
 /// A log that was read.
-struct ReadLog<'l> {
+pub(crate) struct ReadLog<'l> {
     log: &'l Log<'l>,
-    trace: Value,
+    pub trace: Value,
     /// The records of its file, if it may be shared as it is.
     records: Option<Vec<FileRecord>>,
     shape: Shape,
@@ -84,9 +84,10 @@ struct ReadLog<'l> {
 /// A line of a file and its value; `None` of what is no object.
 type FileRecord = Option<(String, Value)>;
 
-struct Cleaning {
+/// What cleans a session, and what it has replaced so far.
+pub(crate) struct Cleaning {
     cleaner: Cleaner,
-    redactions: BTreeMap<String, u64>,
+    pub redactions: BTreeMap<String, u64>,
     review: Vec<ReviewPlace>,
     lines_left_out: u64,
 }
@@ -107,14 +108,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
             Err(reason) => left_out.push((log.name.clone(), reason)),
         }
     }
-    let mut cleaning = Cleaning {
-        cleaner: settings.cleaner.clone(),
-        redactions: BTreeMap::new(),
-        review: Vec::new(),
-        lines_left_out: 0,
-    };
-    identities.finish();
-    cleaning.cleaner.set_identities(identities);
+    let mut cleaning = Cleaning::new(settings.cleaner.clone(), identities);
     let mut about = Object::new();
     let mut documents = Vec::with_capacity(logs.len());
     let mut whole_files = HashSet::new();
@@ -178,7 +172,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
 impl<'l> ReadLog<'l> {
     /// Reads a log, and learns who and where worked in it. The text of a file that holds several logs is read for the first of them: `names`
     /// are those of the files that were read.
-    fn read(
+    pub(crate) fn read(
         log: &'l Log,
         (form, identifiers): (Form, bool),
         names: &mut HashSet<&'l str>,
@@ -236,16 +230,6 @@ impl<'l> ReadLog<'l> {
     }
 }
 
-/// Reads the trace of a log, and learns who and where worked in it, if `identifiers` are replaced.
-pub(crate) fn trace_of(log: &Log, identifiers: bool) -> Result<(Value, Identities), Refusal> {
-    let mut identities = Identities::default();
-    // No file is shared.
-    let how = (Form::Messages, identifiers);
-    let read = ReadLog::read(log, how, &mut HashSet::new(), &mut identities)?;
-    identities.finish();
-    Ok((read.trace, identities))
-}
-
 /// Returns whether a session succeeded and how sure that is, if its trace tells that.
 #[must_use]
 pub fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
@@ -256,6 +240,17 @@ pub fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
 }
 
 impl Cleaning {
+    pub(crate) fn new(mut cleaner: Cleaner, mut identities: Identities) -> Self {
+        identities.finish();
+        cleaner.set_identities(identities);
+        Self {
+            cleaner,
+            redactions: BTreeMap::new(),
+            review: Vec::new(),
+            lines_left_out: 0,
+        }
+    }
+
     /// Returns what the manifest says of a log.
     fn about(&mut self, read: &ReadLog) -> Result<Object, Refusal> {
         let field = |path: &[&str]| read.trace.at(path).cloned().unwrap_or_default();
@@ -282,6 +277,14 @@ impl Cleaning {
         let clean = self.cleaner.clean_json(value);
         let found = self.cleaner.take_findings();
         Ok((clean.map_err(|error| error.to_string())?, found))
+    }
+
+    /// Returns a clean trace, and counts what was redacted in what was said, not in what is known of the session.
+    pub(crate) fn said(&mut self, trace: &Value) -> Result<Value, Refusal> {
+        let (trace, found) = self.clean(trace)?;
+        let is_said = |finding: &Finding| !finding.path.starts_with(".metadata");
+        self.count(found.into_iter().filter(is_said));
+        Ok(trace)
     }
 
     fn note_places(&mut self, row: usize, line: u64, places: Vec<PlaceToReview>) {
@@ -363,8 +366,7 @@ impl Cleaning {
         if form != Form::Knowledgepulse {
             leave_out_repetitions(&mut trace);
         }
-        let (trace, found) = self.clean(&trace)?;
-        self.count(found.into_iter().filter(is_said));
+        let trace = self.said(&trace)?;
         let lines = match (form, outcome) {
             (Form::Native, _) => simple::entries_of(&trace),
             (Form::Messages, _) => vec![messages::row_of(&trace, outcome)],

@@ -1,11 +1,15 @@
 //! A session as a person reads it before it is shared: its trace, clean by the same identities as what is shared of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use knowledgepulse_clean::{Cleaner, Finding, PlaceToReview, places_in_json};
+use knowledgepulse_clean::{Cleaner, Identities, PlaceToReview, places_in_json};
 use knowledgepulse_json::{Object, Value};
 
-use crate::{Log, forms::facts::facts_of, session::trace_of};
+use crate::{
+    Form, Log,
+    forms::facts::facts_of,
+    session::{Cleaning, ReadLog},
+};
 
 /// A session that is shown.
 #[derive(Debug, Default)]
@@ -25,18 +29,16 @@ pub struct Shown {
 /// # Errors
 /// Why it cannot be read or cleaned.
 pub fn shown(log: &Log, cleaner: Option<&Cleaner>) -> Result<Shown, String> {
-    let (mut trace, identities) = trace_of(log, cleaner.is_some_and(Cleaner::replaces_identifiers))?;
+    // No file is shared.
+    let how = (Form::Messages, cleaner.is_some_and(Cleaner::replaces_identifiers));
+    let mut identities = Identities::default();
+    let mut trace = ReadLog::read(log, how, &mut HashSet::new(), &mut identities)?.trace;
     leave_out_repetitions(&mut trace);
     let mut redactions = BTreeMap::new();
-    if let Some(mut cleaner) = cleaner.cloned() {
-        cleaner.set_identities(identities);
-        let clean = cleaner.clean_json(&trace);
-        for finding in cleaner.take_findings() {
-            if is_said(&finding) {
-                *redactions.entry(finding.name).or_default() += 1;
-            }
-        }
-        trace = clean.map_err(|error| error.to_string())?;
+    if let Some(cleaner) = cleaner.cloned() {
+        let mut cleaning = Cleaning::new(cleaner, identities);
+        trace = cleaning.said(&trace)?;
+        redactions = cleaning.redactions;
     }
     let review = ["task", "steps"].into_iter().filter_map(|part| trace.get(part));
     let review = review.flat_map(places_in_json).collect();
@@ -46,11 +48,6 @@ pub fn shown(log: &Log, cleaner: Option<&Cleaner>) -> Result<Shown, String> {
         redactions,
         review,
     })
-}
-
-/// Returns whether a finding is in what was said, not in what is known of the session.
-pub(crate) fn is_said(finding: &Finding) -> bool {
-    !finding.path.starts_with(".metadata")
 }
 
 /// Leaves out what a trace has twice, so that nothing is counted twice: its last message, and the text of calls whose input it has.

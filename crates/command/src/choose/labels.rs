@@ -62,9 +62,14 @@ impl Labels {
             file: file.to_owned(),
             ..Self::default()
         };
-        for (line, record) in read_records(file)? {
-            let label = record.and_then(|record| label_of(&record));
-            let (id, label) = label.map_err(|reason| Failure::file(format!("{file}:{line}: {reason}")))?;
+        let bytes = fs::read(file).map_err(|error| Failure::read(file, &error))?;
+        let wrong = |line, reason: String| Failure::file(format!("{file}:{line}: {reason}"));
+        let mut records = Records::default();
+        let whole = records.push(&bytes).and_then(|()| records.finish());
+        whole.map_err(|foreign| wrong(1, foreign.to_string()))?;
+        for record in records {
+            let label = record.content.and_then(|record| label_of(&record));
+            let (id, label) = label.map_err(|reason| wrong(record.place.line.unwrap_or(1), reason))?;
             labels.labels.insert(id, (label, false));
         }
         Ok(labels)
@@ -137,25 +142,6 @@ pub(crate) fn names_of(source: &str) -> Vec<Text> {
     names
 }
 
-type Wrong = String;
-
-/// The records of a file with their lines, or their problems.
-type FileRecords = Vec<(u64, std::result::Result<Value, Wrong>)>;
-
-/// Reads a file of JSON Lines, JSON arrays or CSV with a header.
-///
-/// # Errors
-/// If the file cannot be read.
-fn read_records(file: &str) -> Result<FileRecords> {
-    let bytes = fs::read(file).map_err(|error| Failure::read(file, &error))?;
-    let mut records = Records::default();
-    if let Err(foreign) = records.push(&bytes).and_then(|()| records.finish()) {
-        return Ok(vec![(1, Err(foreign.to_string()))]);
-    }
-    let records = records.map(|record| (record.place.line.unwrap_or(1), record.content));
-    Ok(records.collect())
-}
-
 /// Returns the value of a field; of a cell of CSV the one that it stands for.
 fn value_of(record: &Value, name: &str) -> Value {
     let value = record.get(name).cloned().unwrap_or_default();
@@ -169,7 +155,7 @@ fn value_of(record: &Value, name: &str) -> Value {
     }
 }
 
-fn label_of(record: &Value) -> std::result::Result<(Text, Label), Wrong> {
+fn label_of(record: &Value) -> std::result::Result<(Text, Label), String> {
     let id = record.get("id").and_then(text_of_id);
     let id = id.ok_or("a label needs the id of a trace, a string or a number")?;
     let success = match ["success", "reward"].map(|name| value_of(record, name)) {

@@ -8,7 +8,6 @@ pub(crate) mod labels;
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
 
 use clap::Args;
-use knowledgepulse_error::Error;
 use knowledgepulse_index::{
     memory::Memory,
     method::Method,
@@ -178,7 +177,7 @@ pub(crate) fn choose(
         let inputs = Inputs::new(sources, Filter::default());
         let before = known.len(Instant::now());
         let mut add = |trace: Option<(Scored, Candidate)>| match trace {
-            Some((_, candidate)) => known.add(candidate.entry()?, Instant::now()).map_err(failed),
+            Some((_, candidate)) => Ok(known.add(candidate.entry()?, Instant::now())?),
             None => Ok(()),
         };
         let seen = score(&inputs, &scoring, &mut add, messages, stop)?;
@@ -222,9 +221,7 @@ pub(crate) fn choose(
         }
         let trace = std::mem::take(&mut candidate.trace);
         let Candidate { outcome, unfit, .. } = candidate;
-        candidates
-            .add(candidate.entry()?, outcome, unfit)
-            .map_err(failed)?;
+        candidates.add(candidate.entry()?, outcome, unfit)?;
         set.summary.add(&scored);
         scored.text = set.kept.add(&trace.to_json())?;
         set.scored.push(scored);
@@ -256,10 +253,7 @@ pub(crate) fn choose(
     };
     let interrupted_before = stop.is_interrupted();
     let go_on = |_| interrupted_before || !stop.is_interrupted();
-    set.selection = select(&mut candidates, &options, &go_on).map_err(|error| match error {
-        Error::Aborted => Failure::interrupted("interrupted: nothing was chosen"),
-        error => failed(error),
-    })?;
+    set.selection = select(&mut candidates, &options, &go_on)?;
     if !set.scored.is_empty() {
         messages.note(set.selection.explanation());
     }
@@ -292,11 +286,6 @@ impl Candidate {
             model: embedded.and_then(|embedded| embedded.origin.model.as_ref()),
         })
     }
-}
-
-#[allow(clippy::needless_pass_by_value)] // It is a function to map errors.
-fn failed(error: Error) -> Failure {
-    Failure::file(error.to_string())
 }
 
 impl Set {

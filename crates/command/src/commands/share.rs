@@ -110,8 +110,8 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     if let Some(decisions) = &decisions {
         decisions.strike(&mut cleaner);
     }
-    let mut folder = Folder::create(Path::new(out)).map_err(failed)?;
-    let (set, form) = folder.set(args.form).map_err(failed)?;
+    let mut folder = Folder::create(Path::new(out))?;
+    let (set, form) = folder.set(args.form)?;
     let removed = removed_of(&set, &args.remove, out, messages)?;
     let reads_stdin = args.input.paths.iter().any(|path| path == STDIN);
     let asks = !args.yes;
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     };
     let there = set.lines().len();
     let go_on = |_| !stop.is_interrupted();
-    let manifest = share(set, &removed, &to_share, &settings, &mut folder, &go_on).map_err(failed)?;
+    let manifest = share(set, &removed, &to_share, &settings, &mut folder, &go_on)?;
     tell_left_out(&manifest, messages);
     if manifest.entries.is_empty() && removed.is_empty() {
         let has_nothing = there == 0 && (to_share.is_empty() || !manifest.left_out.is_empty());
@@ -164,9 +164,9 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         return Ok(Exit::Ok);
     }
     if stop.is_interrupted() {
-        return Err(interrupted());
+        return Err(Error::Aborted.into());
     }
-    folder.finish().map_err(failed)?;
+    folder.finish()?;
     let all = counted(manifest.lines().len() as u64, "session");
     messages.note(match there {
         0 => format!(
@@ -175,18 +175,6 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         _ => format!("{out} has {all} now ({what}); look at what is new before you publish it"),
     });
     Ok(exit)
-}
-
-fn failed(error: Error) -> Failure {
-    match error {
-        Error::Aborted => interrupted(),
-        Error::Io { path, source, .. } => Failure::write(&path.display().to_string(), &source),
-        error => Failure::file(error.to_string()),
-    }
-}
-
-fn interrupted() -> Failure {
-    Failure::interrupted("interrupted: nothing was shared")
 }
 
 /// Says what becomes of the set: how many sessions it has, and how many come, grow and go.
@@ -225,7 +213,7 @@ fn chosen(
     };
     let mut chosen = choose(&sources, &choice, &purpose, host, messages, stop)?;
     if stop.is_interrupted() {
-        return Err(interrupted());
+        return Err(Error::Aborted.into());
     }
     if let Some(decisions) = decisions {
         decisions.apply(&mut chosen, messages);

@@ -65,17 +65,6 @@ impl Inputs {
             ..Self::default()
         }
     }
-
-    /// Leaves out the files that have no wanted session, also by their times if agents keep those.
-    pub(crate) fn leave_out_files(&mut self, are_kept: bool) {
-        let (filter, left_out) = (&self.filter, &mut self.left_out);
-        self.sources.retain(|file| {
-            let verdict = filter.of_file(file, are_kept);
-            left_out.files += u64::from(verdict == Verdict::Ignored);
-            left_out.others += u64::from(verdict == Verdict::Other);
-            verdict == Verdict::Wanted
-        });
-    }
 }
 
 /// A trace that was read.
@@ -346,15 +335,12 @@ impl<P: Send + 'static> Reader<P> {
             Content::Converted(value) | Content::Plain(value) => value,
         };
         let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
-        let format = format.unwrap_or(FormatName::Trace);
-        if value.get("steps").is_some() {
-            match self.inputs.filter.of_session(source, format, &value) {
-                Verdict::Wanted => {}
-                verdict => return State::LeftOut(verdict),
-            }
+        match self.inputs.filter.of_session(source, format, &value) {
+            Verdict::Wanted => {}
+            verdict => return State::LeftOut(verdict),
         }
         let read = ReadTrace {
-            format,
+            format: format.unwrap_or(FormatName::Trace),
             value,
             foreign,
         };

@@ -88,8 +88,6 @@ pub(crate) struct Candidate {
     pub trace: Value,
     /// Its words, and its embedding where that is compared.
     pub compared: Option<Comparable>,
-    /// The hint for a record of no known format: the user may have meant another one.
-    foreign: Option<String>,
 }
 
 /// A trace that is to be scored.
@@ -134,7 +132,7 @@ pub(crate) fn score(
                     };
                     on_scored(Some((scored, candidate)))?;
                 }
-                Err(reason) => seen.add_bad(&place, &wrong(reason, candidate.foreign.as_ref()), messages),
+                Err(reason) => seen.add_bad(&place, &reason.into(), messages),
             }
         }
         on_scored(None)
@@ -178,7 +176,11 @@ fn prepared(read: ReadTrace, scorer: &Scorer, (writes, explains): (bool, bool)) 
         Some(Method::Prefix) => Texts::Needed(&mut needed),
         Some(_) => Texts::Whole,
     };
-    let trace = json::read(&value, texts).map_err(|error| wrong(error.to_string(), foreign.as_ref()))?;
+    let trace = json::read(&value, texts).map_err(|error| match foreign {
+        // The user may have meant another format.
+        Some(foreign) => Text::from(format!("{error}, and it is {foreign}")),
+        None => error.to_string().into(),
+    })?;
     let mut about = TraceInfo::of(&value, read.format);
     about.domain = trace.task_domain.as_deref().unwrap_or("default").into();
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
@@ -194,15 +196,6 @@ fn prepared(read: ReadTrace, scorer: &Scorer, (writes, explains): (bool, bool)) 
         label: input.label.clone(),
         trace: if writes { value } else { Value::Null },
         compared: None,
-        foreign,
     };
     Ok(Box::new((about, candidate, input)))
-}
-
-/// Returns the problem of a trace, and the formats that the record could have meant.
-fn wrong(reason: String, foreign: Option<&String>) -> Text {
-    match foreign {
-        Some(foreign) => format!("{reason}, and it is {foreign}").into(),
-        None => reason.into(),
-    }
 }

@@ -39,7 +39,7 @@ impl<'r> Results<'r> {
             table,
             explains,
             count: 0,
-            out: out.map(|out| Ok((Output::open(out)?, out))).transpose()?,
+            out: out.map(|out| Result::Ok((Output::open(out)?, out))).transpose()?,
             stdout: Output::standard(),
             messages,
             stop,

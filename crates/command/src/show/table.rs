@@ -43,44 +43,38 @@ struct TableRow {
     below: String,
 }
 
-/// A column before the objective: its heading, and what it says of a row, beside all scores in ascending order.
-type Column = (&'static str, fn(&Scored, &[f64]) -> String);
+/// The columns before the objective.
+const OF_SCORES: [&str; 6] = ["score", "beats", "agent", "date", "steps", "done"];
+const OF_SESSIONS: [&str; 5] = ["project", "agent", "date", "turns", "facts"];
 
-const AGENT: Column = ("agent", |scored, _| label_of(&scored.about.agent, "", MOST_UNITS));
-const DATE: Column = ("date", |scored, _| {
-    let date = scored.about.when.as_deref().and_then(|when| when.get(..10));
-    date.unwrap_or_default().to_owned()
-});
-const OF_SCORES: [Column; 6] = [
-    ("score", |scored, _| fixed(scored.breakdown.score, 3)),
-    ("beats", |scored, scores| {
-        let below = scores.partition_point(|other| *other < scored.breakdown.score);
-        format!("{} %", fixed(percent(below, scores.len()), 0))
-    }),
-    AGENT,
-    DATE,
-    ("steps", |scored, _| grouped(scored.about.steps)),
-    ("done", |scored, _| {
-        done(scored, ["no", "yes"]).unwrap_or("?").into()
-    }),
-];
-const OF_SESSIONS: [Column; 5] = [
-    ("project", |scored, _| {
-        label_of(&scored.about.project.clone().unwrap_or_default(), "", MOST_UNITS)
-    }),
-    AGENT,
-    DATE,
-    ("turns", |scored, _| grouped(scored.about.turns)),
-    ("facts", |scored, _| {
-        let done = done(scored, ["failed", "succeeded"]).map(str::to_owned);
-        let facts = done.into_iter().chain(scored.about.facts_in_words());
-        facts.collect::<Vec<_>>().join(" · ")
-    }),
-];
-
-/// Returns the word for how a trace ended, of those for failure and success; `None` if that is not known.
-fn done(scored: &Scored, words: [&'static str; 2]) -> Option<&'static str> {
-    Some(words[usize::from(scored.about.success?)])
+/// Returns what a column says of a trace, beside all scores in ascending order.
+fn cell_of(heading: &str, Scored { about, breakdown, .. }: &Scored, scores: &[f64]) -> String {
+    match heading {
+        "score" => fixed(breakdown.score, 3),
+        "beats" => {
+            let below = scores.partition_point(|other| *other < breakdown.score);
+            format!("{} %", fixed(percent(below, scores.len()), 0))
+        }
+        "project" => label_of(&about.project.clone().unwrap_or_default(), "", MOST_UNITS),
+        "agent" => label_of(&about.agent, "", MOST_UNITS),
+        "date" => {
+            let date = about.when.as_deref().and_then(|when| when.get(..10));
+            date.unwrap_or_default().to_owned()
+        }
+        "steps" => grouped(about.steps),
+        "turns" => grouped(about.turns),
+        "done" => about
+            .success
+            .map_or("?", |done| if done { "yes" } else { "no" })
+            .into(),
+        _ => {
+            let ended = about
+                .success
+                .map(|done| if done { "succeeded" } else { "failed" });
+            let facts = ended.map(str::to_owned).into_iter().chain(about.facts_in_words());
+            facts.collect::<Vec<_>>().join(" · ")
+        }
+    }
 }
 
 #[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
@@ -143,8 +137,8 @@ impl Table {
         } else {
             &OF_SESSIONS
         };
-        let columns = columns.iter().map(|(heading, cell)| {
-            let cells = self.rows.iter().map(|row| cell(&row.scored, scores));
+        let columns = columns.iter().map(|heading| {
+            let cells = self.rows.iter().map(|row| cell_of(heading, &row.scored, scores));
             (*heading, cells.collect())
         });
         let mut text = self.with_objectives(columns.filter(is_shown).collect());

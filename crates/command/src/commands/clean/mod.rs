@@ -60,7 +60,7 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
                     .into_iter()
                     .flat_map(|each| run.iter().cloned().zip(each)),
             );
-            Ok(())
+            Result::Ok(())
         },
     )?;
     inputs.retain(|input| learned.contains_key(&input.path));
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
                 places.extend(found.places.drain(..).map(|place| (name_of(&source.name), place)));
             }
             review.extend(found.review);
-            Ok(())
+            Result::Ok(())
         },
     )?;
     if args.check {
