@@ -5,12 +5,27 @@ use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("kimi", add_record);
 
+/// How the user calls a skill or a command of a plugin; the model calls them too.
+const CALLED: &str = "user-slash";
+
 /// Returns whose a prompt is that is the program's. The task of a sub-agent is none.
 fn origin_of(prompt: &impl Fields) -> Option<&str> {
     let origin = prompt.field("origin")?;
     let kind = str_of(origin.get("kind").or(Some(origin)));
     let is_task = str_of(origin.get("name")) == Some("subagent");
-    kind.filter(|kind| is_one(kind, "kimi-program") && !is_task)
+    let is_called = str_of(origin.get("trigger")).is_none_or(|trigger| trigger == CALLED);
+    kind.filter(|kind| is_one(kind, "kimi-program") && !is_task || !is_called)
+}
+
+/// Returns what a prompt says: the command by which the user has called a skill, in place of its text, and the rest.
+fn prompt_of(prompt: &impl Fields, content: Option<&Value>) -> Vec<Part> {
+    let origin = fields_of(prompt, "origin");
+    let is_called = str_of(origin.get("trigger")) == Some(CALLED);
+    let words = ["skillName", "commandName", "skillArgs", "commandArgs"];
+    let words = joined(words.iter().filter_map(|name| text_at(origin, name)), " ");
+    let command = is_called.then(|| Part::Text(format!("/{words}").into()));
+    let rest = parts_of(content).into_iter().skip(usize::from(is_called));
+    command.into_iter().chain(rest).collect()
 }
 
 fn add_record(say: &mut Events, record: &Value) {
@@ -31,13 +46,13 @@ fn add_record(say: &mut Events, record: &Value) {
         }
         "turn.prompt" | "turn.steer" => match origin_of(record) {
             Some(kind) => say.leave_out(format!("prompt {kind}")),
-            None => say.say_content(TextKind::User, record.get("input")),
+            None => say.say_parts(TextKind::User, prompt_of(record, record.get("input"))),
         },
         "context.append_loop_event" => add_loop_event(say, fields_of(record, "event")),
         "context.append_message"
             if str_of(message.get("role")) == Some("user") && origin_of(message).is_none() =>
         {
-            let prompt = say.text_of(message.get("content"));
+            let prompt = say.text_of_parts(prompt_of(message, message.get("content")));
             say.add(What::Echo(prompt));
         }
         // It follows the undo.
