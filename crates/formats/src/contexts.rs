@@ -38,12 +38,10 @@ const PROMPTS: [[&str; 3]; 4] = [
 ];
 const NEW_TASK: &str = "New task:\n";
 
-/// What programs write before a turn: Cursor a time and a notice to the end; Pi each file that the prompt names; OpenClaw blocks about the sender, events, the time, or the
-/// words before a task of a sub-agent, Hermes those before a job.
+/// What programs write before a turn.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r#"^(?:<timestamp>[^<]{4,60}</timestamp>[ \t\r\n]*<system_notification>(?s:.*)|<file name="(?s:.*?)</file>[ \t\r\n]*|[A-Z][A-Za-z ]{2,60} \(untrusted[^)\n]{0,60}\):\n```json\n(?s:.*?)\n```[ \n]*|System(?: \(untrusted\))?: \[[^\]\n]{10,40}\] [^\n]*[ \n]*|\[[A-Z][a-z]{2} [0-9]{4}-[0-9]{2}-[0-9]{2} [^\]\n]{4,40}\] |\[Subagent Context\](?s:.*?)\[Subagent Task\]:? *|\[(?:IMPORTANT|SYSTEM): You are running as a scheduled cron job(?s:.*?)\]\n\n)+"#,
-    )
+    let all: Vec<_> = words("before").collect();
+    regex(&format!("^(?:{})+", all.join("|")))
 });
 
 /// How a command begins that becomes a prompt, and the tags of its name and its arguments.
@@ -316,6 +314,18 @@ mod tests {
             (
                 "{\"type\":\"idle\",\"timestamp\":\"2026-01-01\"}",
                 vec![Words::Context],
+            ),
+            (
+                "<task>\nSort it\n</task>\n\n<file_content path=\"a\">\nb\n</file_content>",
+                vec![Words::Context, own("Sort it")],
+            ),
+            (
+                "[TASK RESUMPTION] This task was interrupted.\n\nNew instructions:\n<user_message>\nSort it\n</user_message>",
+                vec![Words::Context, Words::Context, own("Sort it")],
+            ),
+            (
+                "[TASK RESUMPTION] This task was interrupted.",
+                vec![Words::Context, own("")],
             ),
             ("<a-b>x</a-b><c-d>y</c-d>", vec![Words::Told("x\ny".into())]),
             ("<b>a</b>", vec![own("<b>a</b>")]),
