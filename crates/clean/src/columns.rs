@@ -478,7 +478,12 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     let mut names = words.iter().enumerate().filter(|name| names_secret(*name));
     let value = names.find_map(|(at, _)| {
         let value = words[at + 1..].iter().find(|word| !KIND.is_match(text(word)))?;
-        (is_secret(value) && is_value(text(value)) && is_said(letters, value, false)).then_some(value)
+        // The id of a key of PGP.
+        let id = text(value).strip_suffix(b":").unwrap_or(text(value));
+        let is_id =
+            matches!(id.len(), 16 | 40) && is_hexadecimal(id) && !id.iter().any(u8::is_ascii_lowercase);
+        (!is_id && is_secret(value) && is_value(text(value)) && is_said(letters, value, false))
+            .then_some(value)
     });
     value.cloned()
 }
@@ -494,8 +499,9 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const MOST_NAME: usize = 40;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
         const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|oc|gh|gcloud|heroku|fly|sudo|rails|php artisan|head -c|python3? -c|node -e|dd|mkpasswd|apg|makepasswd";
+        const WORDS: &str = r#"(?:[^|>'"]|'[^']*'|"[^"]*")*"#;
         expression(&format!(
-            r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b[^|>]*(?:\| *(?:base64|jq|tr|cut|head|tail)\b[^|>]*)*$"
+            r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b{WORDS}(?:\| *(?:base64|jq|tr|cut|head|tail)\b{WORDS})*$"
         ))
     });
     // A label of one word may have no colon.
@@ -546,7 +552,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         let text = &letters[value.clone()];
         let is_varied = is_mixed(text) || has_sign(text);
         let is_told = is_labelled && is_varied && text.len() >= LEAST_LETTERS && !text.contains(&b'=');
-        let is_answer = is_typed && is_varied && text.len() >= LEAST_ANSWER;
+        let is_answer = is_typed && is_varied && text.len() >= LEAST_ANSWER && !text.contains(&b' ');
         let is_digest = (ends_with_colon || is_made)
             && text.len() >= LEAST_DIGEST
             && is_hexadecimal(text)

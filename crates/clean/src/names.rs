@@ -14,7 +14,7 @@ use crate::{
     keywords::Owner,
     languages,
     pairs::{MOST_NAME_LETTERS, Pair, closing_quote, name_before, of_name, opening_at},
-    random::{is_random, is_uuid, of_key},
+    random::{is_hexadecimal, is_random, is_uuid, of_key},
     ranges::{Pattern, Ranges, expression, find, skip, skip_at_most, skip_back},
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
@@ -35,6 +35,8 @@ pub(super) enum Sort {
     Directory,
     /// It is a secret if it is in quotes, or has digits and letters: `pass: 12` counts tests.
     Pass,
+    /// It is a secret, unless it is of words, or a digest: `update_password: always`.
+    Setting,
     /// It is a secret if it is `user:password` in Base64, or looks generated.
     Credentials,
     /// It is a secret if it looks generated.
@@ -123,18 +125,29 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
             qualifiers.join("|")
         ))
     });
+    // Digests and public keys, and the names of objects that hold a secret.
+    static OTHERS: Pattern = Pattern::new(concat!(
+        r"^(?i:checksum|digest|fingerprint|public[_-]?key)",
+        r"|(?i:existing|pull)[_.-]?(?i:secret)$|(?:[cC]redentials?|[tT]ls)Secret$"
+    ));
+    // Settings of an account, and digests.
+    static SETTINGS: Pattern = Pattern::new(concat!(
+        r"^(?i:update|force|change|reset|require|generate|rotate|ask|prompt|expire|enable|disable|allow|check|validate|verify|hide|show|remember",
+        r"|forgot|has|is|no)(?:[_-]|[A-Z])|(?i:secret|token|key)[_.-]?(?i:hash|digest)$"
+    ));
     let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
     // Groups take memory, also where there is no match.
     if !may_be_secret(name) || !EXPRESSION.is_match(name) {
         return is_own_header(name).then_some(Sort::OfService);
     }
-    if OTHER_TOKENS.has(word_before(name, "token")) {
+    if OTHER_TOKENS.has(word_before(name, "token")) || OTHERS.is_match(name) {
         return None;
     }
     let found = EXPRESSION.captures(name)?;
     let at = found.iter().skip(1).position(|group| group.is_some())?;
     let is_other_key = at + 1 == SORTS.len();
     match SORTS[at].0 {
+        Sort::Secret | Sort::Pass | Sort::Token if SETTINGS.is_match(name) => Some(Sort::Setting),
         Sort::Credentials if is_environment(name) && name.len() > "AUTH".len() => Some(Sort::Secret),
         sort if !is_other_key || is_environment(name) && !name.ends_with(b"PUBLIC_KEY") => Some(sort),
         _ => (!OTHER_KEYS.has(word_before(name, "key"))).then_some(Sort::OfService),
@@ -216,6 +229,7 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
         && !is_label(value)
         && match sort {
             Sort::Secret | Sort::Pass => !is_path(value),
+            Sort::Setting => !is_path(value) && !is_of_words(value) && !is_hexadecimal(value),
             Sort::Token => {
                 !is_path(value)
                     && !is_of_vocabulary()
@@ -276,15 +290,26 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     if value.iter().all(of_name) {
         return names_secret(value) && {
             let letters = value.iter().copied().filter(u8::is_ascii_alphanumeric);
-            is_environment(value) || is_camel(value) || LABELS.has(&letters.collect::<Vec<_>>())
+            is_environment(value)
+                || is_camel(value)
+                || value.iter().any(|letter| b"_.".contains(letter))
+                || LABELS.has(&letters.collect::<Vec<_>>())
         };
     }
     let is_separator = |letter: &u8| !is_word(*letter);
-    let is_sentence = value.contains(&b' ') || matches!(value.last(), Some(b':' | b'?'));
+    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
+        expression(&format!(
+            r"(?i)(?:^|[^a-z\xFE])(?:{})",
+            languages::words_as_expression()
+        ))
+    });
+    let has_blank = value.contains(&b' ');
+    let is_sentence = has_blank || matches!(value.last(), Some(b':' | b'?'));
     is_sentence
-        && value.split(is_separator).any(|word| {
-            names_secret(word) || languages::is_word_for_secret(word) || word.eq_ignore_ascii_case(b"key")
-        })
+        && (has_blank && (value.ends_with(b"?") || WORDS.is_match(value))
+            || value
+                .split(is_separator)
+                .any(|word| names_secret(word) || word.eq_ignore_ascii_case(b"key")))
 }
 
 /// Returns whether a value is of words, as names are.
@@ -380,9 +405,9 @@ impl<'l> Assignment<'l> {
             _ => is_element_of,
         };
         let is_compared = matches!(before_value, [.., b'=' | b'!', b'=']);
-        // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`
+        // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`, `checksum/secret: …`
         static VERB: Pattern = Pattern::new(
-            r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not)) (?i:pass)$",
+            r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not)) (?i:pass)$|checksum/[^/]*$",
         );
         if name.is_empty()
             || is_refused
@@ -469,7 +494,12 @@ impl<'l> Assignment<'l> {
             Sort::Token if !self.pair.is_quoted && self.pair.name.len() == b"token".len() => Sort::Secret,
             sort => sort,
         };
-        if is_marked(value) || is_between || is_type || !is_secret_string(sort, value.trim_ascii()) {
+        if value.len() < 2
+            || is_marked(value)
+            || is_between
+            || is_type
+            || !is_secret_string(sort, value.trim_ascii())
+        {
             return if is_short { self.pair.start } else { inner.end };
         }
         ranges.push(inner.clone());
@@ -687,7 +717,10 @@ impl<'l> Assignment<'l> {
         };
         let (name, own) = (joined(&self.letters[self.pair.name.clone()]), joined(value));
         let goes_on = || (name.starts_with(&own) || own.starts_with(&name)) && is_of_words(value);
-        let is_argument = || value.contains(&b'_') && own.ends_with(&name) && is_of_words(value);
+        let last = name.rsplit(|letter| *letter == b'.').next().unwrap_or(&name);
+        let is_token = || self.sort == Sort::Token && self.pair.sign == b'=';
+        let is_argument =
+            || value.contains(&b'_') && (own.ends_with(last) || is_token()) && is_of_words(value);
         !self.is_environment && !own.is_empty() && (name.ends_with(&own) || goes_on() || is_argument())
     }
 
