@@ -5,7 +5,7 @@ pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-ag
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
 claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9, openai-harmony 0.0.8, langchain-community 0.4.2, opik 2.2.122.
-For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43; all with opentelemetry-sdk.
+For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43, for `traced_dspy` -dspy 0.1.48, for `traced_autogen` -autogen-agentchat 0.1.22; all with opentelemetry-sdk.
 For `agno_older` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
 
@@ -367,6 +367,38 @@ def traced_smolagents():
     write("otel-smolagents/spans.jsonl", "\n".join(json.dumps(span) for span in spans))
 
 
+def kept_spans(name, printed, kinds, attributes):
+    """Writes the spans of these kinds of OpenInference, with the attributes whose names begin so."""
+    spans = [json.loads(line) for line in printed().splitlines()]
+    spans = [span for span in spans if span["attributes"]["openinference.span.kind"] in kinds]
+    for span in spans:
+        kept = {name: value for name, value in span["attributes"].items() if name.startswith(attributes)}
+        span["attributes"] = {name: "You know rivers." if str(value).startswith(("Your input fields", "You are a helpful")) else value for name, value in kept.items()}
+    write(name, re.sub(r"/[\w./-]*/(?=\w+\.py)", "", "\n".join(json.dumps(span) for span in spans)))
+
+
+def traced_dspy():
+    from openinference.instrumentation.dspy import DSPyInstrumentor
+
+    provider, printed = printed_spans()
+    DSPyInstrumentor().instrument(tracer_provider=provider)
+    dspy()
+    kept_spans("otel-dspy/spans.jsonl", printed, ["LLM", "TOOL"], ("openinference", "llm.input_m", "llm.output_m"))
+
+
+async def traced_autogen():
+    from autogen_agentchat.agents import AssistantAgent
+    from autogen_ext.models.openai import OpenAIChatCompletionClient
+    from openinference.instrumentation.autogen_agentchat import AutogenAgentChatInstrumentor
+
+    provider, printed = printed_spans()
+    AutogenAgentChatInstrumentor().instrument(tracer_provider=provider)
+    client = OpenAIChatCompletionClient(model="gpt-4o", api_key="none", http_client=scripted_client(is_async=True))
+    await AssistantAgent("gauge", client, tools=[depth], max_tool_iterations=3, reflect_on_tool_use=False).run(task=TASK)
+    names = ("openinference", "llm.input_m", "llm.output_m", "input.value", "output.value", "tool.name")
+    kept_spans("otel-autogen/spans.jsonl", printed, ["LLM", "TOOL", "AGENT"], names)
+
+
 async def spans_of_google_adk():
     from google.adk.runners import InMemoryRunner
     from google.genai import types
@@ -484,7 +516,7 @@ def call_of_chat(at):
     return {"id": f"c{at + 1}", "type": "function", "function": {"name": "depth", "arguments": json.dumps(CALLS[at])}}
 
 
-def scripted_client():
+def scripted_client(is_async=False):
     """Returns a client for HTTP that answers as a model of Chat Completions."""
     import httpx
 
@@ -501,7 +533,7 @@ def scripted_client():
         reply = {"id": "r", "object": "chat.completion", "created": 0, "model": "script", "choices": [choice], "usage": usage}
         return httpx.Response(200, json=reply)
 
-    return httpx.Client(transport=httpx.MockTransport(reply))
+    return (httpx.AsyncClient if is_async else httpx.Client)(transport=httpx.MockTransport(reply))
 
 
 def result_of(arguments):
@@ -655,6 +687,24 @@ def verifiers():
         nodes=nodes, rewards={"right": Reward(score=1), "short": Reward(score=0.5, weight=0.5)}, is_completed=True, ok=True,
     )
     write("openai-chat-verifiers/traces.jsonl", json.dumps(trace.to_record()))
+
+
+def crewai_in_texts():
+    from crewai import Agent, BaseLLM, Crew, Task
+    from crewai.tools import tool
+
+    class Script(BaseLLM):
+        supports_function_calling = lambda self: False
+
+        def call(self, messages, *rest, **named):
+            at = sum(message["content"].count("\nObservation: ") for message in messages[1:])
+            thought = ["Ask the gauge.", "Once more.", "I now know the final answer"][at]
+            said = f"Action: depth\nAction Input: {json.dumps(CALLS[at])}" if at < 2 else f"Final Answer: {ANSWER}"
+            return f"Thought: {thought}\n{said}"
+
+    gauge = Agent(role="Gauge", goal="Know rivers", backstory="You know rivers.", llm=Script(model="script"), tools=[tool("depth")(depth)])
+    task = Task(description=TASK, expected_output="a depth", agent=gauge)
+    write("openai-chat-crewai/texts.json", Crew(agents=[gauge], tasks=[task]).kickoff().model_dump_json())
 
 
 def crewai():

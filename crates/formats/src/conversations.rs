@@ -46,7 +46,18 @@ fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
             let is_alone = !matches!(name, "trajectory" | "history");
             list.first().map_or(is_alone, is_message).then(|| borrowed(list))
         }
-        Value::Object(lists) => by_rows(lists).or_else(|| by_numbers(lists)),
+        Value::Object(lists) => by_rows(lists).or_else(|| {
+            let mut steps = by_numbers(lists)?;
+            // A prediction of DSPy has the texts of its answer behind them.
+            let at = record.keys().position(|field| *field == name)?;
+            let behind = record
+                .iter()
+                .skip(at + 1)
+                .filter(|(_, value)| value.as_text().is_some());
+            let said: Object = behind.map(|(name, text)| (name.clone(), text.clone())).collect();
+            steps.extend((!said.is_empty()).then(|| Cow::Owned(reply_by(&said))));
+            Some(steps)
+        }),
         Value::String(text) if begins_messages(text) => match written::literal(text.trim())? {
             (Value::Array(list), "") => checked(list.into_iter().map(Cow::Owned).collect()),
             _ => None,
@@ -151,19 +162,27 @@ fn by_classes(list: &[Value]) -> Option<Messages<'static>> {
     let class = |element: &Value| text_at(element, "class_");
     list.first().and_then(class)?;
     let turn = |element: &Value| {
-        let of = |name| element.get(name).cloned().unwrap_or_default();
-        let call = |name, args| (text_at(element, name).unwrap_or_default(), args);
-        let role = match class(element).as_deref() {
-            Some("api_action") => return turn_of(of("description"), [call("function", of("kwargs"))], []),
-            Some("code_action") => {
-                let code = object([("code", of("content"))]);
-                return turn_of(of("description"), [call("language", code)], []);
-            }
-            Some("message_action") => "assistant",
-            _ if str_of(element.get("source")) == Some("user") => "user",
-            _ => "tool",
+        let of = |name: &str| element.get(name).cloned();
+        let code = || object([("code", of("content").into())]);
+        let (role, said, tool, args) = match class(element).as_deref() {
+            Some("api_action") => ("assistant", "description", of("function"), of("kwargs")),
+            Some("code_action") => ("assistant", "description", of("language"), Some(code())),
+            Some("message_action") => ("assistant", "content", None, None),
+            _ if str_of(element.get("source")) == Some("user") => ("user", "content", None, None),
+            _ => ("tool", "content", None, None),
         };
-        Cow::Owned(message_by(role, of("content")))
+        let id = of("tool_call_id");
+        let fields = [
+            ("role", Some(role.into())),
+            ("content", of(said)),
+            ("reasoning_content", of("reasoning_content")),
+            ("tool_call_id", id.clone()),
+            (
+                "tool_call",
+                tool.map(|name| some_object([("id", id), ("name", Some(name)), ("arguments", args)])),
+            ),
+        ];
+        Cow::Owned(some_object(fields))
     };
     Some(list.iter().map(turn).collect())
 }
@@ -195,8 +214,12 @@ fn by_rows(lists: &Object) -> Option<Messages<'_>> {
 /// `None` for another row.
 pub fn usual_row(row: &Value) -> Option<Value> {
     let record = row.as_object()?;
-    if let Some(row) = by_fields(record) {
-        return Some(row);
+    let said = list_at(record, "outputs").first();
+    if let Some((messages, reply)) = said.and_then(|said| by_fields(list_at(record, "messages"), said)) {
+        let mut row = record.clone();
+        row.insert("messages", messages);
+        row.insert("response", reply);
+        return Some(row.into());
     }
     // Events of PostHog, or their properties.
     let logged = Some(fields_of(record, "properties")).filter(|_| has_text(record, "event"));
@@ -242,15 +265,8 @@ fn fields_in(text: &str) -> Object {
     fields.collect()
 }
 
-/// Returns the usual row of a call of a model by DSPy: what was asked with the steps so far, and the next step or the answer.
-fn by_fields(record: &Object) -> Option<Value> {
-    let asked = list_at(record, "messages").last()?.get("content");
-    let steps = fields_in(str_of(asked).filter(|asked| asked.starts_with(FIELD[0]))?);
-    let said = list_at(record, "outputs").first()?;
-    let said = fields_in(str_of(said.get("text").or(Some(said)))?);
-    let is_step = |name: &str| name == "trajectory" || name.ends_with(|end: char| end.is_ascii_digit());
-    let asked = steps.iter().filter(|(name, _)| !is_step(name));
-    let asked = joined(asked.filter_map(|(name, _)| text_at(&steps, name)), "\n\n");
+/// Returns the reply of a model to DSPy, whose fields are these.
+fn reply_by(said: &Object) -> Value {
     let part = |(name, text): (&Text, &Value)| match name.as_str() {
         "completed" | "next_tool_args" => None,
         "reasoning" => Some(object([("thinking", text.clone())])),
@@ -260,18 +276,23 @@ fn by_fields(record: &Object) -> Option<Value> {
         }
         _ => Some(object([("text", text.clone())])),
     };
-    let reply = message_by("assistant", said.iter().filter_map(part).collect());
+    message_by("assistant", said.iter().filter_map(part).collect())
+}
+
+/// Returns what a model was asked by DSPy, with the steps so far, and the next step or the answer.
+pub fn by_fields(asked: &[Value], said: &Value) -> Option<(Vec<Value>, Value)> {
+    let asked = asked.last()?.get("content");
+    let steps = fields_in(str_of(asked).filter(|asked| asked.starts_with(FIELD[0]))?);
+    let said = fields_in(str_of(first_of(said, &["text", "content"]).or(Some(said)))?);
+    let is_step = |name: &str| name == "trajectory" || name.ends_with(|end: char| end.is_ascii_digit());
+    let asked = steps.iter().filter(|(name, _)| !is_step(name));
+    let asked = joined(asked.filter_map(|(name, _)| text_at(&steps, name)), "\n\n");
     let steps = by_numbers(&steps)
         .unwrap_or_default()
         .into_iter()
         .map(Cow::into_owned);
-    let messages: Vec<_> = iter::once(message_by("user", asked.into()))
-        .chain(steps)
-        .collect();
-    let mut row = record.clone();
-    row.insert("messages", messages);
-    row.insert("response", reply);
-    Some(row.into())
+    let messages = iter::once(message_by("user", asked.into())).chain(steps);
+    Some((messages.collect(), reply_by(&said)))
 }
 
 /// Returns the messages of one side of a row for fine-tuning: a list in any form, or a text by somebody of this role.
@@ -499,13 +520,17 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let runs = ["runs", "tasks_output", JOINED]
         .into_iter()
         .flat_map(|name| list_at(record, name));
-    let mut runs: Messages = runs
-        .filter_map(|run| messages_of(run.as_object()?))
-        .flatten()
-        .collect();
-    runs.retain(|message| !is_true(&**message, "from_history"));
-    if !runs.is_empty() {
-        return Some(runs);
+    let mut said = Messages::new();
+    for run in runs.filter_map(Value::as_object) {
+        said.extend(messages_of(run).unwrap_or_default());
+        // CrewAI has the answer beside the messages.
+        let last = said.last().and_then(|last| last.get("content"));
+        let answer = run.get("raw").filter(|raw| last != Some(*raw)).cloned();
+        said.extend(answer.map(|raw| Cow::Owned(message_by("assistant", raw))));
+    }
+    said.retain(|message| !is_true(&**message, "from_history"));
+    if !said.is_empty() {
+        return Some(said);
     }
     // The longest list of messages, whatever its name, but of no answer that was turned down.
     let names = record.keys().filter(|name| !is_one(name, "turned-down"));

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use crate::{date, langchain, prelude::*, trace::TraceBuilder, verdicts::is_verdict};
 use merged::{Conversation, Item, List, items_of_all};
-use said::{Said, argument_in, messages_in, said_in, text_within};
+use said::{Said, argument_in, messages_in, messages_within, said_in, text_within};
 
 /// The event of an evaluation.
 const EVALUATION: &str = "gen_ai.evaluation.result";
@@ -184,9 +184,9 @@ fn tool_of(span: &mut Span) -> Said {
     let message = told.and_then(langchain::unwrapped).map(|(_, fields)| fields);
     let answered = message.and_then(|message| message.get("tool_call_id"));
     let id = string_of(id.or(answered)).cloned();
-    // Tools of Google's kit say so in the same field.
+    // Tools of Google's kit say so in the same field, perhaps within their response.
     let status = message
-        .or(told.and_then(Value::as_object))
+        .or(told.and_then(|told| told.get("response").unwrap_or(told).as_object()))
         .and_then(|fields| fields.get("status"));
     if str_of(status) == Some("error") {
         span.is_ok = Some(false);
@@ -261,9 +261,18 @@ fn read_outer_values(told: &mut [Told]) {
         return;
     };
     let items = |value: Option<&Value>, role| -> Vec<Item> { items_of_all(&messages_in(value, role)) };
-    each.said.input = items(Some(&input), "user");
+    each.said.input = items(asked_in(&input).as_ref().or(Some(&input)), "user");
     each.said.output = items(value(&each.span, "output").as_ref(), "assistant");
     each.span.end = LATEST;
+}
+
+/// Returns what the user asks in the arguments of a function: a message among them, or what is in a field of a question; `None` in a request
+/// to a model.
+fn asked_in(input: &Value) -> Option<Value> {
+    let input = parsed(Some(input)).filter(|input| messages_within(input, "user").is_none())?;
+    let fields = input.as_object()?;
+    let message = fields.values().find(|value| is_message(value));
+    message.or_else(|| first_named(fields, "question")).cloned()
 }
 
 /// When a span adds something to the conversation, whether it is at its end, its number, and whether it is the first of the two: a tool's

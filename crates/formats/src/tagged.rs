@@ -109,10 +109,9 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     if text.contains(MESSAGE) {
         return parts_of_channels(text);
     }
-    let text = text.trim_end();
-    let text = words("end-of-turn")
-        .find_map(|end| text.strip_suffix(end))
-        .unwrap_or(text);
+    let ended = words("end-of-turn").find_map(|end| text.trim_end().strip_suffix(end));
+    let plain = ended.map(|text| vec![Part::Text(text.trim().into())]);
+    let text = ended.unwrap_or(text).trim_end();
     if let Some(parts) = commands_in(text)
         .or_else(|| bare_calls_in(text))
         .or_else(|| block_in(text))
@@ -130,7 +129,7 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         && !may_have_calls(text)
         && !text.contains(FOLDED)
     {
-        return None;
+        return plain;
     }
     let [begin, end] = THOUGHT;
     let (first, rest) = match text.split_once(end) {
@@ -160,7 +159,7 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
         parts.flush();
         parts.list.extend(calls);
     }
-    parts.finish()
+    parts.finish().or(plain)
 }
 
 /// How texts of Open WebUI begin that are folded.

@@ -97,7 +97,7 @@ const MAX_NAMED: usize = 3;
 /// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent, and of the OpenAI Agents SDK. A return code of 0 is told apart below.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"^(?i-u:error\b|execution error in|an error occurred while (?:running|calling|executing|invoking) the (?:tool|function)|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<(?:exception|(?:\w{1,30}_)?error)>|<returncode>)",
+        r"^(?i-u:error\b|execution error in|i encountered an error while trying to use the tool|an error occurred while (?:running|calling|executing|invoking) the (?:tool|function)|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<(?:exception|(?:\w{1,30}_)?error)>|<returncode>)",
     )
 });
 
@@ -658,6 +658,7 @@ mod tests {
             "<error>x",
             "An error occurred while running the tool. Please try again.",
             "An error occurred while invoking the function river-depth: name a place",
+            "I encountered an error while trying to use the tool. This was the error: name a place.",
             r#"{"error":"x"}"#,
             r#"{"exit_code":"2"}"#,
             r#"{"isError":true}"#,

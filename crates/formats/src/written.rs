@@ -249,6 +249,8 @@ pub fn react_in<'t>(text: &'t str) -> Option<Vec<Part>> {
         parts.push(Part::called(name, input));
         rest = after;
         if let Some(result) = after.trim_start().strip_prefix(OBSERVATION) {
+            // CrewAI repeats the format behind a failure.
+            let result = result.split("\nMoving on then.").next()?;
             let (result, after) = passage(result);
             parts.extend(words(result).map(|_| Part::observed(result)));
             rest = after;

@@ -230,7 +230,12 @@ impl Conversation {
                         self.nodes[at].other = other;
                         self.remember(at);
                     }
-                    Some(_) => {}
+                    // A message may say that a call failed whose span went well.
+                    Some(at) => {
+                        if let (What::Result(known), Some(true)) = (&mut self.nodes[at].what, result.failed) {
+                            known.failed = result.failed;
+                        }
+                    }
                     None => {
                         if let Some(call) = call {
                             self.nodes[call].other = Some(next);

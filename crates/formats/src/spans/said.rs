@@ -42,6 +42,13 @@ pub fn said_in(span: &Span) -> Said {
         asked.extend(input.into_iter().filter(|_| !has_input));
         replies.extend(output.into_iter().filter(|_| !has_output));
     }
+    // DSPy has the steps so far in a message, and the next one in its reply.
+    if let Some((messages, reply)) = replies
+        .first()
+        .and_then(|reply| conversations::by_fields(&asked, reply))
+    {
+        (asked, replies) = (messages, vec![reply]);
+    }
     Said {
         input: items_of_all(&asked),
         output: items_of_all(&replies),
@@ -263,6 +270,16 @@ fn message_of(member: &Value) -> Value {
     let mut message = object_of(Some(member)).clone();
     if first_of(&message, &["role"]).is_none() {
         message.insert("role", "assistant");
+    }
+    // AutoGen has reasoning beside the calls, and each result in JSON.
+    if let Some(thought) = message.remove("thought") {
+        message.insert("reasoning", thought);
+    }
+    if let Some(Value::Array(results)) = message.remove("function") {
+        let results = results
+            .iter()
+            .filter_map(|result| Some(parsed(Some(result))?.into_owned()));
+        message.insert("content", results.collect::<Value>());
     }
     if first_of(&message, &["content"]).is_none() {
         // A message has its only text in either way, and once more in the other when it is given again.
