@@ -1,13 +1,17 @@
 -- The databases of agents that can be read: after comments, a line with the agent, a table and a column by which the database is recognised,
--- and the tables that are read, one with its columns being empty where it is missing; then the query for the names of the sessions in their order, with what begins a session and its forks alike, and the query for the session of the name ?1 as
--- JSON of the same shape as the export of the agent. `unzstd` decompresses, `unmsgpack` makes JSON. A column that older databases lack is the
--- NULL of a table beside.
+-- and the tables that are read, one with its columns being empty where it is missing; then the query for the names of the sessions in their
+-- order, with what begins a session and its forks alike, and the query for the session of the name ?1 as JSON of the same shape as the export of
+-- the agent. `unzstd` decompresses, `unmsgpack` makes JSON. A column that older databases lack is the NULL of a table beside.
 
 -- The composers of Cursor. A bubble is a row of its own; old composers have their bubbles within. A table, or a list before it, has headers.
+-- The chats of before composers are a list in one value.
 -- @ cursor cursorDiskKV value cursorDiskKV ItemTable(key,value) composerHeaders(composerId,isSubagent,value)
-SELECT key FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;' AND CASE WHEN json_valid(CAST(value AS TEXT))
-THEN max(coalesce(json_array_length(CAST(value AS TEXT), '$.fullConversationHeadersOnly'), 0),
-         coalesce(json_array_length(CAST(value AS TEXT), '$.conversation'), 0)) ELSE 0 END > 0 ORDER BY rowid;
+SELECT name FROM (SELECT key AS name, rowid AS at FROM cursorDiskKV WHERE key >= 'composerData:' AND key < 'composerData;'
+AND CASE WHEN json_valid(CAST(value AS TEXT)) THEN max(coalesce(json_array_length(CAST(value AS TEXT), '$.fullConversationHeadersOnly'), 0),
+    coalesce(json_array_length(CAST(value AS TEXT), '$.conversation'), 0)) ELSE 0 END > 0
+UNION ALL SELECT tab.value ->> '$.tabId', NULL FROM ItemTable AS chats,
+    json_each(iif(json_valid(CAST(chats.value AS TEXT)), CAST(chats.value AS TEXT), '{}'), '$.tabs') AS tab
+WHERE chats.key = 'workbench.panel.aichat.view.aichat.chatdata' AND json_array_length(tab.value, '$.bubbles') > 0) ORDER BY at NULLS LAST;
 WITH composer AS (SELECT substr(key, 14) AS name, CAST(value AS TEXT) AS data FROM cursorDiskKV WHERE key = ?1),
 list AS (SELECT CAST(value AS TEXT) AS list FROM ItemTable WHERE key = 'composer.composerHeaders' AND json_valid(CAST(value AS TEXT))),
 header AS (SELECT iif(json_valid(value), value, '{}') AS head, isSubagent AS is_one FROM composerHeaders, composer WHERE composerId = name
@@ -20,7 +24,11 @@ SELECT json_object('composerId', name, 'name', coalesce(data ->> '$.name', head 
         SELECT json_group_array(json(CAST(bubble.value AS TEXT)) ORDER BY header.key)
         FROM json_each(data, '$.fullConversationHeadersOnly') AS header JOIN cursorDiskKV AS bubble
         ON bubble.key = 'bubbleId:' || name || ':' || (header.value ->> '$.bubbleId')
-        WHERE json_valid(CAST(bubble.value AS TEXT))) END)) FROM composer LEFT JOIN header LIMIT 1;
+        WHERE json_valid(CAST(bubble.value AS TEXT))) END)) FROM composer LEFT JOIN header
+UNION ALL SELECT json_object('composerId', ?1, 'name', tab.value ->> '$.chatTitle', 'createdAt', tab.value -> '$.lastSendTime',
+    'bubbles', tab.value -> '$.bubbles') FROM ItemTable AS chats,
+    json_each(iif(json_valid(CAST(chats.value AS TEXT)), CAST(chats.value AS TEXT), '{}'), '$.tabs') AS tab
+WHERE chats.key = 'workbench.panel.aichat.view.aichat.chatdata' AND tab.value ->> '$.tabId' = ?1 LIMIT 1;
 
 -- A chat of Cursor's CLI. Its last root begins with the names of its messages, each of 32 bytes behind two others.
 -- @ cursor blobs data blobs meta

@@ -9,3 +9,4 @@ INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000012:
 INSERT INTO cursorDiskKV VALUES ('composerData:a1c0ffee-0000-4000-8000-000000000013', '{"_v": 14, "composerId": "a1c0ffee-0000-4000-8000-000000000013", "createdAt": 1790586000000, "fullConversationHeadersOnly": [{"bubbleId": "c1", "type": 1}, {"bubbleId": "c2", "type": 2}], "isBestOfNSubcomposer": true, "parentComposerId": "a1c0ffee-0000-4000-8000-000000000011"}');
 INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000013:c1', '{"bubbleId": "c1", "type": 1, "text": "Prune the roses"}');
 INSERT INTO cursorDiskKV VALUES ('bubbleId:a1c0ffee-0000-4000-8000-000000000013:c2', '{"bubbleId": "c2", "type": 2, "text": "Pruned as well."}');
+INSERT INTO ItemTable VALUES ('workbench.panel.aichat.view.aichat.chatdata', '{"tabs": [');

@@ -104,7 +104,8 @@ fn add_bubble(say: &mut Events, bubble: &Value) {
     let time = first_of(bubble, &["createdAt", "timestamp"]);
     say.begin_record(bubble.get("bubbleId"), time);
     let text = or(bubble.get("text"), bubble.get("rawText"));
-    if number_of(bubble.get("type")) == Some(1.0) {
+    let kind = bubble.get("type");
+    if number_of(kind) == Some(1.0) || str_of(kind) == Some("user") {
         return say.say_content(TextKind::User, text);
     }
     if let Some(thought) = text_at(fields_of(bubble, "thinking"), "text") {
