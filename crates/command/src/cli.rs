@@ -55,7 +55,9 @@ enum Command {
     Share(share::ShareArgs),
     Report(report::ReportArgs),
     Clean(clean::CleanArgs),
-    Formats(formats::FormatsArgs),
+    /// List the formats that are read, and how many files of each are here
+    #[command(before_help = "Example: kp-score formats")]
+    Formats,
     /// Check the installation of the npm package
     Doctor,
     Completions(completions::CompletionsArgs),
@@ -121,7 +123,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Share(args)) => share::run(&args, host, messages, stop),
         Some(Command::Report(args)) => report::run(&args, host, messages, stop),
         Some(Command::Clean(args)) => clean::run(&args, messages, stop),
-        Some(Command::Formats(_)) => formats::run(messages),
+        Some(Command::Formats) => formats::run(messages),
         Some(Command::Completions(args)) => completions::run(&args, &command()),
         Some(Command::Doctor) => Err(Failure::usage(DOCTOR)),
     }

@@ -167,7 +167,7 @@ impl Folder {
         }
         let in_the_way = form
             .file()
-            .filter(|file| self.has(file) && !set.files().contains(*file));
+            .filter(|file| self.has(file) && !set.files().contains(file));
         in_the_way.map_or(Ok((set, form)), |file| Err(taken(file)))
     }
 

@@ -1,7 +1,7 @@
 //! What a folder has that was shared before, and how a session is known again.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap},
     fs, io,
     path::{Component, Path},
 };
@@ -113,20 +113,16 @@ impl Set {
                 && files_of(line).next().is_some()
                 && files_of(line).all(is_inside)
         };
-        Ok(lines.iter().all(is_entry).then(|| Self::of(lines, removed)))
-    }
-
-    fn of(lines: Vec<Value>, removed: Vec<Value>) -> Self {
         let mut places = HashMap::new();
         for (at, line) in lines.iter().chain(&removed).enumerate() {
             let names = SessionNames::of_line(line).names.into_iter();
             places.extend(names.map(|name| (name, at)));
         }
-        Self {
+        Ok(lines.iter().all(is_entry).then_some(Self {
             lines,
             removed,
             places,
-        }
+        }))
     }
 
     /// The lines of its manifest.
@@ -150,9 +146,9 @@ impl Set {
         }))
     }
 
-    /// Returns the files that have its sessions.
+    /// Returns the files that have its sessions, by their names.
     #[must_use]
-    pub fn files(&self) -> HashSet<&str> {
+    pub fn files(&self) -> BTreeSet<&str> {
         self.lines.iter().flat_map(files_of).collect()
     }
 

@@ -69,9 +69,7 @@ pub(crate) fn known_sources(name: &str) -> Result<(Vec<String>, Option<share::Se
 /// Returns the paths of the files that a set in a folder has.
 pub(crate) fn files_of(set: &share::Set, folder: &Path) -> Vec<String> {
     let files = set.files().into_iter();
-    let mut files: Vec<_> = files
-        .map(|file| folder.join(file).display().to_string())
-        .collect();
-    files.sort();
     files
+        .map(|file| folder.join(file).display().to_string())
+        .collect()
 }

@@ -1,14 +1,8 @@
 //! `kp-score formats`: what is read, and what of it is on this machine.
 
-use clap::Args;
 use knowledgepulse_formats::FormatName;
 
 use crate::{Exit, Messages, Output, Result, find::of_agent, find::tell_not_read, grouped};
-
-/// List the formats that are read, and how many files of each are here
-#[derive(Debug, Clone, Args)]
-#[command(before_help = "Example: kp-score formats")]
-pub(crate) struct FormatsArgs {}
 
 /// Prints the table.
 pub(crate) fn run(messages: &Messages) -> Result<Exit> {
