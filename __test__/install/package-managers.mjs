@@ -10,6 +10,11 @@ import { BUN, DENO, NPM, PNPM, YARN } from './tools.mjs';
 const npmrc = (registry) =>
   [`registry=${registry}`, 'ignore-scripts=true', 'audit=false', 'update-notifier=false', ''].join('\n');
 
+const filesOfNpm = ({ registry, overrides }) => ({
+  'package.json': { private: true, overrides },
+  '.npmrc': npmrc(registry),
+});
+
 /** Settings of Yarn that differ from its defaults, in YAML, of which JSON is a part. */
 const yarnrc = (registry, linker) => ({
   nodeLinker: linker,
@@ -44,19 +49,13 @@ export const packageManagers = [
     name: 'npm',
     add: (names) => [...NPM, 'install', ...names],
     exec: (command) => [...NPM, 'exec', '--offline', '--', command],
-    files: ({ registry, overrides }) => ({
-      'package.json': { private: true, overrides },
-      '.npmrc': npmrc(registry),
-    }),
+    files: filesOfNpm,
   },
   {
     name: 'Bun',
     add: (names) => [BUN, 'add', ...names],
     exec: (command) => [BUN, 'run', '--bun', command],
-    files: ({ registry, overrides }) => ({
-      'package.json': { private: true, overrides },
-      '.npmrc': npmrc(registry),
-    }),
+    files: filesOfNpm,
   },
   {
     name: 'pnpm',
@@ -76,10 +75,7 @@ export const packageManagers = [
     bringsBothLibcs: true,
     add: (names) => [DENO, 'add', ...names.map((name) => `npm:${name}`)],
     exec: (command) => [DENO, 'run', '--allow-all', '--cached-only', `npm:@knowledgepulse/native/${command}`],
-    files: ({ registry, overrides }) => ({
-      'package.json': { private: true, overrides },
-      '.npmrc': npmrc(registry),
-    }),
+    files: filesOfNpm,
   },
 ];
 

@@ -1,5 +1,5 @@
-import { embedderStatus, evaluateValue, VectorCache } from '@knowledgepulse/native';
+import { embedderStatus, evaluateValue } from '@knowledgepulse/native';
 
 import { report } from './report.cjs';
 
-await report({ embedderStatus, evaluateValue, VectorCache });
+await report({ embedderStatus, evaluateValue });

@@ -10,21 +10,20 @@ process.on('warning', ({ name, code, message }) => {
   if (name === 'KnowledgePulseWarning') warnings.push({ code, message });
 });
 
-/** @param {Pick<typeof import('../../..'), 'evaluateValue' | 'embedderStatus' | 'VectorCache'>} package */
-async function report({ evaluateValue, embedderStatus, VectorCache }) {
+/** @param {Pick<typeof import('../../..'), 'evaluateValue' | 'embedderStatus'>} package */
+async function report({ evaluateValue, embedderStatus }) {
   const scores = [];
   for (const trace of traces) scores.push(await evaluateValue(trace));
   const milliseconds = performance.now();
   const status = await embedderStatus();
   // Warnings are emitted after the promise is settled.
   await new Promise((resolve) => setTimeout(resolve, 20));
-  print({ scores, status, warnings, milliseconds, emptyCacheSize: new VectorCache().size });
+  print({ scores, status, warnings, milliseconds });
 }
 
 /** For a package that cannot even be loaded. */
 function reportError(error) {
-  const attempts = error.attempts?.map(({ name }) => name);
-  print({ error: { code: error.code, message: error.message, attempts }, milliseconds: performance.now() });
+  print({ error: { code: error.code, message: error.message }, milliseconds: performance.now() });
 }
 
 function print(result) {
