@@ -5,6 +5,7 @@ use std::{hash::BuildHasher, ops::Range, sync::LazyLock};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use memchr::{memrchr_iter, memrchr2};
 use regex::bytes::Captures;
+use smallvec::SmallVec;
 
 use super::{
     Identities, Who,
@@ -32,12 +33,13 @@ const CONTEXT_AFTER: usize = 3;
 pub(crate) const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
 
 /// Returns how many bytes before the end of a text a match may begin.
-type Anchor = fn(&[u8]) -> [Option<usize>; 2];
+pub(super) type Anchor = fn(&[u8]) -> Starts;
+type Starts = SmallVec<[usize; 2]>;
 
 /// A place that names somebody.
 pub(super) struct Rule {
     /// Where before the keyword a match begins; `None` if anywhere.
-    anchor: Option<Anchor>,
+    pub(super) anchor: Option<Anchor>,
     /// Whether it finds a name in what a command has printed.
     pub(super) is_of_answer: bool,
     pub(super) expression: Lazy,
@@ -57,9 +59,7 @@ impl Rule {
         let window = &text[..text.len().min(keyword.end + AFTER)];
         let mut from = keyword.start.saturating_sub(BEFORE).max(*done);
         if let Some(anchor) = self.anchor {
-            let mut starts = anchor(&text[from.min(keyword.start)..keyword.start])
-                .into_iter()
-                .flatten();
+            let mut starts = anchor(&text[from.min(keyword.start)..keyword.start]).into_iter();
             // Tried there alone: otherwise, a text of many keywords would be read once for each.
             let found = starts.find_map(|length| {
                 let line = &window[keyword.start - length..];
@@ -80,6 +80,15 @@ impl Rule {
     }
 }
 
+/// How patterns begin of which it is known where their matches begin.
+const ANCHORS: [(&str, Anchor); 5] = [
+    ("<LINE>", lines_before),
+    ("<HERE>", word_before),
+    ("<AT>", label_before),
+    ("<PROMPT>", prompts_before),
+    ("^", login_before),
+];
+
 /// The rules, each tried where one of its keywords stands.
 pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let lines = include_str!("../../rules/identities.tsv").lines();
@@ -87,20 +96,19 @@ pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let parts = include_str!("../../rules/parts.tsv").lines();
     let parts: Vec<_> = parts.filter_map(|line| line.split_once('\t')).collect();
     let rule = |(keywords, pattern): (&'static str, &str)| {
-        let anchored = pattern.strip_prefix("<LINE>").map(|rest| format!("^{rest}"));
-        let whole = anchored.unwrap_or_else(|| pattern.to_owned());
-        let expanded = parts
-            .iter()
-            .fold(whole, |pattern, (part, letters)| pattern.replace(part, letters));
+        let anchors = ANCHORS.iter().find(|(begins, ..)| pattern.starts_with(begins));
+        let is_of_answer = pattern.starts_with("<PROMPT>");
+        let anchored = match pattern.strip_prefix("<LINE>") {
+            Some(rest) => format!("^{rest}"),
+            None if is_of_answer => format!("^{pattern}"),
+            None => pattern.to_owned(),
+        };
+        let expanded = parts.iter().fold(anchored, |pattern, (part, letters)| {
+            pattern.replace(part, letters)
+        });
         let rule = Rule {
-            anchor: match pattern {
-                _ if pattern.starts_with("<LINE>") => Some(lines_before),
-                _ if pattern.starts_with("<HERE>") => Some(word_before),
-                _ if pattern.starts_with("<AT>") => Some(label_before),
-                _ if pattern.starts_with('^') => Some(login_before),
-                _ => None,
-            },
-            is_of_answer: pattern.starts_with("<PROMPT>"),
+            anchor: anchors.map(|(_, anchor)| *anchor),
+            is_of_answer,
             expression: lazy(expanded),
         };
         (rule, keywords)
@@ -109,7 +117,7 @@ pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     ByKeyword::of(rules.map(rule), '|')
 });
 /// Finds the keywords of all rules.
-static KEYWORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+pub(super) static KEYWORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let builder = &mut AhoCorasickBuilder::new();
     let automaton = builder.kind(Some(AhoCorasickKind::DFA));
     automaton.build(RULES.keywords()).ok()
@@ -303,29 +311,42 @@ fn is_of_host(byte: u8) -> bool {
 }
 
 /// Returns how long the last line of a text is, and how long it is behind an escaped line break.
-fn lines_before(text: &[u8]) -> [Option<usize>; 2] {
+fn lines_before(text: &[u8]) -> Starts {
     let line = memrchr2(b'\n', b'\r', text).map(|at| text.len() - at - 1);
     let mut slashes = memrchr_iter(b'\\', text);
     let escaped = slashes.find(|at| matches!(text.get(at + 1), Some(b'n' | b'r')));
     let escaped = escaped.map(|at| text.len() - at - 2);
-    [line.or((text.len() < BEFORE).then_some(text.len())), escaped]
+    let line = line.or((text.len() < BEFORE).then_some(text.len()));
+    line.into_iter().chain(escaped).collect()
+}
+
+/// Returns how far before the end of a text its prompts begin.
+fn prompts_before(text: &[u8]) -> Starts {
+    let begins = |at: &usize| {
+        matches!(
+            text[*at..],
+            [b'$' | b'%' | b'#' | b'>', b' ', ..] | [0xE2, ..] | [b'A'..=b'Z', b':', b'\\', ..]
+        )
+    };
+    let starts = (0..text.len()).filter(begins);
+    starts.map(|at| text.len() - at).collect()
 }
 
 /// Returns 0 if no word ends a text.
-fn word_before(text: &[u8]) -> [Option<usize>; 2] {
+fn word_before(text: &[u8]) -> Starts {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./$".contains(byte);
     let is_free = !text.last().is_some_and(is_part);
-    label_before(text).map(|at| at.filter(|_| is_free))
+    label_before(text).into_iter().filter(|_| is_free).collect()
 }
 
 /// Returns 0 unless a text ends with a choice: `kind ? "user" : "robot"`.
-fn label_before(text: &[u8]) -> [Option<usize>; 2] {
+fn label_before(text: &[u8]) -> Starts {
     let is_choice = matches!(text, [.., b'?', b' ', b'"' | b'\'' | b'`']);
-    [(!is_choice).then_some(0), None]
+    (!is_choice).then_some(0).into_iter().collect()
 }
 
 /// Returns how long the word is that ends a text and may be a login: behind an escape, a colour, or what is no part of a word.
-fn login_before(text: &[u8]) -> [Option<usize>; 2] {
+fn login_before(text: &[u8]) -> Starts {
     const MOST: usize = 40;
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"._-".contains(byte);
     let length = text
@@ -343,5 +364,6 @@ fn login_before(text: &[u8]) -> [Option<usize>; 2] {
         Some(b'@' | b'/' | b':' | b'+') => length,
         _ => 0,
     };
-    [length.checked_sub(inner).filter(|length| *length > 0), None]
+    let length = length.checked_sub(inner).filter(|length| *length > 0);
+    length.into_iter().collect()
 }

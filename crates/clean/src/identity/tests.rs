@@ -1,4 +1,7 @@
-use super::{Identities, rules::RULES};
+use super::{
+    Identities,
+    rules::{KEYWORDS, RULES},
+};
 use crate::{CleanOptions, Cleaner};
 use knowledgepulse_json::parse_str;
 
@@ -27,6 +30,23 @@ fn cleaned_text(learned: &str, text: &str) -> String {
 #[test]
 fn the_expressions_of_all_rules_are_well_formed() {
     assert!(RULES.rows.iter().all(|rule| rule.expression.captures_len() > 1));
+}
+
+/// A keyword that programs have everywhere costs more than what its rule finds.
+#[test]
+fn a_rule_is_tried_seldom_in_programs_and_searches_around_its_keyword_more_seldom() {
+    let program = [include_str!("../cleaner.rs"), include_str!("../names.rs")].concat();
+    let mut tries = vec![0; RULES.rows.len()];
+    let keywords = KEYWORDS.iter();
+    for found in keywords.flat_map(|keywords| keywords.find_overlapping_iter(&program)) {
+        let rules = RULES.of_keyword(found.pattern().as_usize());
+        rules.for_each(|(at, _)| tries[at] += 1);
+    }
+    for (rule, tries) in RULES.rows.iter().zip(tries) {
+        let most = if rule.anchor.is_some() { 40 } else { 500 };
+        let pattern = rule.expression.as_str();
+        assert!(tries <= program.len() / most, "{tries} tries of {pattern}");
+    }
 }
 
 #[test]
