@@ -71,8 +71,13 @@ impl<Row> ByKeyword<Row> {
     }
 }
 
-/// The keywords of a text, by their owners.
-pub(super) struct Keywords([Vec<Keyword>; OWNERS.len()]);
+/// The keywords of a text.
+#[derive(Default)]
+pub(super) struct Keywords {
+    by_owner: [Vec<Keyword>; OWNERS.len()],
+    /// The bits of the kinds that have one of their words in it.
+    pub(super) kinds: u128,
+}
 
 /// The owners of a keyword, and its number among those of each.
 type Owners = Vec<(Owner, usize)>;
@@ -115,26 +120,28 @@ impl Keywords {
     /// Finds all keywords in the letters of a text; `folded` has those beyond ASCII as the languages have them.
     pub(super) fn of(letters: &[u8], folded: &[u8]) -> Self {
         let (automaton, owners) = &*ALL;
-        let mut found = Self(Default::default());
+        let mut found = Self::default();
         for hit in automaton.find_overlapping_iter(folded) {
             for (owner, number) in &owners[hit.pattern().as_usize()] {
-                if *owner == Commands && letters[hit.range()] != *commands::keywords()[*number] {
-                    continue;
+                match owner {
+                    Commands if letters[hit.range()] != *commands::keywords()[*number] => continue,
+                    Kinds => found.kinds |= kinds::of_word(*number),
+                    _ => {}
                 }
-                found.0[*owner as usize].push(Keyword {
+                found.by_owner[*owner as usize].push(Keyword {
                     range: hit.range(),
                     number: *number,
                 });
             }
         }
-        for by_beginning in &mut found.0[Names as usize..] {
+        for by_beginning in &mut found.by_owner[Names as usize..] {
             by_beginning.sort_unstable_by_key(|keyword| (keyword.range.start, Reverse(keyword.range.end)));
         }
         found
     }
 
     pub(super) fn of_owner(&self, owner: Owner) -> &[Keyword] {
-        &self.0[owner as usize]
+        &self.by_owner[owner as usize]
     }
 }
 

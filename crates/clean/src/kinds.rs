@@ -7,7 +7,7 @@ use knowledgepulse_json::Value;
 
 use crate::{
     base64, columns, commands, emails, keys,
-    keywords::{ByKeyword, Keyword, Owner},
+    keywords::ByKeyword,
     languages, names, numbers, pem, phrases, providers, random,
     ranges::{Lazy, Letters, Ranges, lazy, runs, skip},
     siblings, structures,
@@ -46,6 +46,8 @@ pub(super) struct Kind {
     needs: &'static [u8],
     /// Words with `|` between them, one of which every match has, in any case; none if that is not so.
     words: &'static str,
+    /// The bit of its line, which a text has that has one of the words.
+    bit: u128,
     finder: Finder,
     expression: Lazy,
 }
@@ -63,18 +65,20 @@ pub struct CleanOptions {
 /// All kinds.
 pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let lines = include_str!("../rules/kinds.tsv").lines();
-    lines
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(Kind::of)
-        .collect()
+    let kinds = lines.filter(|line| !line.starts_with('#'));
+    (0..).zip(kinds).filter_map(Kind::of).collect()
 });
 
-/// The positions of the kinds that need a word.
-static BY_WORD: LazyLock<ByKeyword<usize>> = LazyLock::new(|| {
-    let kinds = KINDS.iter().enumerate();
-    let with_words = kinds.filter(|(_, kind)| !kind.words.is_empty());
-    ByKeyword::of(with_words.map(|(at, kind)| (at, kind.words)), '|')
+/// The bits of the kinds that need a word.
+static BY_WORD: LazyLock<ByKeyword<u128>> = LazyLock::new(|| {
+    let with_words = KINDS.iter().filter(|kind| !kind.words.is_empty());
+    ByKeyword::of(with_words.map(|kind| (kind.bit, kind.words)), '|')
 });
+
+/// Returns the bits of the kinds that need the word of a number.
+pub(super) fn of_word(number: usize) -> u128 {
+    BY_WORD.of_keyword(number).fold(0, |bits, (_, bit)| bits | bit)
+}
 
 /// Returns the words that kinds need, folded.
 pub(super) fn keywords() -> Vec<Vec<u8>> {
@@ -137,7 +141,7 @@ const FINDERS: &[(&str, Finder)] = &[
 ];
 
 impl Kind {
-    fn of(line: &'static str) -> Option<Self> {
+    fn of((at, line): (u32, &'static str)) -> Option<Self> {
         let fields: Vec<_> = line.split('\t').collect();
         let [name, sort, when, needs, function, pattern] = fields[..] else {
             return None;
@@ -151,6 +155,7 @@ impl Kind {
             modes: (!when.ends_with("without strict"), when != "strict"),
             needs: needs.as_bytes(),
             words,
+            bit: 1 << at,
             finder: *finder,
             expression: lazy(pattern.to_owned()),
         })
@@ -163,9 +168,7 @@ impl Kind {
 
     /// Returns whether a text has one of the words that the kind needs, if it needs any.
     fn has_word(&self, text: &Text) -> bool {
-        let is_own = |(_, at): (usize, &usize)| std::ptr::eq(self, &raw const KINDS[*at]);
-        let is_of = |word: &Keyword| BY_WORD.of_keyword(word.number).any(is_own);
-        self.words.is_empty() || text.keywords(Owner::Kinds).iter().any(is_of)
+        self.words.is_empty() || text.all_keywords().kinds & self.bit != 0
     }
 
     /// Returns the ranges of a text to replace.

@@ -67,14 +67,18 @@ impl<'t> Text<'t> {
 
     /// Returns the keywords of an owner in the text.
     pub(super) fn keywords(&self, owner: Owner) -> &[Keyword] {
-        let keywords = self.keywords.get_or_init(|| {
+        self.all_keywords().of_owner(owner)
+    }
+
+    /// Returns the keywords in the text.
+    pub(super) fn all_keywords(&self) -> &Keywords {
+        self.keywords.get_or_init(|| {
             if self.letters.is_ascii() {
                 return Keywords::of(&self.letters, &self.letters);
             }
             let folded: Vec<u8> = self.units.iter().map(|unit| folded(*unit)).collect();
             Keywords::of(&self.letters, &folded)
-        });
-        keywords.of_owner(owner)
+        })
     }
 
     /// Returns the parts of the text that have a number of six digits or more, with what stands around it.
