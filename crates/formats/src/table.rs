@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use csv::{ByteRecord, ReaderBuilder};
+use csv::{ByteRecord, ReaderBuilder, Terminator};
 use knowledgepulse_json::{Object, Text, Value, parse_str, trim};
 use memchr::memchr2_iter;
 
@@ -24,7 +24,7 @@ pub(crate) struct Table {
 impl Table {
     /// Reads a header from a line: two or more different names without spaces. `None` if the line is something else.
     pub fn of(header: &[u8], line: u64, limit: usize) -> Option<Self> {
-        let row = read_rows(header).next()?.1;
+        let row = read_row(header)?;
         let names: Vec<Text> = row
             .iter()
             .map(|cell| Some(trim(std::str::from_utf8(cell).ok()?)).filter(|name| is_name(name)))
@@ -70,32 +70,23 @@ impl Table {
         }
     }
 
-    /// Returns the rows in the bytes that are left. A cell that is an object or a list in JSON is that value, an empty one is left out,
-    /// another one is a string.
-    pub fn finish(&mut self) -> Vec<Record> {
+    /// Returns the row in the bytes that are left, if there is one. A cell that is an object or a list in JSON is that value, an empty one
+    /// is left out, another one is a string.
+    pub fn finish(&mut self) -> Option<Record> {
         let rest = mem::take(&mut self.rest);
         let line = self.line;
         self.line += mem::take(&mut self.breaks);
-        let record = |line, size, content: Result<Value, String>| Record {
-            place: Place {
-                line: Some(line),
-                index: None,
-                size,
-            },
-            content,
+        let (size, content) = if mem::take(&mut self.is_too_long) {
+            (0, Err(too_long(self.limit as u64)))
+        } else {
+            (rest.len() as u64, self.value_of(&read_row(&rest)?))
         };
-        if mem::take(&mut self.is_too_long) {
-            return vec![record(line, 0, Err(too_long(self.limit as u64)))];
-        }
-        let mut rows = read_rows(&rest).peekable();
-        let next = || {
-            let (before, row) = rows.next()?;
-            let start = row.position().map_or(0, csv::Position::byte);
-            let end = rows.peek().and_then(|(_, next)| next.position());
-            let size = end.map_or(rest.len() as u64, csv::Position::byte) - start;
-            Some(record(line + before, size, self.value_of(&row)))
+        let place = Place {
+            line: Some(line),
+            index: None,
+            size,
         };
-        std::iter::from_fn(next).collect()
+        Some(Record { place, content })
     }
 
     fn value_of(&self, row: &ByteRecord) -> Result<Value, String> {
@@ -128,13 +119,13 @@ fn read_cell(cell: &str) -> Value {
     value.flatten().unwrap_or_else(|| cell.into())
 }
 
-/// Returns the rows of some lines, each with the number of lines before it.
-fn read_rows(lines: &[u8]) -> impl Iterator<Item = (u64, ByteRecord)> {
+/// Returns the row that a text is; `None` of a blank one.
+fn read_row(text: &[u8]) -> Option<ByteRecord> {
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
     let reader = ReaderBuilder::new()
         .has_headers(false)
-        .flexible(true)
-        .from_reader(lines);
+        .terminator(Terminator::Any(b'\n'))
+        .from_reader(line.strip_suffix(b"\r").unwrap_or(line));
     // Bytes in memory can be read, and rows may have any number of cells: there are no errors.
-    let rows = reader.into_byte_records().map_while(Result::ok);
-    rows.map(|row| (row.position().map_or(0, |position| position.line() - 1), row))
+    reader.into_byte_records().next()?.ok()
 }
