@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 use crate::{
     commands::is_said,
     keywords::{self, Owner},
-    languages::{self, is_shaped},
+    languages::{self, is_shaped, password_behind},
     lines::{LEAST_WRAPPED_LETTERS, Lines, of_base64, wrapped},
     names::{begins_marker, is_label, is_secret_name},
     random::{is_hexadecimal, is_id, is_random, is_uuid},
@@ -459,7 +459,8 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     }
     let words = Cells::Words.split(letters, line);
     let text = |word: &Range<usize>| &letters[word.clone()];
-    let is_secret = |word: &Range<usize>| is_mixed(text(word)) || has_sign(text(word));
+    let is_secret =
+        |word: &Range<usize>| (is_mixed(text(word)) || has_sign(text(word))) && !text(word).ends_with(b":");
     if words.len() > MOST_WORDS || !words.iter().skip(1).any(is_secret) {
         return None;
     }
@@ -583,13 +584,9 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
 /// Returns the password behind an account and a slash, or the first key in the columns that a command prints.
 fn part_of(letters: &[u8], value: Range<usize>, is_typed: bool) -> Range<usize> {
     let has = |part: &Range<usize>, is: fn(&[u8]) -> bool| is(&letters[part.clone()]);
-    let slash = memchr(b'/', &letters[value.clone()]).map(|at| value.start + at);
-    let is_account = |slash: &usize| letters[value.start..*slash].iter().all(|letter| is_word(*letter));
-    let password = slash.filter(is_account).map(|slash| slash + 1..value.end);
-    let password = password.filter(|part| has(part, is_chosen) || has(part, is_shaped));
     let mut columns = Cells::Sign(b'\t').split(letters, value.clone()).into_iter();
     let key = columns.find(|cell| is_typed && (has(cell, is_shaped) || has(cell, is_marked)));
-    password.or(key).unwrap_or(value)
+    password_behind(letters, &value).or(key).unwrap_or(value)
 }
 
 fn has_sign(text: &[u8]) -> bool {

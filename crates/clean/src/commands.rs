@@ -118,9 +118,10 @@ impl Place {
     fn of(text: &str) -> (Self, Lazy) {
         if let Ok(number) = text.parse::<usize>() {
             let before = number.saturating_sub(1);
+            let option = "(?:-|/[A-Za-z]+:).*";
             // A word of letters alone is one of a sentence.
             let expression = format!(
-                r"^(?:(?:-.*\n)*(?:[^\n-].*)?\n){{{before}}}(?:-.*\n)*([A-Za-z]+[^A-Za-z\n].*|[^A-Za-z\n-].*)"
+                r"^(?:(?:{option}\n)*(?:[^\n-].*)?\n){{{before}}}(?:{option}\n)*([A-Za-z]+[^A-Za-z\n].*|[^A-Za-z\n/-].*)"
             );
             return (Self::Argument, lazy(expression));
         }
@@ -401,6 +402,8 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         let is_behind = |letter: u8| matches!(letter, b')' | b']' | b'}' | b',');
         let word = word.start..skip_back(letters, word.start..end, is_behind);
         let (name, text) = (&letters[name_start..name_end], &letters[word.clone()]);
+        // Of some service.
+        let name = if name == b"key" { b"x-key" } else { name };
         let is_named = || is_secret_name(name) && is_argument(text) && is_secret(name, text);
         let is_place = name.is_empty() || name.ends_with(b"id") || name.ends_with(b"ref");
         if let Some(secret) = chosen_in(letters, start, name_start..name_end, &word) {

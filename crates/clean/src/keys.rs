@@ -14,15 +14,17 @@ use crate::{
 /// of a repository.
 pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
     static EXPRESSION: Pattern = Pattern::new(concat!(
-        r#"://(?:[^\s\x80/?#'"`<>\[\]:]*:([^\s\x80/'"`<>\[\]]+)"#,
+        r#"://(?:([^\s\x80/?#'"`<>\[\]:]*):([^\s\x80/'"`<>\[\]]+)"#,
         r#"|([^\s\x80/@?#'"`<>\[\]:]{20,}))@"#
     ));
-    let secret_of = |found: Captures| match (found.get(1), found.get(2)) {
-        (Some(password), _) => Some(password.range())
-            .filter(|_| !is_placeholder(password.as_bytes()) && !EXAMPLES.has(password.as_bytes())),
-        (_, token) => token
-            .filter(|token| is_mixed(token.as_bytes()))
-            .map(|token| token.range()),
+    let secret_of = |found: Captures| {
+        let secret = found.get(2).or(found.get(3))?;
+        let text = secret.as_bytes();
+        let is_secret = match found.get(1) {
+            Some(user) => user.as_bytes() != text && !is_placeholder(text) && !EXAMPLES.has(text),
+            None => is_mixed(text),
+        };
+        is_secret.then(|| secret.range())
     };
     EXPRESSION.captures_iter(letters).filter_map(secret_of).collect()
 }

@@ -6,10 +6,11 @@ use crate::{
     commands::is_said,
     keywords::{Keyword, Owner, apart},
     names::{begins_marker, is_secret_name},
+    pairs::closing_quote,
     random::{is_hexadecimal, is_id, is_random},
     ranges::{Ranges, merged, skip, skip_back},
     text::{LATIN, OTHER, Text, is_white_space, is_word, letter},
-    values::{is_generated, is_mixed},
+    values::{is_chosen, is_generated, is_mixed, is_of_cases},
     words::Words,
 };
 
@@ -209,8 +210,7 @@ pub(super) fn is_shaped(word: &[u8]) -> bool {
     const LENGTHS: std::ops::RangeInclusive<usize> = 8..=64;
     let has = |sort: fn(&u8) -> bool| word.iter().filter(|letter| sort(letter)).count();
     // Other signs also stand between the parts of names and terms.
-    let is_varied =
-        || has(u8::is_ascii_uppercase) > 0 && has(u8::is_ascii_lowercase) > 0 && has(u8::is_ascii_digit) > 1;
+    let is_varied = || is_of_cases(word) && has(u8::is_ascii_digit) > 1;
     let of_password = |letter: &u8| letter.is_ascii_alphanumeric() || b"!#$%?^&*+@~_-".contains(letter);
     let is_password = || {
         LENGTHS.contains(&word.len())
@@ -224,6 +224,16 @@ pub(super) fn is_shaped(word: &[u8]) -> bool {
     let of_key = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/=_~-".contains(letter);
     let is_key = || is_generated(word) || word.len() >= LEAST_KEY && is_mixed(&word[..word.len() - 1]);
     is_password() || is_key() && word.iter().all(of_key) && is_random(word) && !is_hexadecimal(word)
+}
+
+/// Returns the password in a value behind an account and a slash.
+pub(super) fn password_behind(letters: &[u8], value: &Range<usize>) -> Option<Range<usize>> {
+    let slash = value.start + letters[value.clone()].iter().position(|letter| *letter == b'/')?;
+    // Capitals are of a key with a slash.
+    let of_account = |letter: &u8| is_word(*letter) && !letter.is_ascii_uppercase();
+    let is_account = letters[value.start..slash].iter().all(of_account);
+    let password = &letters[slash + 1..value.end];
+    (is_account && (is_chosen(password) || is_shaped(password))).then_some(slash + 1..value.end)
 }
 
 /// Returns whether a text has the code of a letter, as `%20`, or the format of a number.
@@ -321,10 +331,10 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let is_quoted = !is_field && matches!(letters[begins - 1], b'"' | b'\'' | OTHER);
         let is_behind = |letter: u8| b".,;:!?'\")]}*".contains(&letter);
         let value = begins..skip_back(letters, begins..end, is_behind);
-        // A sign at its end can belong to a secret that has others.
-        let has_sign = letters[value.clone()]
-            .iter()
-            .any(|letter| !letter.is_ascii_alphanumeric());
+        let value = password_behind(letters, &value).unwrap_or(value);
+        // A sign at its end can belong to a secret that has others, or is made of words.
+        let has_sign = is_chosen(&letters[value.clone()])
+            || !letters[value.clone()].iter().all(u8::is_ascii_alphanumeric);
         let goes_on = |at: usize| matches!(letters[at..], [b' ', b'a'..=b'z', ..]);
         let ends_there = |at: usize| at == end || b".,;:)\"'".contains(&letters[at]);
         let value = match letters.get(value.end) {
@@ -354,7 +364,10 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             || (is_told_so && !is_over || may_be_shape && is_shaped(word) && (is_named || !is_id(word)))
                 && is_said(letters, &value, is_quoted)
         {
-            return Some(value);
+            // The whole of a string, with its blanks.
+            let closing = closing_quote(&letters[..most], begins - 1..begins);
+            let is_whole = is_quoted && letters.get(closing) == letters.get(begins - 1);
+            return Some(value.start..if is_whole { closing } else { value.end });
         }
         let is_sentence = text.ends_with(b".") || text.iter().any(|letter| b";(){}=".contains(letter));
         if verbs.is_some() && letters[end..].starts_with(b"\"") {
@@ -372,7 +385,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let is_verb = verbs.is_none_or(is_verb);
         // A word in quotes can be anything behind `to`.
         is_field = !is_verb || text == b"to";
-        is_told = is_verb || may_tell && count > 0 && text.ends_with(b":");
+        is_told = is_verb || may_tell && (count > 0 && text.ends_with(b":") || text.ends_with(b"ed:"));
     }
     None
 }

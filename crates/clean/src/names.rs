@@ -7,7 +7,7 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use memchr::{memchr, memmem, memrchr2};
+use memchr::{memchr, memmem, memrchr, memrchr2};
 use regex::bytes::Regex;
 
 use crate::{
@@ -68,12 +68,12 @@ const SORTS: &[(Sort, &str)] = &[
     (Sort::Token, r"^[^a-z\d]*token"),
     // By which a request that is sent twice is told.
     (Sort::Request, "(?:client|request)-?token"),
-    (Sort::Pass, r"^[^a-z\d]*pass|(?-i:[A-Z]PASS)"),
+    (Sort::Pass, r"^[^a-z\d]*pass|(?-i:[A-Z]PASS)|-pass"),
     (
         Sort::Secret,
         concat!(
             r"(?:pass-?(?:word|phrase|code)|passwd|secret(?:-?(?:string|text|id|code))?|credential|mnemonic|seed-?phrase|connect-?sid|phpsessid|jsessionid",
-            r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|rootpw|<pw>|<psw>|<psk>|(?:KEYS)-?key)s?|token|<pass>"
+            r"|(?:store|key|db|remote|local|user|smtp|imap|mail|ftp|admin|root|login|become)-?pass|bindpw|rootpw|<pw>|<psw>|<psk>|(?:KEYS)-?key)s?|token|_pass|(?-i:[a-z\d]Pass)"
         ),
     ),
     // In other languages, as far as letters of ASCII write them.
@@ -138,7 +138,8 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
     // Groups take memory, also where there is no match.
     if !may_be_secret(name) || !EXPRESSION.is_match(name) {
-        return is_own_header(name).then_some(Sort::OfService);
+        let sort = unqualified(name).and_then(sort_of).map(|_| Sort::Generated);
+        return is_own_header(name).then_some(Sort::OfService).or(sort);
     }
     if OTHER_TOKENS.has(word_before(name, "token")) || OTHERS.is_match(name) {
         return None;
@@ -197,7 +198,9 @@ fn may_be_secret(name: &[u8]) -> bool {
         .or(name.strip_suffix(b"S"))
         .unwrap_or(name);
     let last_two = name.last_chunk::<2>();
-    matches!(name.last(), Some(b'0'..=b'9' | b'b' | b'B')) || last_two.is_some_and(|end| ENDS.has(end))
+    matches!(name.last(), Some(b'0'..=b'9' | b'b' | b'B'))
+        || last_two.is_some_and(|end| ENDS.has(end))
+        || unqualified(name).is_some_and(may_be_secret)
 }
 
 /// Returns whether the value of this name can be a secret.
@@ -227,15 +230,12 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
     let is_of_vocabulary = || value.len() < LEAST_TOKEN_DIGITS && value.iter().all(u8::is_ascii_digit);
     !is_harmless(value)
         && !is_label(value)
+        && !is_path(value)
         && match sort {
-            Sort::Secret | Sort::Pass => !is_path(value),
-            Sort::Setting => !is_path(value) && !is_of_words(value) && !is_hexadecimal(value),
-            Sort::Token => {
-                !is_path(value)
-                    && !is_of_vocabulary()
-                    && (value.len() > MOST_TOKEN_LETTERS || !is_word_alone())
-            }
-            Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
+            Sort::Secret | Sort::Pass => true,
+            Sort::Setting => !is_of_words(value) && !is_hexadecimal(value),
+            Sort::Token => !is_of_vocabulary() && (value.len() > MOST_TOKEN_LETTERS || !is_word_alone()),
+            Sort::Directory => !value.starts_with(b"/"),
             Sort::Credentials => is_basic_credentials(value) || is_generated(value),
             Sort::Generated => is_generated(value) || is_drawn(value) || languages::is_shaped(value),
             Sort::OfService => {
@@ -252,9 +252,17 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
         }
 }
 
+/// Returns a variable of the environment without its last word, if that says of no id, digest, place or number: `API_TOKEN_READ`.
+fn unqualified(name: &[u8]) -> Option<&[u8]> {
+    let at = memrchr(b'_', name).filter(|_| is_environment(name))?;
+    (!OTHERS.has(&name[at + 1..])).then_some(&name[..at])
+}
+
+/// Names of what is no secret.
+static OTHERS: Words = Words::of("names.others");
+
 /// Returns whether a name is that of a header of somebody's own, which says of no id, digest or place.
 fn is_own_header(name: &[u8]) -> bool {
-    static OTHERS: Words = Words::of("names.others");
     starts_with(name, "x-") && !name.split(|letter| *letter == b'-').any(|part| OTHERS.has(part))
 }
 
@@ -402,7 +410,8 @@ impl<'l> Assignment<'l> {
             b'\n' => ![&b"name=\""[..], b"name=\\\""]
                 .iter()
                 .any(|label| before.ends_with(label)),
-            _ => is_element_of,
+            // The number of an account stands before a colon in names of Amazon's resources.
+            _ => is_element_of || matches!(before, [.., b'0'..=b'9', b':']),
         };
         let is_compared = matches!(before_value, [.., b'=' | b'!', b'=']);
         // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`, `checksum/secret: …`
@@ -450,7 +459,6 @@ impl<'l> Assignment<'l> {
         }
         match letters.get(start) {
             None => start,
-            Some(b'[' | b'{') if is_of_package(&letters[start..]) => start,
             Some(b'[') => self.find_list(start, ranges),
             Some(b'{') if self.pair.is_quoted => self.find_list(start, ranges),
             Some(_) => self.find_bare(start, ranges),
@@ -548,7 +556,9 @@ impl<'l> Assignment<'l> {
             .split(|letter| *letter == b'"')
             .skip(1)
             .step_by(2);
-        if letters[start] == b'{' && strings.clone().any(is_secret_name) {
+        let is_of_package = |string: &[u8]| matches!(string, b"integrity" | b"resolved");
+        if strings.clone().any(is_of_package) || letters[start] == b'{' && strings.clone().any(is_secret_name)
+        {
             return start;
         }
         let mut index = start + 1;
@@ -649,8 +659,7 @@ impl<'l> Assignment<'l> {
                 && !is_generated(value))
             && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5 || is_random(value))
             && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end))
-            && !self.begins_sentence(start..end)
-            && !self.is_type(start, end);
+            && !self.begins_sentence(start..end);
         if is_secret {
             let end = self.line_from(start, end);
             // `user/password: bob/"hunter22"`
@@ -734,13 +743,6 @@ impl<'l> Assignment<'l> {
         );
         let goes_on = matches!(letters[value.end..], [b' ', b'a'..=b'z', ..]);
         is_word && is_said && goes_on && COMMON.has(&letters[value])
-    }
-
-    /// Returns whether a value is the type of a name with a value: `const AUTH_KEY: c_ulong = 2`.
-    fn is_type(&self, start: usize, end: usize) -> bool {
-        let letters = self.letters;
-        let has_value = letters[end..].starts_with(b" = ") || letters[end..].starts_with(b" : ");
-        self.pair.sign == b':' && has_value && letters[start..end].iter().all(|letter| is_word(*letter))
     }
 
     /// Returns whether a word without quotes stands in a program, where it is a name or a type.
@@ -995,18 +997,6 @@ fn is_cut(value: &[u8]) -> bool {
             .iter()
             .all(|letter| letter.is_ascii_graphic() && !b"@/:[]\\".contains(letter))
         && rest.iter().any(u8::is_ascii_alphanumeric)
-}
-
-/// Returns whether an object is what a lock file says of a package, whose name can be like that of a secret.
-fn is_of_package(object: &[u8]) -> bool {
-    let end = object
-        .iter()
-        .take(MOST_PARAMETER_LETTERS)
-        .position(|letter| *letter == b'}');
-    let fields = &object[..end.unwrap_or(object.len().min(MOST_PARAMETER_LETTERS))];
-    [&b"integrity"[..], b"resolved"]
-        .iter()
-        .any(|name| memmem::find(fields, name).is_some())
 }
 
 /// Returns whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
