@@ -375,7 +375,8 @@ pub(super) fn mac_address(letters: &[u8], found: Range<usize>) -> Option<Range<u
     // With other signs, it can be a time or a list of numbers.
     let is_hexadecimal = text.contains(&b':') || digits().any(u8::is_ascii_alphabetic);
     let (before, behind) = (&letters[..found.start], &letters[found.end..]);
-    let goes_on = matches!(before, [.., b':' | b'-' | b'.'])
+    let goes_on = before.ends_with(b"erial Number: ")
+        || matches!(before, [.., b':' | b'-' | b'.'])
         || matches!(behind, [b':' | b'-' | b'.', digit, ..] if digit.is_ascii_hexdigit());
     (!is_one_digit && is_hexadecimal && !goes_on).then_some(found)
 }

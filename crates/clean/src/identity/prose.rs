@@ -74,7 +74,14 @@ impl Identities {
                 .flatten()
                 .find(|name| begins(name) && is_own(name, is_alone))
             {
-                self.add_author(name, &format!("{}@", login_beside(behind)));
+                // A login in brackets.
+                let login = behind
+                    .strip_prefix(b" (")
+                    .and_then(|rest| rest.split(|byte| *byte == b')').next());
+                let login = login
+                    .filter(|login| !login.contains(&b'.'))
+                    .map(String::from_utf8_lossy);
+                self.add_author(name, &format!("{}@", login.unwrap_or_default()));
             } else if is_alone
                 && is_own(found, false)
                 && !found
@@ -82,25 +89,10 @@ impl Identities {
                     .any(|word| is_english(word) || small.contains(&*word.to_lowercase()))
             {
                 let mut forms = forms_of(found);
-                forms.truncate(forms.len().saturating_sub(2));
+                forms.retain(|form| !found.split(' ').any(|word| word == form));
                 self.add(Who::User, forms, "", "", false);
             }
         }
-    }
-}
-
-/// Returns the login in brackets behind a name: `Jane Doe (@jdoe)`.
-fn login_beside(behind: &[u8]) -> &str {
-    let inner = behind
-        .strip_prefix(b" (")
-        .and_then(|rest| rest.split(|byte| *byte == b')').next());
-    let login = inner
-        .and_then(|inner| std::str::from_utf8(inner).ok())
-        .unwrap_or_default();
-    match login.strip_prefix('@') {
-        Some(login) => login,
-        None if login.contains('.') => "",
-        None => login,
     }
 }
 

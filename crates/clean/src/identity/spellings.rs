@@ -106,33 +106,23 @@ pub(super) fn trimmed(name: &str) -> &str {
 
 /// Returns the forms of a person's name: of `Jane Doe` also `janedoe`, `jdoe`, `doej`, `jane` and `doe`; empty for a single word.
 pub(super) fn forms_of(name: &str) -> Vec<String> {
+    let is_of_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '\'');
+    let is_part = |part: &&str| part.chars().all(is_of_part) && !is_nobody(part);
     let parts = name.split([' ', ',', '.']).filter(|part| !part.is_empty());
     let parts: Vec<&str> = parts.collect();
-    let is_part = |part: &&str| {
-        part.chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '-' | '\''))
+    let ([first, .., last], 2..=5, true) = (&parts[..], parts.len(), parts.iter().all(is_part)) else {
+        return Vec::new();
     };
-    match parts[..] {
-        [first, ref middle @ .., last]
-            if parts.len() <= 5 && parts.iter().all(is_part) && !parts.iter().any(|part| is_nobody(part)) =>
-        {
-            let initial: String = first.chars().take(1).collect();
-            let joined = [" ", ".", "_", "-"].map(|sign| parts.join(sign));
-            let is_own = |part: &&&str| !PARTICLES.has(part.as_bytes());
-            let short = middle
-                .iter()
-                .filter(is_own)
-                .chain([&first, &last])
-                .map(|part| (*part).to_owned());
-            let forms = [
-                format!("{first}{last}"),
-                format!("{initial}{last}"),
-                format!("{last}{initial}"),
-            ];
-            joined.into_iter().chain(forms).chain(short).collect()
-        }
-        _ => Vec::new(),
-    }
+    let initial: String = first.chars().take(1).collect();
+    let joined = [" ", ".", "_", "-"].map(|sign| parts.join(sign));
+    let short = [
+        format!("{first}{last}"),
+        format!("{initial}{last}"),
+        format!("{last}{initial}"),
+    ];
+    let own = parts.iter().filter(|part| !PARTICLES.has(part.as_bytes()));
+    let own = own.map(|part| (*part).to_owned());
+    joined.into_iter().chain(short).chain(own).collect()
 }
 
 /// Returns a name as it is written, without its accents, and with them as letters of their own.

@@ -21,17 +21,14 @@ static OF_PEOPLE: Words = Words::new("full first last given family sur fore disp
 /// Names of columns beside one with people.
 static BESIDE_PEOPLE: Words = Words::of("identity.beside_people");
 /// Names of columns that hold accounts.
-static LOGINS: Words = Words::new(
-    "authinfo owner username login user rolename usename currentuser commonname assignee reporter reviewer author committer \
-         createdby updatedby modifiedby requestedby approvedby submittedby assignedto githubaccount githubusername",
-);
+static LOGINS: Words = Words::of("identity.logins");
 
 impl Identities {
     /// Learns the names in the columns of tables that are named like people, accounts or machines.
     pub(super) fn learn_labelled(&mut self, page: &Text) {
         static LABEL: LazyLock<Regex> = LazyLock::new(|| {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
-            let words = words.join("|");
+            let words = words.join("|").replace("by", "[ _-]?by");
             expression(&format!(
                 r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$)|\b(?-i:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME|ASSIGNEE|REPORTER|AUTHOR) "#
             ))

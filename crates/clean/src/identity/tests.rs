@@ -410,6 +410,12 @@ fn learn_text_finds_names_beside_their_labels_in_any_notation() {
         "$ git log --pretty='%h %an' -3\n3f2a9c1 Jane Roerich\n9be01c7 Tom Ulrich\n77a1c02 Malin Bergqvist",
         "git log --format='%h|%an|%ad'\n3f2a9c1|Jane Roerich|2 days ago\n9be01c7|Malin Bergqvist|3 days ago",
         "$ git log --format=\"%H,%an\"\r\n3f2a9c1000,Jane Roerich\r\n9be01c7000,Malin Bergqvist\r\n",
+        "Bergqvist, Malin (3):\n      fix x",
+        "On Mon, Nov 2, 2026 at 9:12 AM Bergqvist, Malin <x@y.example> wrote:",
+        "* 1a2b3c4 - fix (3 hours ago) <Malin Bergqvist>",
+        "{\"first\": \"MALIN\", \"last\": \"BERGQVIST\"}",
+        "C:\\Documents and Settings\\Malin Bergqvist\\x",
+        "Welcome back, Malin Bergqvist!",
     ] {
         let found = cleaned_text(place, "ask Malin or Bergqvist");
         assert!(
@@ -489,6 +495,20 @@ fn learn_text_finds_the_machine() {
         "vscode-remote://ssh-remote%2Bkrypton7/srv/x",
         "code --remote ssh-remote+krypton7 /srv",
         "vscode-remote://tunnel%2Bkrypton7/srv",
+        "System Name\tkrypton7\n",
+        "\"hostname\":\"krypton7.local\",\"pid\":12",
+        "The authenticity of host 'krypton7 (10.0.0.9)' can't be established.",
+        "ssh: Could not resolve hostname krypton7: Name or service not known",
+        "Connection to krypton7 closed by remote host.",
+        "fatal: [krypton7]: UNREACHABLE! => {}",
+        "PLAY RECAP\nkrypton7                  : ok=3    changed=1",
+        "up{instance=\"krypton7:9100\",job=\"node\"} 1",
+        "[0] 0:bash* \"krypton7\" 10:12 28-Nov-26",
+        "net use Z: \\\\KRYPTON7\\public",
+        "krypton7:/volume1/data  10T  5T  5T  50% /mnt/data",
+        "Successfully assigned default/app-1 to krypton7",
+        "session helper-NORDHAFEN\\\\KRYPTON7$-65864",
+        "PSComputerName : KRYPTON7\n",
     ] {
         assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
     }
@@ -672,6 +692,10 @@ fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
         "hostname = parsed(url)\n:param str hostname: Hostname to examine.",
         "Operator:      cyan,\nUser Name        SID\n",
         "12:00:01 INFO user created for requests from 127.0.0.1",
+        "/Volumes/Macintosh HD/x; Olá, Mundo!\nHei, Verden!",
+        "Connection to database lost; Could not resolve host: registry.npmjs.org",
+        "see https://acme.atlassian.net/wiki/spaces/ENG/pages/4",
+        "add 'as_usize' to x; pow(256,e-r-1); the user said so; x.svg?org=tinylibs",
     ] {
         let mut identities = Identities::default();
         identities.learn_text(text);
