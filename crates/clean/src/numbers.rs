@@ -337,6 +337,7 @@ pub(super) fn national_phone(letters: &[u8], found: Range<usize>) -> Option<Rang
             .is_some_and(u8::is_ascii_digit)
     };
     let is_in_row = is_digit(before.checked_sub(1)) || is_digit(Some(behind));
+    let is_date = matches!(&letters[range.clone()], [_, _, _, _, b'-', _, _, b'-', _, _]);
     let count = digits.count();
     // Without a word before it, or pairs, a number of groups has ten digits.
     let least = if start == found.start && letters[start] == b'0' {
@@ -344,7 +345,8 @@ pub(super) fn national_phone(letters: &[u8], found: Range<usize>) -> Option<Rang
     } else {
         7
     };
-    ((least..=15).contains(&count) && !is_in_row && is_whole_number(letters, &range)).then_some(range)
+    ((least..=15).contains(&count) && !is_in_row && !is_date && is_whole_number(letters, &range))
+        .then_some(range)
 }
 
 /// Returns a telephone number that is no part of a UUID or of a longer number.
@@ -354,7 +356,8 @@ pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<
     let least = found.start.saturating_sub(UUID_LETTERS);
     let start = skip_back(letters, least..found.start, of_uuid);
     let end = skip_at_most(letters, start, UUID_LETTERS, of_uuid);
-    let goes_on = letters[..found.start].last().is_some_and(u8::is_ascii_digit);
+    let goes_on = letters[..found.start].last().is_some_and(u8::is_ascii_digit)
+        || matches!(letters[found.end..], [b'.', digit, ..] if digit.is_ascii_digit());
     (!goes_on && !is_uuid(&letters[start..end])).then_some(found)
 }
 

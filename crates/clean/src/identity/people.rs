@@ -71,24 +71,29 @@ pub(super) fn is_english(word: &str) -> bool {
     };
     let word = word.to_lowercase();
     word.split(['_', '.']).all(|word| {
-        is_listed(word) || word.strip_suffix('s').is_some_and(is_listed) || SUFFIX.is_match(word.as_bytes())
+        is_listed(word)
+            || word.strip_suffix('s').is_some_and(is_listed)
+            || SUFFIX.is_match(word.as_bytes()) && !begins_oddly(word)
     })
 }
 
 /// Returns whether a word looks like a login: it has a digit or a sign, is or begins with a given name, or begins with two consonants that begin
 /// no word, as an initial and a last name do.
 pub(super) fn is_login(word: &str) -> bool {
-    static ONSETS: Words = Words::new(
-        "bl br ch cl cr dr dw fl fr gh gl gn gr kl kn kr ph pl pr ps rh sc sh sk sl sm sn sp sq st sv sw sy th tr ts tw ty vl wh wr xy",
-    );
     /// Shorter given names begin words too.
     const LEAST_GIVEN: usize = 4;
-    let is_consonant = |letter: &u8| letter.is_ascii_lowercase() && !b"aeiouy".contains(letter);
-    let onset = word.as_bytes().get(..2).unwrap_or_default();
     !is_english(word)
         && (word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'.')
             || (LEAST_GIVEN.min(word.len())..=word.len()).any(|length| GIVEN.has(&word.as_bytes()[..length]))
-            || onset.iter().all(is_consonant) && !ONSETS.has(onset))
+            || begins_oddly(word))
+}
+
+/// Returns whether a word begins with two consonants that begin no word.
+fn begins_oddly(word: &str) -> bool {
+    static ONSETS: Words = Words::of("identity.onsets");
+    let is_consonant = |letter: &u8| letter.is_ascii_lowercase() && !b"aeiouy".contains(letter);
+    let onset = word.as_bytes().get(..2).unwrap_or_default();
+    onset.iter().all(is_consonant) && !ONSETS.has(onset)
 }
 
 /// Returns whether a text is the name of a person whatever stands beside it: two or three words, none of which is common.

@@ -292,7 +292,10 @@ impl Identities {
     pub(super) fn add_host(&mut self, host: &str, before: &str, after: &str) {
         let host = host.trim_end_matches(['.', '-']);
         let first = host.split('.').next().unwrap_or_default();
-        let is_host = host.contains(|c: char| c.is_ascii_alphabetic()) && host.bytes().all(is_of_host);
+        let is_host = host.contains(|c: char| c.is_ascii_alphabetic())
+            && host
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
         let is_public = PUBLIC_HOSTS.iter().any(|public| host.ends_with(public));
         if is_host && !is_public && !is_nobody(first) {
             self.add(
@@ -304,10 +307,6 @@ impl Identities {
             );
         }
     }
-}
-
-fn is_of_host(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
 }
 
 /// Returns how long the last line of a text is, and how long it is behind an escaped line break.

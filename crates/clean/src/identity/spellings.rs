@@ -115,11 +115,8 @@ pub(super) fn forms_of(name: &str) -> Vec<String> {
     };
     let initial: String = first.chars().take(1).collect();
     let joined = [" ", ".", "_", "-"].map(|sign| parts.join(sign));
-    let short = [
-        format!("{first}{last}"),
-        format!("{initial}{last}"),
-        format!("{last}{initial}"),
-    ];
+    let pairs = [(*first, *last), (&initial, last), (last, &initial)];
+    let short = pairs.map(|(start, end)| format!("{start}{end}"));
     let own = parts.iter().filter(|part| !PARTICLES.has(part.as_bytes()));
     let own = own.map(|part| (*part).to_owned());
     joined.into_iter().chain(short).chain(own).collect()
@@ -128,6 +125,7 @@ pub(super) fn forms_of(name: &str) -> Vec<String> {
 /// Returns a name as it is written, without its accents, and with them as letters of their own.
 pub(super) fn spellings(name: String) -> Vec<String> {
     const ACCENTS: RangeInclusive<char> = '\u{300}'..='\u{36f}';
+    const OWN: [(char, char); 4] = [('ø', 'o'), ('ł', 'l'), ('đ', 'd'), ('ı', 'i')];
     if name.is_ascii() {
         return vec![name];
     }
@@ -137,13 +135,8 @@ pub(super) fn spellings(name: String) -> Vec<String> {
     });
     let apart: String = name.to_lowercase().nfd().collect();
     let letters = apart.chars().filter(|letter| !ACCENTS.contains(letter));
-    let plain = letters.map(|letter| match letter {
-        'ø' => 'o',
-        'ł' => 'l',
-        'đ' => 'd',
-        'ı' => 'i',
-        letter => letter,
-    });
+    let own = |letter| OWN.iter().find(|(own, _)| *own == letter);
+    let plain = letters.map(|letter| own(letter).map_or(letter, |(_, plain)| *plain));
     vec![plain.collect(), apart.clone(), escaped.collect(), name]
 }
 
