@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
-const { findChromium, launchChromium } = require('./support/browser.js');
+const { findChromium, launchChromium, openPage, violationsOf } = require('./support/browser.js');
 const { CHROMIUM, needing } = require('./support/needs.js');
 const { makeDesk, makeRow, renderDesk } = require('./support/report.js');
 const { scratchDirectory } = require('./support/scratch.js');
@@ -67,27 +67,16 @@ const SESSIONS = [
   makeRow(3, { name: 'Look for the route', parent: 0 }),
 ];
 
-/** Opens a page; `faults` are all that it must not do. */
+/** Opens a page. */
 async function open(html, { hash = '', ...options } = {}) {
   pages += 1;
   const file = path.join(scratch, `${pages}.html`);
   fs.writeFileSync(file, html);
-  const viewport = { width: 1280, height: 900 };
-  const context = await browser.newContext({
-    viewport,
-    timezoneId: 'UTC',
-    acceptDownloads: true,
-    ...options,
-  });
-  const page = await context.newPage();
-  const url = pathToFileURL(file).href;
-  const faults = [];
-  page.on('console', (message) => faults.push(message.text()));
-  page.on('pageerror', (error) => faults.push(String(error)));
-  page.on('request', (request) => /^(file:|blob:)/.test(request.url()) || faults.push(request.url()));
-  await page.goto(url + hash);
-  opened.push({ faults, close: () => context.close() });
-  return page;
+  const own = { viewport: { width: 1280, height: 900 }, timezoneId: 'UTC', acceptDownloads: true };
+  const isOwn = (url) => /^(file:|blob:)/.test(url);
+  const one = await openPage(browser, pathToFileURL(file).href + hash, isOwn, { ...own, ...options });
+  opened.push(one);
+  return one.page;
 }
 
 const openDesk = (options, parts) =>
@@ -118,14 +107,6 @@ const select = (page, words) =>
     throw new Error(`${wanted} is not there`);
   }, words);
 
-/** What axe-core finds in the page. A script that is added would be refused. */
-async function violations(page) {
-  const client = await page.context().newCDPSession(page);
-  await client.send('Runtime.evaluate', { expression: require('axe-core').source });
-  const found = await page.evaluate(() => axe.run());
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
-}
-
 needing(
   chromium,
   CHROMIUM,
@@ -139,7 +120,7 @@ needing(
 
   afterEach(async () => {
     const faults = opened.flatMap((one) => one.faults);
-    for (const one of opened.splice(0)) await one.close();
+    for (const { context } of opened.splice(0)) await context.close();
     expect(faults).toEqual([]);
   });
 
@@ -358,7 +339,7 @@ needing(
       );
       const check = async () => {
         expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-        expect(await violations(page)).toEqual([]);
+        expect(await violationsOf(page)).toEqual([]);
       };
       await check();
       await page.locator('.list a').first().click();

@@ -11,8 +11,7 @@ import { serveSite, site } from '../../scripts/site.mjs';
 import { test } from '../support/steps.mjs';
 
 const require = createRequire(import.meta.url);
-const axe = require('axe-core');
-const { findChromium, launchChromium } = require('../support/browser.js');
+const { findChromium, launchChromium, openPage, violationsOf } = require('../support/browser.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { readTraces, root } = require('../support/paths.js');
 
@@ -36,26 +35,13 @@ const { address, close } = await serveSite();
 const browser = await launchChromium(chromium);
 const scratch = mkdtempSync(path.join(tmpdir(), 'site-'));
 
-/**
- * Opens a page in a profile of its own; `faults` are all that it must not do.
- *
- * @param {string} place
- * @param {import('playwright-core').BrowserContextOptions} [options]
- */
+/** @param {string} place @param {import('playwright-core').BrowserContextOptions} [options] */
 async function open(place, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1000, height: 1400 }, ...options });
-  context.setDefaultTimeout(PATIENCE);
-  const page = await context.newPage();
-  /** @type {string[]} */
-  const faults = [];
-  page.on('pageerror', (error) => faults.push(String(error)));
-  page.on('console', (message) => faults.push(message.text()));
-  context.on('request', (request) => {
-    const url = request.url();
-    if (!url.startsWith(address) && !url.startsWith(`blob:${address}`)) faults.push(url);
-  });
-  await page.goto(address + place);
-  return { page, faults, context };
+  const isOwn = (/** @type {string} */ url) => url.replace(/^blob:/, '').startsWith(address);
+  const own = { viewport: { width: 1000, height: 1400 }, ...options };
+  const opened = await openPage(browser, address + place, isOwn, own);
+  opened.context.setDefaultTimeout(PATIENCE);
+  return opened;
 }
 
 const openTry = (/** @type {import('playwright-core').BrowserContextOptions} */ options = {}) =>
@@ -87,13 +73,7 @@ async function readFiles(page, files) {
  * @param {string} [part] a selector
  */
 async function checkPage(page, where, part = 'html') {
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(
-    (selector) => /** @type {any} */ (globalThis).axe.run(selector),
-    part,
-  );
-  const found = violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes[0].html}`);
-  assert.deepEqual(found, [], where);
+  assert.deepEqual(await violationsOf(page, part), [], where);
   const [width, screen] = await page.evaluate(() => [
     document.documentElement.scrollWidth,
     document.documentElement.clientWidth,

@@ -45,4 +45,37 @@ function launchChromium(executablePath) {
   return require('playwright-core').chromium.launch({ executablePath, args: QUIET });
 }
 
-module.exports = { findChromium, launchChromium };
+/**
+ * Opens an address in a profile of its own; `faults` are all that the page must not do: messages, errors, and requests that are not its own.
+ *
+ * @param {import('playwright-core').Browser} browser
+ * @param {string} address
+ * @param {(url: string) => boolean} isOwn
+ * @param {import('playwright-core').BrowserContextOptions} options
+ */
+async function openPage(browser, address, isOwn, options) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  /** @type {string[]} */
+  const faults = [];
+  page.on('console', (message) => faults.push(message.text()));
+  page.on('pageerror', (error) => faults.push(String(error)));
+  context.on('request', (request) => isOwn(request.url()) || faults.push(request.url()));
+  await page.goto(address);
+  return { page, faults, context };
+}
+
+/**
+ * What axe-core finds in the part of a page that a selector names. A script that is added would be refused by a page's policy.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+async function violationsOf(page, part = 'html') {
+  const client = await page.context().newCDPSession(page);
+  await client.send('Runtime.evaluate', { expression: require('axe-core').source });
+  const run = (/** @type {string} */ selector) => /** @type {any} */ (globalThis).axe.run(selector);
+  const { violations } = await page.evaluate(run, part);
+  return violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes[0].html}`);
+}
+
+module.exports = { findChromium, launchChromium, openPage, violationsOf };
