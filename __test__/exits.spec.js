@@ -74,7 +74,6 @@ const states = {
 if (typeof jest !== 'undefined') jest.setTimeout?.(Math.max(testTimeout, REPETITIONS * 40_000));
 
 describe.each(Object.entries(states))('%s', (_, state) => {
-  test('a process that calls process.exit(0) ends with 0', () => expectEnd(`${state} process.exit(0);`));
   test('a process that calls process.exit(3) ends with 3', () =>
     expectEnd(`${state} process.exit(3);`, { code: 3 }));
   test.each([
