@@ -12,7 +12,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     FormatName,
-    event::{Event, Fact, IS_SUB_AGENT, ToolResult, What},
+    event::{Agent, Event, Fact, IS_SUB_AGENT, ToolResult, What},
     runs::Run,
     session::{Session, is_said},
     values::hash_of,
@@ -112,8 +112,10 @@ impl Print {
             return None;
         }
         let said = || events.iter().filter(|event| is_said(event));
+        // A sub-agent in the file of its parent has the name of that one.
+        let is_named = events.iter().all(|event| event.origin.agent == Agent::Main);
         Some(Self {
-            name: names.first().copied().cloned(),
+            name: names.first().filter(|_| is_named).copied().cloned(),
             store: Path::new(source).extension().map(Into::into),
             is_sub_agent: session.is_sub_agent(),
             began: said().next().and_then(time_of),

@@ -331,6 +331,20 @@ fn a_session_that_two_files_hold_is_one() {
         let copies: Vec<_> = found.iter().map(copies_of).collect();
         assert_eq!(copies, [Some(1.0)], "{files:?}");
     }
+    // The sub-agent in a file is no copy of the session of the same name in another one.
+    let row = |id: &str, parent: Option<&str>, agent: Option<&str>, role: &str| {
+        let message = json!({ "role": role, "content": [{ "type": "text", "text": id }] });
+        json!({ "type": role, "uuid": id, "parentUuid": parent, "sessionId": "s", "agentId": agent, "isSidechain": agent.is_some(), "message": message })
+    };
+    let rows = [
+        row("0a1b2c3d-user", None, None, "user"),
+        row("0a1b2c3d-agent", Some("0a1b2c3d-user"), None, "assistant"),
+        row("0a1b2c3d-task", None, Some("a"), "user"),
+        row("0a1b2c3d-done", Some("0a1b2c3d-task"), Some("a"), "assistant"),
+    ];
+    let found = copies_in(&[file("s.jsonl", &rows), file("s.jsonl.old", &rows)]);
+    let copies: Vec<_> = found.iter().map(copies_of).collect();
+    assert_eq!(copies, [Some(1.0), Some(1.0)]);
 }
 
 /// Returns a value with one thing within it changed, for each thing to so many levels.
