@@ -327,6 +327,19 @@ mod tests {
                 "[TASK RESUMPTION] This task was interrupted.",
                 vec![Words::Context, own("")],
             ),
+            (
+                "Another Claude session sent a message:\n<agent-message from=\"b\">Two are loose.</agent-message>",
+                vec![Words::Context, Words::Told("Two are loose.".into())],
+            ),
+            (
+                "<apps_instructions>x</apps_instructions>\nSort it",
+                vec![Words::Context, own("Sort it")],
+            ),
+            ("[SUGGESTION MODE: Suggest what comes next]", vec![Words::Context]),
+            (
+                "Warning: The maximum number of unified exec processes you can keep open is 60",
+                vec![Words::Context],
+            ),
             ("<a-b>x</a-b><c-d>y</c-d>", vec![Words::Told("x\ny".into())]),
             ("<b>a</b>", vec![own("<b>a</b>")]),
             (
