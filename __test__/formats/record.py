@@ -244,7 +244,7 @@ def graph_of(model, tools):
 
 
 def langgraph():
-    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+    from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     def call(at):
@@ -263,6 +263,13 @@ def langgraph():
     with SqliteSaver.from_conn_string("graph.db") as saver:
         graph.compile(saver).invoke({"messages": [HumanMessage(TASK)]}, {"configurable": {"thread_id": "river-1"}})
     dump("langchain-checkpoints/checkpoints.db.sql", "graph.db")
+    replies = iter([AIMessage("", tool_calls=call(0)), AIMessage("Once more.", tool_calls=call(1)), AIMessage(ANSWER)])
+    # A graph that sums up takes messages away.
+    with SqliteSaver.from_conn_string("graph.db") as saver:
+        compiled, at = graph_of(lambda messages: next(replies), tools).compile(saver), {"configurable": {"thread_id": "river-1"}}
+        compiled.invoke({"messages": [HumanMessage(TASK)]}, at)
+        compiled.update_state(at, {"messages": [RemoveMessage(message.id) for message in compiled.get_state(at).values["messages"][:-1]]})
+    dump("langchain-checkpoints/removed.db.sql", "graph.db")
 
 
 async def streams():
@@ -610,6 +617,13 @@ def logged_responses():
                 output = result_of(call.arguments)
                 given.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
     write("openai-chat-log/responses.jsonl", "\n".join(rows))
+    whole, before = [], [{"role": "user", "content": TASK}]
+    for row in map(json.loads, rows):
+        new = row["request"]["input"]
+        before += new if isinstance(new, list) else []
+        whole.append({"request": {"input": list(before) if whole else TASK}, "response": row["response"]})
+        before += row["response"]["output"]
+    write("openai-chat-log/responses-whole.jsonl", "\n".join(map(json.dumps, whole)))
     ask("And in Meissen?")
     ask("And in Pirna?")
     write("openai-chat-log/responses-forked.jsonl", "\n".join(rows))
@@ -865,7 +879,8 @@ def ag_ui():
 def agno():
     from agno.models.message import Message
     from agno.run.agent import RunOutput
-    from agno.session import AgentSession
+    from agno.run.team import TeamRunOutput
+    from agno.session import AgentSession, TeamSession
 
     call = lambda at: [{"id": f"c{at}", "type": "function", "function": {"name": "depth", "arguments": json.dumps(CALLS[at])}}]
     messages = [
@@ -879,6 +894,9 @@ def agno():
     ]
     session = AgentSession(session_id="river-1", runs=[RunOutput(run_id="r", session_id="river-1", messages=messages)])
     write("openai-chat-agno/session.json", json.dumps(session.to_dict(), default=str))
+    member = RunOutput(run_id="m", parent_run_id="r", messages=[Message(role="user", content="Read the gauge."), Message(role="assistant", content="It says 2.1 m.")])
+    team = TeamSession(session_id="river-1", runs=[member, TeamRunOutput(run_id="r", messages=messages)])
+    write("openai-chat-agno/team.json", json.dumps(team.to_dict(), default=str))
     agno_database("sessions")
 
 

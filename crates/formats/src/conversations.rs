@@ -221,6 +221,15 @@ pub fn usual_row(row: &Value) -> Option<Value> {
         row.insert("response", reply);
         return Some(row.into());
     }
+    // The next request of Responses has as a message what is a text in this one.
+    let request = fields_of(record, "request");
+    if let (Some(text @ Value::String(_)), Some(_)) = (request.get("input"), response_of(row)) {
+        let mut request = request.clone();
+        request.insert("input", vec![message_by("user", text.clone())]);
+        let mut row = record.clone();
+        row.insert("request", request);
+        return Some(row.into());
+    }
     // Events of PostHog, or their properties.
     let logged = Some(fields_of(record, "properties")).filter(|_| has_text(record, "event"));
     let get = |name: &str| logged.unwrap_or(record).get(name).cloned();
@@ -453,6 +462,11 @@ fn pair_of(record: &Object) -> Option<Messages<'_>> {
     Some([results.into_iter().collect(), prompt, answer].concat())
 }
 
+/// Returns whether a run of a team is that of one of its members, which another run has begun.
+pub fn is_of_member(run: &impl Fields) -> bool {
+    is_given(run.field("parent_run_id"))
+}
+
 /// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let replied = replied_to(record);
@@ -521,7 +535,10 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         .into_iter()
         .flat_map(|name| list_at(record, name));
     let mut said = Messages::new();
-    for run in runs.filter_map(Value::as_object) {
+    for run in runs
+        .filter_map(Value::as_object)
+        .filter(|run| !is_of_member(*run))
+    {
         said.extend(messages_of(run).unwrap_or_default());
         // CrewAI has the answer beside the messages.
         let last = said.last().and_then(|last| last.get("content"));

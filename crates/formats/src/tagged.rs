@@ -3,6 +3,7 @@
 use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
+    contexts::inside,
     parts::{Part, parts_in, parts_of},
     values::{elements_of, first_of, has_text, list_of, object_of, text_in},
     words::{row_where, tags, words},
@@ -247,6 +248,11 @@ fn parts_of_results(text: &str, kinds: &[&str]) -> Option<Vec<Part>> {
 
 /// Returns the result that a text is, or those that it has in JSON with the ids of their calls.
 fn results_in(text: &str) -> Vec<Part> {
+    // Claude 2 has the name of the tool before its output.
+    let named = text
+        .strip_prefix("<tool_name>")
+        .and_then(|text| inside(text, "stdout"));
+    let text = named.map_or(text, |(_, told, _)| told.trim());
     let json = (text.starts_with(['{', '[']) && text.contains("call_id")).then(|| parse_str(text).ok());
     let parts: Vec<_> = elements_of(json.flatten().as_ref())
         .iter()
@@ -315,6 +321,7 @@ mod tests {
     use knowledgepulse_json::object;
 
     use super::*;
+    use crate::parts::Call;
 
     fn thought(text: &str) -> Part {
         Part::Thought(Some(text.into()))
@@ -380,6 +387,23 @@ mod tests {
                 "<tool_call>ls</tool_call><｜end▁of▁sentence｜>",
                 Some(vec![no_args()]),
             ),
+            ("ls\n```python\ntool_call()\n```", Some(vec![no_args()])),
+            ("ls\n```python\nls()\n```", None),
+            (
+                r#"{"thought":"Hm.","tool_calls":[{"name":"ls","arguments":{}}]}"#,
+                Some(vec![thought("Hm."), no_args()]),
+            ),
+            (
+                "<think>Hm.</think>\n<action>ls</action>",
+                Some(vec![
+                    thought("Hm."),
+                    Part::Call(Call::named(
+                        "action",
+                        [("action".into(), "ls".into())].into_iter().collect(),
+                    )),
+                ]),
+            ),
+            ("a < b<|endoftext|>", Some(vec![text()])),
             ("<tool_call>{\"name\":\"ls\"", None),
             ("a < b", None),
         ] {
@@ -421,6 +445,7 @@ mod tests {
         for text in [
             "<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>1<｜tool▁output▁end｜><｜tool▁output▁begin｜>2<｜tool▁output▁end｜><｜tool▁outputs▁end｜>",
             "<function_results>\n<result>1</result>\n<result>2</result>\n</function_results>",
+            "<function_results>\n<result>\n<tool_name>a</tool_name>\n<stdout>\n1\n</stdout>\n</result>\n<result>2</result>\n</function_results>",
             "<response>1</response>\n<response>2</response>",
             r#"[{"name":"a","results":"1"},{"name":"b","results":"2"}]"#,
             r#"<tool_result>1</tool_result><tool_result>2</tool_result>"#,

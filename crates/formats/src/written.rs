@@ -9,8 +9,8 @@ use crate::{
     contexts::inside,
     parts::{Call, Part},
     values::{
-        elements_of, first_named, has_list, has_text, input_of, joined_parts, list_at, object_of, regex,
-        text_at,
+        elements_of, first_named, first_of, has_list, has_text, input_of, joined_parts, list_at, object_of,
+        regex, str_of, text_at,
     },
     words::{is_one, row_where, tags, words},
 };
@@ -124,10 +124,10 @@ pub fn alone(text: &str) -> Option<(Vec<Part>, &str)> {
 /// Returns the calls that a text is made of, in any shape; `None` if it is anything else.
 pub fn calls_in(text: &str) -> Option<Vec<Part>> {
     let text = text.trim().replace("<tool_sep>", "\n");
-    let text = NAMESPACE.replace_all(&text, "$1$2");
-    let text = text
-        .replace("<function_call name=", INVOKE[0])
-        .replace("</function_call>", INVOKE[1]);
+    let text = NAMESPACE.replace_all(&text, "$1$2").into_owned();
+    let text = tags("like-element")
+        .iter()
+        .fold(text, |text, [like, element]| text.replace(like, element));
     let (mut calls, mut rest) = (Vec::new(), without_marks(&text));
     while !rest.is_empty() {
         // A call in JSON has its code behind it.
@@ -163,6 +163,11 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
         let (calls, after) = text.starts_with('[').then(|| listed(text))??;
         return after.is_empty().then_some(calls);
     };
+    // xLAM has them beside a thought.
+    let thought = text_at(&value, "thought").filter(|_| has_list(&value, "tool_calls"));
+    if let (Some(thought), Some(calls)) = (thought, value.get("tool_calls").and_then(calls_of)) {
+        return Some([vec![Part::Thought(Some(thought))], calls].concat());
+    }
     let is_call = |call: &Value| {
         let fields = object_of(Some(call));
         let has_args = first_named(call, "call-arguments").is_some_and(|args| args.as_object().is_some());
@@ -204,8 +209,13 @@ pub fn commands_in(text: &str) -> Option<Vec<Part>> {
 pub fn block_in(text: &str) -> Option<Vec<Part>> {
     const FENCE: &str = "```";
     let text = text.trim();
-    let [_, before] = row_where("shell-agent", |begin| text.starts_with(begin))?;
     let (words, block) = text.strip_suffix(FENCE)?.split_once(FENCE)?;
+    // ChatGLM3 has the name before the block.
+    if let (true, Some(call)) = (is_name(words.trim()), block.strip_prefix("python\ntool_call")) {
+        let call = [words.trim(), call].concat();
+        return Some(vec![Literal::new(&call).call()?]);
+    }
+    let [_, before] = row_where("shell-agent", |begin| text.starts_with(begin))?;
     let words = words.trim().strip_suffix(before)?;
     let (language, command) = block
         .split_once('\n')
@@ -268,6 +278,10 @@ fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
     if let Some((body, after)) = between(text, ["<tool_call>", "</tool_call>"]) {
         return Some((calls_in(body)?, after));
     }
+    // Claude 2 has the name of a tool and its parameters in elements.
+    if let Some((body, after)) = between(text, ["<invoke>", INVOKE[1]]) {
+        return Some((vec![of_server(body)?], after));
+    }
     let servers = ["<server_name>", "<tool_name>", "<name>"];
     if servers.iter().any(|tag| text.starts_with(tag)) {
         return Some((vec![of_server(text)?], ""));
@@ -327,28 +341,40 @@ fn calls_of(value: &Value) -> Option<Vec<Part>> {
     elements_of(Some(value)).iter().map(call_in).collect()
 }
 
-/// Returns the call of an element: its arguments are in elements, or an object in JSON.
+/// Returns the call of an element.
 fn element(name: &str, arguments: &str) -> Part {
-    if let Some((Value::Object(args), "")) = literal(arguments.trim()) {
-        return named(name, args);
+    named(name, arguments_in(arguments))
+}
+
+/// Returns the arguments in a text: in elements, or an object in JSON.
+fn arguments_in(text: &str) -> Object {
+    if let Some((Value::Object(args), "")) = literal(text.trim()) {
+        return args;
     }
-    let (mut args, mut rest) = (Object::new(), arguments);
-    let next = |rest| PARAMETERS.iter().find_map(|tags| between(rest, *tags));
-    while let Some((parameter, after)) = next(rest.trim_start()) {
+    let (mut args, mut rest) = (Object::new(), text);
+    while let Some((parameter, after)) = argument(rest.trim_start()) {
         let keyed = parameter.split_once("</arg_key>");
         let keyed = keyed.and_then(|(key, value)| Some((key, value.split_once("<arg_value>")?.1)));
         let Some((tag, value)) = keyed.or_else(|| parameter.split_once('>')) else {
             break;
         };
         let value = value.trim_matches('\n');
-        let json = tag.ends_with("string=\"false\"").then(|| parse_str(value).ok());
-        args.insert(
-            unquoted(tag.trim()),
-            json.flatten().unwrap_or_else(|| value.into()),
-        );
+        let kind = tag.split_once(" type=").map(|(_, kind)| kind != "\"string\"");
+        let is_json = kind.unwrap_or_else(|| tag.ends_with("string=\"false\""));
+        let json = is_json.then(|| parse_str(value).ok()).flatten();
+        args.insert(unquoted(tag.trim()), json.unwrap_or_else(|| value.into()));
         rest = after;
     }
-    named(name, args)
+    args
+}
+
+/// Returns the tag and the text of the element of an argument, which may be of its name, with which a text begins, and the text behind it.
+fn argument(text: &str) -> Option<(&str, &str)> {
+    let known = PARAMETERS.iter().find_map(|tags| between(text, *tags));
+    known.or_else(|| {
+        let (name, _) = text.strip_prefix('<')?.split_once('>')?;
+        is_name(name).then(|| text[1..].split_once(&format!("</{name}>")))?
+    })
 }
 
 /// Returns a name without the quotes around it, and without attributes behind it.
@@ -357,18 +383,17 @@ fn unquoted(name: &str) -> &str {
     quoted.unwrap_or(name)
 }
 
-/// Returns the call of a tool of a server of the Model Context Protocol.
+/// Returns the call of a tool whose name and arguments are in elements, perhaps of a server of the Model Context Protocol.
 fn of_server(text: &str) -> Option<Part> {
-    let inside = |name: &str| {
-        let (_, inner) = text.split_once(&format!("<{name}>"))?;
-        Some(inner.rsplit_once(&format!("</{name}>"))?.0.trim())
-    };
-    let args = inside("arguments").map(Value::from);
+    let fields = arguments_in(text);
+    let args = first_of(&fields, &["arguments", "parameters"]);
+    let inner = str_of(args).filter(|args| args.trim_start().starts_with('<'));
+    let inner = inner.map(|args| arguments_in(args).into());
     Some(Part::Call(Call {
-        server: inside("server_name").map(Text::from),
+        server: text_at(&fields, "server_name"),
         ..Call::named(
-            inside("tool_name").or_else(|| inside("name"))?,
-            input_of(args.as_ref()),
+            text_at(&fields, "tool_name").or_else(|| text_at(&fields, "name"))?,
+            input_of(inner.as_ref().or(args)),
         )
     }))
 }
@@ -647,6 +672,14 @@ mod tests {
             (
                 "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"stock\"><steptml:parameter name=\"sku\">B-12</steptml:parameter></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>!",
                 &[stock],
+            ),
+            (
+                "<function_calls>\n<invoke>\n<tool_name>stock</tool_name>\n<parameters>\n<sku>B-12</sku>\n<at>0</at>\n</parameters>\n</invoke>\n</function_calls>!",
+                &[r#"stock {"sku":"B-12","at":"0"}"#],
+            ),
+            (
+                "<|open|>tools<|sep|><|open|>call tool=\"stock\" index=\"1\"<|sep|><|open|>argument key=\"sku\" type=\"string\"<|sep|>12<|close|>argument<|sep|><|open|>argument key=\"n\" type=\"number\"<|sep|>3<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>!",
+                &[r#"stock {"sku":"12","n":3}"#],
             ),
             (
                 "<xai:function_call name=\"stock\">\n<parameter name=\"sku\">B-12</parameter>\n</xai:function_call>!",

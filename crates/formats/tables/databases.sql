@@ -136,12 +136,21 @@ FROM agent_messages WHERE session_id = ?1;
 SELECT session_id FROM message_store GROUP BY session_id ORDER BY min(id);
 SELECT json_object('session_id', ?1, 'messages', json_group_array(json(message) ORDER BY id)) FROM message_store WHERE session_id = ?1;
 
--- Checkpoints of LangGraph. The last one of a thread has the whole state.
+-- Checkpoints of LangGraph. The last one of a thread has the whole state, but for messages that the graph has taken away: those of the
+-- checkpoints before it, if all have names.
 -- @ langchain checkpoints checkpoint_ns checkpoints
 SELECT thread_id FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id ORDER BY min(checkpoint_id);
-SELECT json_object('values', json(CASE type WHEN 'msgpack' THEN unmsgpack(checkpoint) ELSE CAST(checkpoint AS TEXT) END) -> '$.channel_values',
-    'next', json('[]'), 'config', json_object('configurable', json_object('thread_id', thread_id)))
-FROM checkpoints WHERE thread_id = ?1 AND checkpoint_ns = '' ORDER BY checkpoint_id DESC LIMIT 1;
+WITH RECURSIVE states AS (SELECT checkpoint_id AS id, parent_checkpoint_id AS parent,
+    json(CASE type WHEN 'msgpack' THEN unmsgpack(checkpoint) ELSE CAST(checkpoint AS TEXT) END) -> '$.channel_values' AS state
+    FROM checkpoints WHERE thread_id = ?1 AND checkpoint_ns = ''),
+branch AS (SELECT * FROM (SELECT * FROM states ORDER BY id DESC LIMIT 1) UNION ALL SELECT states.* FROM states JOIN branch ON states.id = branch.parent),
+told AS (SELECT branch.id, key, value ->> '$.id' AS name, value FROM branch, json_each(state, '$.messages') WHERE type = 'object'),
+named AS (SELECT value, row_number() OVER (PARTITION BY name ORDER BY id DESC) AS age, first_value(id) OVER (PARTITION BY name ORDER BY id) AS first,
+    first_value(key) OVER (PARTITION BY name ORDER BY id) AS place FROM told)
+SELECT json_object('values', json(CASE WHEN (SELECT min(name IS NOT NULL) FROM told) THEN json_set(state, '$.messages',
+    json((SELECT json_group_array(json(value) ORDER BY first, place) FROM named WHERE age = 1))) ELSE state END),
+    'next', json('[]'), 'config', json_object('configurable', json_object('thread_id', ?1)))
+FROM branch ORDER BY id DESC LIMIT 1;
 
 -- Agno, whose runs of sub-agents are rows of their own. Some columns have JSON within a string of JSON.
 -- @ openai-chat agno_runs run_data agno_sessions agno_runs

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    conversations::{JOINED, borrowed, messages_of, state_in, updates_of, without_event},
+    conversations::{JOINED, borrowed, is_of_member, messages_of, state_in, updates_of, without_event},
     langchain,
     messages::is_turn,
     prelude::*,
@@ -64,6 +64,9 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             "it has no messages, and no items"
         })
     })?;
+    for _ in list_at(record, "runs").iter().filter(|run| is_of_member(*run)) {
+        say.leave_out("run of a member of the team");
+    }
     let record = list_at(record, JOINED)
         .first()
         .map_or(record, |first| object_of(Some(first)));

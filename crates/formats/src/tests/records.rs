@@ -80,6 +80,10 @@ fn objects_as_python_prints_them_are_refused_with_a_way_out() {
 fn of_no_format_names_what_is_known_and_not_read() {
     for (record, what) in [
         (
+            r#"{"store":{"a":[]},"class_name":"SimpleChatStore"}"#,
+            "a chat store of LlamaIndex",
+        ),
+        (
             r#"{"state":{"state_data":{}},"workers":{}}"#,
             "a context of LlamaIndex",
         ),
