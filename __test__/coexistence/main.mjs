@@ -16,10 +16,8 @@ const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.002652
 
 const script = path.join(root, '__test__', 'coexistence', 'beside.mjs');
 
-for (const [name, { version, require, id }] of Object.entries(neighbours)) {
-  const isMeant = () => version.test(installedVersion(require, id) ?? '');
-  const skip = installedOnly && !isMeant() && 'not installed; npm run test:coexistence does that';
-  check(`${name} is the version that is meant`, () => assert.ok(isMeant()), { skip });
+for (const [name, { require, id }] of Object.entries(neighbours)) {
+  const skip = installedOnly && !isThere(require, id) && 'not installed; npm run test:coexistence does that';
   for (const turn of ['first', 'last']) {
     const body = async () => {
       const env = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime', KNOWLEDGEPULSE_ONNXRUNTIME: runtimeLibrary };
@@ -37,11 +35,10 @@ for (const [name, { version, require, id }] of Object.entries(neighbours)) {
   }
 }
 
-function installedVersion(require, id) {
+function isThere(require, id) {
   try {
-    const [folder] = require.resolve(id).split(`${path.sep}dist${path.sep}`);
-    return require(path.join(folder, 'package.json')).version;
+    return Boolean(require.resolve(id));
   } catch {
-    return undefined;
+    return false;
   }
 }

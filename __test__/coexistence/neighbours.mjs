@@ -30,14 +30,13 @@ const modules = path.join(folder, 'node_modules');
 const repository = createRequire(path.join(root, 'package.json'));
 const own = createRequire(path.join(root, folder, 'package.json'));
 /**
- * By name: the version that is meant, and how to load it.
+ * How each is loaded. The lockfiles decide the versions: transformers.js 3 brings ONNX Runtime 1.21, the other is 1.30.
  *
- * @type {Record<string, { version: RegExp, require: NodeJS.Require, id: string }>}
+ * @type {Record<string, { require: NodeJS.Require, id: string }>}
  */
 export const neighbours = {
-  // It brings ONNX Runtime 1.21.
-  'transformers.js 3': { version: /^3\./, require: repository, id: '@huggingface/transformers' },
-  'onnxruntime-node 1.30': { version: /^1\.30\./, require: own, id: 'onnxruntime-node' },
+  'transformers.js': { require: repository, id: '@huggingface/transformers' },
+  'onnxruntime-node': { require: own, id: 'onnxruntime-node' },
 };
 
 /** Installs what is not among the dependencies of the repository: hundreds of megabytes, when first needed. */
@@ -61,7 +60,7 @@ export function prepareNeighbours() {
  */
 export async function loadNeighbour(name) {
   const { require, id } = neighbours[name];
-  return name.startsWith('transformers.js') ? embedByPipeline(require(id)) : embedBySession(require(id));
+  return name === 'transformers.js' ? embedByPipeline(require(id)) : embedBySession(require(id));
 }
 
 export const SENTENCE = 'This is an example sentence';

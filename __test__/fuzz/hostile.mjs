@@ -15,7 +15,6 @@ import { runInNewContext } from 'node:vm';
 
 import fc from 'fast-check';
 
-import { growthOf, residentMegabytes } from '../support/memory.mjs';
 import { option, templates, texts, thrown, trace, value } from './values.mjs';
 
 const require = createRequire(import.meta.url);
@@ -25,9 +24,11 @@ const { MemoryStore } = require('../store/stores.js');
 const WAVES_PER_ROUND = 40;
 /** How many times as many calls are made at most where memory seems to grow: a heap that still fills settles, and a leak goes on. */
 const MOST_PATIENCE = 4;
+/** The part of the calls after which memory should not grow any more. */
+const WARM_UP = 0.3;
 /** Generous: a leak of one small object per call is less, but a leaked trace, promise or vector is more. */
 const MOST_GROWTH_MB = 48;
-const MOST_SLOPE_MB = 24;
+const MOST_PER_CALL_MB = 24 / 10_000;
 
 const { values: given } = parseArgs({
   options: { calls: { type: 'string', default: '20000' }, seed: { type: 'string' } },
@@ -231,11 +232,7 @@ for (let round = 0; calls < target; round++) {
   if (calls >= target && grows() && target < MOST_PATIENCE * wanted) target *= 2;
 }
 console.log(`${calls} calls in ${((performance.now() - start) / 1000).toFixed(1)} s`, counts);
-const { first, last, perTenThousand } = growthOf(memory);
-console.log(
-  `resident memory: ${first.toFixed(0)} MB after the warm-up, ${last.toFixed(0)} MB at the end,`,
-  `${perTenThousand.toFixed(2)} MB per 10,000 calls`,
-);
+console.log(`resident memory grew by ${growth().megabytes.toFixed(0)} MB after the warm-up`);
 if ((await scoresOfTemplates()).some((score, index) => !Object.is(score, before[index])))
   fail('other scores');
 // A fuzzer of which everything is refused tests little.
@@ -311,9 +308,22 @@ async function scoresOfTemplates() {
   return scores;
 }
 
+/** Resident memory, after a collection. */
+function residentMegabytes() {
+  globalThis.Bun?.gc(true);
+  globalThis.gc?.();
+  return process.memoryUsage.rss() / 2 ** 20;
+}
+
+/** The growth of memory since the warm-up, and in how many calls. */
+function growth() {
+  const [from, first] = memory.find(([count]) => count >= calls * WARM_UP);
+  return { megabytes: memory.at(-1)[1] - first, calls: calls - from };
+}
+
 function grows() {
-  const { first, last, perTenThousand } = growthOf(memory);
-  return last - first > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB;
+  const { megabytes, calls } = growth();
+  return megabytes > Math.max(MOST_GROWTH_MB, calls * MOST_PER_CALL_MB);
 }
 
 /** Ends the process: nothing that comes later would tell more. */
