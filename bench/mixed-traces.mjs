@@ -8,7 +8,7 @@ import { random as generator } from '../__test__/support/random.js';
 const IDENTIFIER = /[A-Za-z_]*[0-9_][A-Za-z0-9_]{2,}/g;
 
 /**
- * Makes tasks and their runs. A task has the objective of a real trace and three fifths of its steps; the others are of three other traces
+ * Returns what makes tasks and their runs. A task has the objective of a real trace and three fifths of its steps; the others are of three other traces
  * of the same source. Most of its identifiers are its own. Another run of it lacks a seventh of the steps, has others for a seventh, and
  * another word for every 20th.
  *
@@ -68,7 +68,7 @@ export function traceMixer(sources, seed) {
       }));
       return traceOf(base, rename(base.task.objective, names), edited);
     };
-    return { base, first, again };
+    return { first, again };
   };
 
   /**
@@ -85,5 +85,5 @@ export function traceMixer(sources, seed) {
     });
   };
 
-  return { task, random };
+  return task;
 }

