@@ -22,12 +22,10 @@ const ENGINES = ['auto', 'builtin', 'onnxruntime'];
 
 /** The model packages by dtype, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
-/** @type {Partial<Record<NodeJS.Platform, string>>} */
-const LIBRARY_NAMES = {
-  darwin: 'libknowledgepulse_onnxruntime.dylib',
-  linux: 'libknowledgepulse_onnxruntime.so',
-  win32: 'knowledgepulse_onnxruntime.dll',
-};
+
+/** The names of ONNX Runtime's file in the packages of platforms, and in the package `onnxruntime-node`. */
+const PACKAGED_LIBRARY = /^(lib)?knowledgepulse_onnxruntime\.(so|dylib|dll)$/;
+const NEIGHBOURS_LIBRARY = /^(libonnxruntime\.so\.1|libonnxruntime\.[\d.]+\.dylib|onnxruntime\.dll)$/;
 
 /**
  * @param {EmbedderOptions} options
@@ -161,13 +159,14 @@ function checkoutDirectory(dtype) {
   return fs.existsSync(path.join(directory, 'manifest.json')) ? directory : undefined;
 }
 
-/** Returns the library beside the addon, even if missing, so that the addon reports it; undefined if the package has none. */
+/** Returns the library of the addon's package, even if missing, so that the addon reports it; undefined if the package has none. */
 function packagedRuntime() {
-  const library = LIBRARY_NAMES[process.platform];
-  if (addonDirectory === null || library === undefined) return undefined;
-  // Without a manifest, assumes that it lists the library.
-  const isCarried = attempt(() => readJson(addonDirectory, 'package.json').files.includes(library), true);
-  return isCarried ? path.join(addonDirectory, library) : undefined;
+  if (addonDirectory === null) return undefined;
+  const listed = attempt(() => readJson(addonDirectory, 'package.json').files, undefined);
+  /** @type {string[]} */
+  const files = listed ?? attempt(() => fs.readdirSync(addonDirectory), []);
+  const library = files.find((name) => PACKAGED_LIBRARY.test(name));
+  return library && path.join(addonDirectory, library);
 }
 
 /**
@@ -187,9 +186,6 @@ function neighboursRuntime() {
   }
   return undefined;
 }
-
-/** The file names of ONNX Runtime in the package `onnxruntime-node`. */
-const NEIGHBOURS_LIBRARY = /^(libonnxruntime\.so\.1|libonnxruntime\.[\d.]+\.dylib|onnxruntime\.dll)$/;
 
 /**
  * @param {string} directory

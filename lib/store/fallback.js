@@ -102,8 +102,7 @@ class StoreWithFallback {
 
   /** Sends what the store has missed. Rejects if it fails, or if traces were dropped. */
   async flush() {
-    const failure = await this.#send();
-    if (failure !== undefined) throw failure.error;
+    await this.#send();
     const count = this.#dropped;
     if (count === 0) return;
     this.#dropped = 0;
@@ -142,22 +141,16 @@ class StoreWithFallback {
   }
 
   #schedule() {
-    this.#timer = setTimeout(() => {
-      this.#send();
-    }, this.#pause);
+    this.#timer = setTimeout(() => this.#send().catch(ignore), this.#pause);
     // The timer does not keep the process alive.
     this.#timer.unref();
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE);
   }
 
-  /**
-   * Sends the missed traces in their order, until the store has all or fails. One attempt follows another.
-   *
-   * @returns {Promise<{ error: unknown } | undefined>} the failure
-   */
+  /** Sends the missed traces in their order, until the store has all or fails, which rejects. One attempt follows another. */
   #send() {
     const sending = this.#sending.then(() => this.#sendAll());
-    this.#sending = sending;
+    this.#sending = sending.catch(ignore);
     return sending;
   }
 
@@ -175,14 +168,14 @@ class StoreWithFallback {
         if (isPassing(error)) {
           if (first !== undefined) this.#missed.unshift(first);
           this.#schedule();
-          return { error };
+          throw error;
         }
         refusal = { error };
         this.#tellRefusal(error);
       }
       if (this.#missed.length === 0) this.#isAway = false;
     }
-    return refusal;
+    if (refusal !== undefined) throw refusal.error;
   }
 
   /** @param {unknown} error */
@@ -207,6 +200,8 @@ async function nearestOf(entries, remember) {
   }
   return found;
 }
+
+const ignore = () => {};
 
 /** @param {unknown} error */
 const isPassing = (error) => PASSING.includes(codeOf(error) ?? '');
