@@ -87,6 +87,7 @@ throws('new Scorer', OPTION, 'options', (options) => new Scorer(options), [
   [{ weights: [equal] }, '.weights must be an object, got array'],
   [{ weights: new Map([['x', equal]]) }, '.weights must be an object, not a Map'],
   [{ weights: revoked({}) }, '.weights could not be read'],
+  [{ weights: throwingGetter({}, 'x', hostile) }, `.weights["x"] ${threw}`],
 ]);
 
 const WHOLE = 'must be a safe integer of at least';
