@@ -464,11 +464,10 @@ impl Runs {
                 event
             }));
         }
-        // Of each event its share.
-        let share = place.size / events.len().max(1) as u64;
-        let rest = place.size - share * (events.len().max(1) as u64 - 1);
-        for (at, event) in events.into_iter().enumerate() {
-            let added = self.add(place, event, if at == 0 { rest } else { share }, decoded);
+        // Of each event its share, rounded up.
+        let share = place.size.div_ceil(events.len().max(1) as u64);
+        for event in events {
+            let added = self.add(place, event, share, decoded);
             outcome = outcome.and(added);
         }
         if decoded == Decoded::Whole {

@@ -6,15 +6,9 @@ use crate::prelude::*;
 pub static FORMAT: Format =
     Format::of_messages("grok", add_record).of_file("chat_history.jsonl", "grok-line");
 
-/// Returns the update that a record is.
-fn update_of(record: &Value) -> Option<&Object> {
-    let inner = fields_of(fields_of(record, "params"), "update");
-    let mut updates = [inner, fields_of(record, "update")].into_iter();
-    updates.find(|update| update.contains("sessionUpdate"))
-}
-
 fn add_record(say: &mut Events, record: &Value) {
-    if let Some(update) = update_of(record) {
+    if is(record, "grok-update") {
+        let update = object_of(first_at(record, "params/update update"));
         let about = fields_of(update, "_meta");
         say.begin(Origin {
             run: text_at(fields_of(record, "params"), "sessionId"),

@@ -19,16 +19,12 @@ fn copy_of(row: &Value) -> Value {
     Value::from(fields.to_vec()).to_json().into()
 }
 
-fn truth_in(row: &Value, name: &str) -> Option<bool> {
-    truth_of(row.get(name)).or(number_of(row.get(name)).map(|number| number != 0.0))
-}
-
 fn add_row(say: &mut Events, row: &Value) {
     // The tail of what was compacted is there again after the summary, at its old time.
-    let is_compacted = truth_in(row, "compacted");
+    let is_compacted = truth_of(row.get("compacted"));
     let name = is_compacted.map(|_| copy_of(row));
     say.begin_record(name.as_ref().or(row.get("id")), row.get("timestamp"));
-    if truth_in(row, "active") == Some(false) && is_compacted != Some(true) {
+    if truth_of(row.get("active")) == Some(false) && is_compacted != Some(true) {
         say.leave_out("message that was taken back");
     } else if !is(row, "hermes-header") {
         add_message(say, row);
