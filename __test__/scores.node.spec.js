@@ -1,6 +1,6 @@
 'use strict';
 
-// Scores beside the reference: the SDK's arithmetic on transformers.js's embeddings, of the examples, of random traces and texts, and of a
+// Scores beside the reference: the SDK's arithmetic on transformers.js's embeddings, of the examples, of random texts, and of a
 // hundred traces that were read from recordings; and the same bits run after run, on any number of threads, beside other work.
 
 const path = require('node:path');
@@ -44,16 +44,6 @@ test('evaluateValue of the example traces agrees with the SDK', async () => {
   const traces = readTraces(examples);
   expect(traces.length).toBeGreaterThanOrEqual(20);
   expect(await largestDifference(traces)).toBeLessThanOrEqual(TOLERANCE);
-});
-
-test('evaluateValue of random traces agrees with the SDK', async () => {
-  const property = fc.asyncProperty(
-    fc.array(arbitraries.trace, { minLength: 1, maxLength: 5 }),
-    async (traces) => {
-      expect(await largestDifference(traces)).toBeLessThanOrEqual(TOLERANCE);
-    },
-  );
-  await fc.assert(property, { numRuns: 30 });
 });
 
 test('evaluateValue of fifty recorded traces agrees with the SDK', async () => {
