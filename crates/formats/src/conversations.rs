@@ -607,11 +607,8 @@ fn thread_of(record: &Value) -> Option<&Value> {
 /// Returns the messages of a row that are in no text.
 fn plain_list(row: &Value) -> &[Value] {
     let row = without_event(row);
-    let inner = if is(row, "langgraph-state") {
-        state_in(row)
-    } else {
-        object_of(Some(row))
-    };
+    let (is_state, own) = (is(row, "langgraph-state"), object_of(Some(row)));
+    let inner = if is_state { state_in(row) } else { own };
     let asked = ["response"].into_iter().chain(words("asked"));
     let asked = asked.filter_map(|name| inner.get(name)?.as_object());
     let inner = [inner].into_iter().chain(asked);

@@ -24,16 +24,11 @@ pub fn without_files(text: &str) -> Option<String> {
         return None;
     }
     let kind = |found: &Captures| {
-        let found = found.get_match();
-        let before = text[..found.start()].chars().next_back();
-        let is_file = found.as_str().starts_with("data:")
-            || found.len() >= SHORTEST && before.is_none_or(|before| !before.is_ascii_alphanumeric());
-        if is_file {
-            kind_of(found.as_str())
-        } else {
-            found.as_str()
-        }
-        .to_owned()
+        let (before, found) = (&text[..found.get_match().start()], &found[0]);
+        let is_apart = !before.ends_with(|before: char| before.is_ascii_alphanumeric());
+        let is_file = found.starts_with("data:") || found.len() >= SHORTEST && is_apart;
+        let kept = if is_file { kind_of(found) } else { found };
+        kept.to_owned()
     };
     Some(FILE.replace_all(text, kind).into_owned()).filter(|kept| kept != text)
 }

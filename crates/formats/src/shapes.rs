@@ -97,11 +97,8 @@ impl Mark {
 impl Has {
     /// Returns whether a value has this in a field, or is it where the field has no name.
     fn is_at(&self, value: &Value, name: &str) -> bool {
-        let found = if name.is_empty() {
-            Some(value)
-        } else {
-            value.get(name)
-        };
+        let itself = Some(value).filter(|_| name.is_empty());
+        let found = itself.or_else(|| value.get(name));
         let text = found.and_then(Value::as_str);
         match self {
             Self::Anything => found.is_some(),

@@ -92,11 +92,8 @@ pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
         .split_once(&end)
         .filter(|_| !end.is_empty())
         .unwrap_or((inner, ""));
-    let whole = if is_element {
-        &text[..text.len() - after.len()]
-    } else {
-        body
-    };
+    let taken = &text[..text.len() - after.len()];
+    let whole = if is_element { taken } else { body };
     // GLM's models write the name alone where there are no arguments.
     let is_alone =
         || is_name(body.trim()) && (after.trim().is_empty() || after.trim_start().starts_with('<'));

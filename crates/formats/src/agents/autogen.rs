@@ -28,12 +28,9 @@ fn add_message_of(say: &mut Events, message: &Value) {
                 say.say(TextKind::Reasoning, thought);
             }
             let is_user = source == Some("user") || (kind == "UserMessage" && source.is_none());
-            let text = if is_user {
-                TextKind::User
-            } else {
-                TextKind::Message
-            };
-            say.say_parts(text, elements_of(content).iter().flat_map(parts_in));
+            let role = if is_user { "user" } else { "assistant" };
+            let parts = elements_of(content).iter().flat_map(parts_in);
+            add_parts(say, object_of(None), role, parts.collect());
         }
     }
 }

@@ -41,12 +41,14 @@ fn add_event(say: &mut Events, event: &Value) {
     if acts(&["compaction"]) {
         return say.leave_out("summary of a compaction");
     }
-    let kind = if str_of(event.get("author")) == Some("user") {
-        TextKind::User
-    } else {
-        TextKind::Message
-    };
-    say.say_parts(kind, parts_of(fields_of(event, "content").get("parts")));
+    let is_user = str_of(event.get("author")) == Some("user");
+    let role = if is_user { "user" } else { "assistant" };
+    add_parts(
+        say,
+        object_of(None),
+        role,
+        parts_of(fields_of(event, "content").get("parts")),
+    );
     if let Some(error) = first_of(event, &["errorMessage", "error_message"]) {
         say.say_content(TextKind::Event, Some(error));
     }

@@ -74,11 +74,9 @@ fn float_of(value: Option<&Value>) -> Value {
 
 fn add_turn(say: &mut Events, message: &Object, attachments: &Object) {
     let role = role_of(message);
+    let inner = |part| parts_of_one(part, attachments);
     let mut parts = match message.get("content") {
-        Some(Value::Array(parts)) => parts
-            .iter()
-            .flat_map(|part| parts_of_one(part, attachments))
-            .collect(),
+        Some(Value::Array(parts)) => parts.iter().flat_map(inner).collect(),
         content => tagged::parts_by(role, Some(&whole(content, attachments))),
     };
     if role != "tool" {
@@ -86,10 +84,8 @@ fn add_turn(say: &mut Events, message: &Object, attachments: &Object) {
     }
     let error = message.get("error").and_then(Value::as_object);
     if error.is_some() && parts.iter().all(|part| *part == Part::Text(Text::default())) {
-        parts = parts_of(Some(&whole(
-            fields_of(message, "error").get("message"),
-            attachments,
-        )));
+        let told = whole(fields_of(message, "error").get("message"), attachments);
+        parts = parts_of(Some(&told));
     }
     let is_refused = |error: &Object| matches!(str_of(error.get("type")), Some("approval" | "cancelled"));
     let result = Part::Result {

@@ -31,29 +31,21 @@ fn add_step(say: &mut Events, step: &Value) {
     }
     let message = fields_of(step, "model_output_message");
     // A call that has failed is in the message alone.
-    let lists = [list_at(step, "tool_calls"), list_at(message, "tool_calls")];
-    let calls = lists
-        .into_iter()
-        .find(|list| !list.is_empty())
-        .unwrap_or_default();
+    let (listed, told) = (list_at(step, "tool_calls"), list_at(message, "tool_calls"));
+    let calls = if listed.is_empty() { told } else { listed };
     let text = str_of(step.get("model_output")).unwrap_or_default();
     let is_code = has_text(step, "code_action");
     let begin = words("smolagents-code").filter_map(|code| text.find(code));
     let begin = begin.min().filter(|_| is_code);
     let own = text[..begin.unwrap_or(text.len())].trim();
     // Models write calls as text, which are in the list too.
-    let own = if calls.is_empty() || !own.starts_with('{') {
-        own
-    } else {
-        ""
-    };
-    say.say(TextKind::Message, own.into());
+    let is_written = !calls.is_empty() && own.starts_with('{');
+    say.say(TextKind::Message, if is_written { "" } else { own }.into());
     let answers = |call: &Value| str_of(fields_of(call, "function").get("name")) == Some(ANSWER);
     for call in calls.iter().filter(|call| !answers(call)) {
         let mut told = Call::of(call);
-        if let Some(code @ Value::String(_)) =
-            fields_of(call, "function").get("arguments").filter(|_| is_code)
-        {
+        let code = fields_of(call, "function").get("arguments");
+        if let Some(code @ Value::String(_)) = code.filter(|_| is_code) {
             told.args = [("code".into(), code.clone())].into_iter().collect();
         }
         say.call(told);
@@ -71,11 +63,7 @@ fn add_step(say: &mut Events, step: &Value) {
     }
     if is_true(step, "is_final_answer") {
         let answer = first_of(step, &["action_output", "observations"]);
-        say.say(
-            TextKind::Message,
-            answer
-                .map(|answer| json_of(answer).into_owned())
-                .unwrap_or_default(),
-        );
+        let answer = answer.map(|answer| json_of(answer).into_owned());
+        say.say(TextKind::Message, answer.unwrap_or_default());
     }
 }

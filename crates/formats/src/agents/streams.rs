@@ -64,12 +64,8 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
                 begin(say, None);
                 say.name("thread_id", thread);
             }
-            for side in [
-                Some(inner),
-                inner.get("input"),
-                inner.get("values"),
-                inner.get("result"),
-            ] {
+            let sides = ["input", "values", "result"].map(|name| inner.get(name));
+            for side in [Some(inner)].into_iter().chain(sides) {
                 add_all(say, side, event == "messages/partial");
             }
         }
@@ -146,12 +142,8 @@ fn add_pieces(say: &mut Events, id: Option<&Value>, delta: &Object, calls: Optio
         add_piece(say, id, kind, text);
     }
     for call in list_of(calls) {
-        let told = fields_of(call, "function");
-        let told = if told.is_empty() {
-            object_of(Some(call))
-        } else {
-            told
-        };
+        let told = Some(fields_of(call, "function")).filter(|told| !told.is_empty());
+        let told = told.unwrap_or(object_of(Some(call)));
         if has_text(told, "name") {
             begin(say, id);
             say.call(Call::new(call.get("id"), told.get("name"), None));
