@@ -227,13 +227,16 @@ impl Candidates {
         Ok(())
     }
 
-    /// Finds the neighbours of each candidate, the most similar first.
+    /// Finds the neighbours of each candidate, the most similar first. Sub-agents, which go with their sessions, are nobody's.
     pub(super) fn join(
         &mut self,
         threads: usize,
         progress: &(dyn Fn(usize) -> bool + Sync),
     ) -> Result<Vec<Neighbours>> {
-        self.memory.join(self.known, NEIGHBOURS, threads, progress)
+        let mut neighbours = self.memory.join(self.known, NEIGHBOURS, threads, progress)?;
+        let is_session = |near: &Neighbour| self.held[near.index].unfit != Some(Unfit::SubAgent);
+        neighbours.iter_mut().for_each(|of| of.nearest.retain(is_session));
+        Ok(neighbours)
     }
 
     pub(super) fn outcomes(&self) -> Vec<SelectOutcome> {

@@ -170,16 +170,10 @@ impl Selection {
             unknown if unknown == all => format!("no outcome is known: {WITHOUT_OUTCOME}"),
             unknown => format!("{unknown} of {all} outcomes unknown: of these, {WITHOUT_OUTCOME}"),
         };
-        let copies = self
-            .chosen
-            .iter()
-            .filter(|chosen| chosen.nearest_before >= COPY)
-            .count();
+        let (chosen, copies) = (self.chosen.len(), self.chosen.iter());
+        let copies = copies.filter(|chosen| chosen.nearest_before >= COPY).count();
         if copies > 0 {
-            explanation += &format!(
-                "; {copies} of {} chosen add nothing new: they are copies",
-                self.chosen.len()
-            );
+            explanation += &format!("; {copies} of {chosen} chosen add nothing new: they are copies");
         }
         let unfit = |reason| self.left.iter().filter(|left| left.unfit == Some(reason)).count();
         let counts = Unfit::ALL.iter().map(|reason| (unfit(*reason), reason.words()));

@@ -590,6 +590,20 @@ fn select_leaves_traces_that_are_not_fit_to_be_shared() {
 }
 
 #[test]
+fn select_does_not_take_a_sub_agent_for_one_more_of_the_kind_of_its_session() {
+    let mut candidates = candidates(&[
+        ("mend the parser of dates", UNKNOWN),
+        ("plan a garden with roses", UNKNOWN),
+        ("mend the parser of dates for me", UNKNOWN),
+    ]);
+    candidates.leave_out(2, Unfit::SubAgent);
+    let selection = select(&mut candidates, &options(2), &|_| true).unwrap();
+    assert_eq!(indices(&selection), [0, 1]);
+    assert_eq!(selection.chosen[0].gain, selection.chosen[1].gain);
+    assert!(matches!(selection.left[0].standing, Standing::Chosen(session) if session.index == 0));
+}
+
+#[test]
 fn unfit_names_the_first_reason() {
     let mut trace = with_steps(&["thought", "observation"]);
     assert_eq!(Unfit::of(&trace), None);
