@@ -24,6 +24,7 @@ use knowledgepulse_share::{
     CARD, Entry, Files, Folder, Form, Log, MANIFEST, Manifest, Published, Quality, Session, SessionNames,
     Set, Settings, Zip, logs, share,
 };
+use knowledgepulse_trace::roles::{Role, roles_of};
 use rawzip::ZipArchive;
 
 /// The files of a folder in memory.
@@ -592,7 +593,8 @@ fn told(trace: &Value) -> Vec<String> {
 }
 
 /// Returns what is in the turns of a trace, whichever order that has within a turn: messages have the words before the calls.
-fn told_by_turns(trace: &Value) -> Vec<Vec<String>> {
+/// They and ATIF also have results `behind` their calls.
+fn told_by_turns(trace: &Value, behind: bool) -> Vec<Vec<String>> {
     let mut turns: Vec<(bool, Vec<String>)> = vec![(false, Vec::new())];
     let mut words = |is_agent: bool, text: &str| {
         if turns.last().unwrap().0 != is_agent {
@@ -609,7 +611,13 @@ fn told_by_turns(trace: &Value) -> Vec<Vec<String>> {
             .as_str()
             .unwrap_or_default(),
     );
-    for step in trace.get("steps").unwrap().as_array().unwrap() {
+    let (steps, roles) = (trace.get("steps").unwrap().as_array().unwrap(), roles_of(trace));
+    let mut order: Vec<_> = (0..steps.len()).collect();
+    order.sort_by_key(|&at| match roles[at] {
+        Role::Result(Some(call)) if behind => call,
+        _ => at,
+    });
+    for step in order.into_iter().map(|at| &steps[at]) {
         let text = |path: &[&str]| {
             step.at(path)
                 .and_then(Value::as_str)
@@ -622,6 +630,10 @@ fn told_by_turns(trace: &Value) -> Vec<Vec<String>> {
     let mut turns: Vec<_> = turns.into_iter().map(|(_, words)| words).collect();
     turns.iter_mut().for_each(|words| words.sort());
     turns
+}
+
+fn is_same_by_turns(one: &Value, other: &Value, behind: bool) -> bool {
+    told_by_turns(one, behind) == told_by_turns(other, behind)
 }
 
 /// The files of recordings, with their texts.
@@ -667,7 +679,10 @@ fn share_writes_every_recording_so_that_it_is_read_as_the_same_trace() {
                 let file = file_of(&manifest.entries[0]);
                 let after = read(file, &shelf.files[file]);
                 let is_same = |(_, _, after): &(FormatName, Option<u64>, Value)| match form {
-                    Form::Messages => told_by_turns(after) == told_by_turns(&before),
+                    Form::Messages => {
+                        is_same_by_turns(after, &before, false) || is_same_by_turns(after, &before, true)
+                    }
+                    Form::Atif => told(after) == told(&before) || is_same_by_turns(after, &before, true),
                     _ => told(after) == told(&before),
                 };
                 let all = || after.iter().map(|after| told(&after.2)).collect::<Vec<_>>();
