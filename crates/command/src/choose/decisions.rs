@@ -93,8 +93,9 @@ impl Decisions {
 
     /// Makes the sessions that are kept the chosen ones, and tells how they ended. Says how many are not among the candidates.
     pub(crate) fn apply(&self, set: &mut Set, messages: &Messages) {
-        let ids = set.scored.iter().enumerate();
-        let places: HashMap<String, usize> = ids
+        let sessions = set.scored.iter().enumerate();
+        let sessions = sessions.filter(|(_, scored)| !scored.about.run.is_subagent);
+        let places: HashMap<String, usize> = sessions
             .filter_map(|(at, scored)| Some((scored.about.id.as_ref()?.to_string(), at)))
             .collect();
         for (session, success) in &self.outcomes {

@@ -90,7 +90,7 @@ impl ChoiceArgs {
 /// What a set is chosen for.
 #[derive(Default)]
 pub(crate) struct Purpose<'p> {
-    /// The folder that it is added to, where sub-agents come with their sessions, and what that has.
+    /// The folder that it is added to, where sub-agents come with their sessions alone, and what that has.
     pub folder: Option<(&'p Path, &'p share::Set)>,
     /// Whether it has no copies.
     pub only_new: bool,
@@ -114,8 +114,6 @@ pub(crate) struct Set {
     pub kept: Kept,
     /// By the lines of the folder's manifest, the sessions that have grown since.
     pub grown: BTreeMap<usize, Scored>,
-    /// The sessions of sub-agents.
-    pub subagents: Vec<Scored>,
     /// How many sessions are in the folder or `--known`, and how many of the folder were removed.
     pub published: u64,
     pub removed: u64,
@@ -198,7 +196,6 @@ pub(crate) fn choose(
         known: known.into(),
         kept: Kept::new()?,
         grown: BTreeMap::new(),
-        subagents: Vec::new(),
         published: 0,
         removed: 0,
     };
@@ -239,8 +236,9 @@ pub(crate) fn choose(
     let least = inputs.filter.min_turns.unwrap_or_default() as u64;
     for (index, root) in set.roots().into_iter().enumerate() {
         let about = &set.scored[index].about;
-        // A sub-agent goes with its session, and one whose session was left out counts as others do.
-        if root.is_some() || about.run.parent.is_some() && about.turns < least {
+        // A sub-agent goes with its session. In a list one whose session was left out counts as others do.
+        let is_subagent = about.run.is_subagent && (purpose.folder.is_some() || about.turns < least);
+        if root.is_some() || is_subagent {
             candidates.leave_out(index, Unfit::SubAgent);
         }
     }
@@ -289,7 +287,7 @@ impl Candidate {
 }
 
 impl Set {
-    /// Returns whether a trace is no candidate, because a set has it or it is of a sub-agent, which comes with its session; counts it then.
+    /// Returns whether a trace is no candidate, because a set has it; counts it then.
     fn has(
         &mut self,
         scored: &mut Scored,
@@ -297,10 +295,8 @@ impl Set {
         sets: &[share::Set],
         has_folder: bool,
     ) -> Result<bool> {
-        if has_folder && candidate.is_subagent {
-            scored.text = self.kept.add(&candidate.trace.to_json())?;
-            self.subagents.push(scored.clone());
-            return Ok(true);
+        if has_folder && scored.about.run.is_subagent {
+            return Ok(false);
         }
         let sets = sets.iter().enumerate();
         let mut found = sets.filter_map(|(number, set)| Some((number, set.find(&candidate.names)?)));

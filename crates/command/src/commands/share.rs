@@ -14,7 +14,6 @@ use knowledgepulse_clean::Cleaner;
 use knowledgepulse_error::Error;
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
-use knowledgepulse_score::select::Selection;
 use knowledgepulse_share::{
     self as share, Entry, FOUND_FROM, Folder, Form, MANIFEST, Manifest, Quality, Session, Settings,
     TOLD_CONFIDENCE,
@@ -129,7 +128,7 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         exit = chosen.seen.exit();
         chosen_by = match decisions {
             Some(_) => "Decided by a person".into(),
-            None => how(&chosen.selection, chosen.published),
+            None => how(&chosen),
         };
         memory = chosen.known;
     }
@@ -228,10 +227,12 @@ fn chosen(
 }
 
 /// Returns how the sessions were chosen, as a sentence of the card: those of this run and, of the sessions on this machine, those shared before.
-fn how(selection: &Selection, published: u64) -> String {
-    let new = selection.chosen.len() + selection.left.len();
-    let all = new as u64 + published;
-    let outcomes = match selection.unknown {
+fn how(set: &Set) -> String {
+    let sessions = set.scored.iter();
+    let sessions = sessions.filter(|scored| !scored.about.run.is_subagent);
+    let new = sessions.clone().count();
+    let all = new as u64 + set.published;
+    let outcomes = match sessions.filter(|scored| scored.about.success.is_none()).count() {
         0 => "; successes count more than failures".to_owned(),
         unknown if unknown == new => "; no outcome was known, so nothing says that they succeeded".to_owned(),
         unknown => format!("; the outcomes of {unknown} were not known"),
@@ -261,7 +262,8 @@ fn sessions(
         session.stands_for = choice.stands_for.len() as u64;
         (scored.about.run.clone(), session)
     });
-    let subagents = chosen.subagents.iter();
+    let subagents = chosen.scored.iter();
+    let subagents = subagents.filter(|scored| scored.about.run.is_subagent);
     let subagents = subagents.map(|scored| (scored.about.run.clone(), Session::new(log(scored), 0, "")));
     let mut sessions = with_subagents(grown.chain(ranked).chain(subagents).collect());
     // Sub-agents of other sessions.
@@ -336,10 +338,6 @@ fn tell_beside(chosen: &Set, messages: &Messages) {
     for (count, why) in [
         (chosen.published, "shared already"),
         (chosen.removed, "removed from the folder before"),
-        (
-            chosen.subagents.len() as u64,
-            "of sub-agents, which come with their sessions",
-        ),
     ] {
         if count > 0 {
             messages.note(format!("{}: {why}", counted(count, "session")));

@@ -80,8 +80,6 @@ pub(crate) struct Candidate {
     pub ids: Vec<Text>,
     /// By what a set that was shared knows its session.
     pub names: SessionNames,
-    /// Whether it is the session of a sub-agent.
-    pub is_subagent: bool,
     /// Its key in a memory.
     pub label: Option<Label>,
     /// It itself, if it is written.
@@ -192,7 +190,6 @@ fn prepared(read: ReadTrace, scorer: &Scorer, (writes, explains): (bool, bool)) 
         unfit,
         ids: ids_of(&value),
         names: SessionNames::of(&value),
-        is_subagent: value.at(&["metadata", "imported", "is_subagent"]) == Some(&true.into()),
         label: input.label.clone(),
         trace: if writes { value } else { Value::Null },
         compared: None,

@@ -106,7 +106,9 @@ impl TraceInfo {
 pub struct RunInfo {
     /// The session's name in its format.
     pub session: Option<Text>,
-    /// The session whose agent has started it, if it is of a sub-agent.
+    /// Whether it is of a sub-agent.
+    pub is_subagent: bool,
+    /// The session whose agent has started that; `None` if it is not known.
     pub parent: Option<Text>,
     /// How many earlier copies of it were left out.
     pub copies: u64,
@@ -121,6 +123,7 @@ impl RunInfo {
         let copies = noted(EARLIER_COPIES).and_then(Value::as_number);
         Self {
             session: text("session_id"),
+            is_subagent: noted("is_subagent") == Some(&true.into()),
             parent: text(PARENT),
             copies: copies.map_or(0, |copies| copies as u64),
         }
