@@ -79,6 +79,9 @@ pub(super) fn view(letters: &[u8]) -> View {
         let is_diff = begins_line && matches!(letters[start], b'+' | b'-');
         start += usize::from(is_diff);
         if is_hexadecimal(&letters[start..run]) {
+            if let Some(text) = text_of(&letters[start..run]) {
+                view.push_line(text.encode_utf16().map(|unit| (unit, start..run)));
+            }
             continue;
         }
         let mut decoder = Decoder::default();
@@ -92,4 +95,12 @@ pub(super) fn view(letters: &[u8]) -> View {
         }
     }
     view
+}
+
+/// Returns the text whose bytes hexadecimal digits are.
+fn text_of(digits: &[u8]) -> Option<String> {
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let is_of_text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let bytes = digits.chunks(2).map(|pair| byte(pair).filter(is_of_text));
+    bytes.map(|byte| byte.map(char::from)).collect()
 }

@@ -15,7 +15,7 @@ use crate::{
     random::{is_hexadecimal, is_id, is_random, is_uuid},
     ranges::{Pattern, Ranges, expression, merged, skip, skip_back},
     siblings::{SECRET_KINDS, secret_values},
-    text::{OTHER, Text, is_word},
+    text::{OTHER, Text, is_white_space, is_word},
     values::{
         is_chosen, is_expression, is_generated, is_marked, is_mixed, is_nothing, is_path, is_small_number,
     },
@@ -75,13 +75,14 @@ pub(super) fn values(text: &Text) -> Ranges {
             let cells = table.rows.into_iter().flatten();
             ranges.extend(cells.filter(|cell| is_value(&letters[cell.clone()])));
         }
-        match Cells::of(&letters[line.clone()]) {
+        let statement = statement(letters, &line);
+        match Cells::of(&letters[statement.clone()]) {
             Some(sort) => {
                 let cells = sort.split(letters, line.clone());
                 ranges.extend(second_of(letters, &cells, sort));
                 ranges.extend(fields_around(letters, line, &cells, sort));
             }
-            None => ranges.extend(word_behind(letters, line)),
+            None => ranges.extend(word_behind(letters, statement)),
         }
     }
     merged(ranges)
@@ -115,6 +116,17 @@ pub(super) fn line_at(letters: &[u8], at: usize) -> Range<usize> {
     let least = at.saturating_sub(MOST_LETTERS);
     let start = memrchr(b'\n', &letters[least..at]).map_or(least, |before| least + before + 1);
     start..memchr(b'\n', &letters[at..]).map_or(letters.len(), |length| at + length)
+}
+
+/// Returns a line without the blanks around it, and without the sign at its end and a remark behind that.
+fn statement(letters: &[u8], line: &Range<usize>) -> Range<usize> {
+    let ends = |rest: &[u8]| matches!(rest.trim_ascii_start(), [] | [b'#', ..] | [b'/', b'/', ..]);
+    let sign = memchr(b';', &letters[line.clone()]).map(|at| line.start + at);
+    let end = sign
+        .filter(|at| ends(&letters[at + 1..line.end]))
+        .unwrap_or(line.end);
+    let start = skip(&letters[..end], line.start, is_white_space);
+    start..skip_back(letters, start..end, is_white_space)
 }
 
 /// Returns whether a line is one between a heading and its rows.
@@ -260,7 +272,8 @@ impl Table {
         line: Range<usize>,
         is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Self> {
-        if let Some(table) = Self::inserted(letters, &line, is_wanted) {
+        let own = Self::inserted(letters, &line, is_wanted);
+        if let Some(table) = own.or_else(|| Self::selected(letters, &line, is_wanted)) {
             return Some(table);
         }
         let heading = &letters[line.clone()];
@@ -317,6 +330,27 @@ impl Table {
             }
         }
         let headings = pick(&names);
+        (!wanted.is_empty()).then_some(Self { headings, rows, end })
+    }
+
+    /// Reads the wanted columns of the rows without a heading below a statement of SQL that selects several.
+    fn selected(letters: &[u8], line: &Range<usize>, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<Self> {
+        static STATEMENT: Pattern = Pattern::new(r#"(?i)\bselect (?:distinct )?([\w.,`" ]{1,400}) from\b"#);
+        let names = STATEMENT.captures(&letters[line.clone()])?.get(1)?;
+        let cells = Cells::Values.split(letters, line.start + names.start()..line.start + names.end());
+        let row = line_at(letters, (line.end + 1).min(letters.len()));
+        let is_of = |sort: &Cells| cells.len() > 1 && sort.split(letters, row.clone()).len() == cells.len();
+        let sort = [b'|', b'\t'].map(Cells::Sign).into_iter().find(is_of)?;
+        let name = |at: &usize| {
+            letters[cells[*at].clone()]
+                .rsplit(|letter| b". ".contains(letter))
+                .next()
+        };
+        let wanted: Vec<_> = (0..cells.len())
+            .filter(|at| name(at).is_some_and(is_wanted))
+            .collect();
+        let (rows, end) = rows_below(letters, line, &cells, sort, &wanted);
+        let headings = wanted.iter().map(|at| cells[*at].clone()).collect();
         (!wanted.is_empty()).then_some(Self { headings, rows, end })
     }
 
@@ -419,7 +453,7 @@ fn fields_around(letters: &[u8], line: Range<usize>, cells: &[Range<usize>], sor
     values
 }
 
-/// Returns the second cell of a row whose first one names a secret, or the last one behind a cell that says of what kind it is.
+/// Returns the second cell of a row whose first one names a secret, or the one behind a cell that says of what kind it is, or the last one.
 fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Range<usize>> {
     const LEAST_LETTERS: usize = 6;
     let text = |cell: &Range<usize>| &letters[cell.clone()];
@@ -432,8 +466,13 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
         return None;
     };
     let is_table = matches!(sort, Cells::Sign(b'|' | b'\t' | OTHER) | Cells::Blanks);
-    let is_kind = kinds.iter().any(|cell| SECRET_KINDS.has(text(cell)));
-    let value = if is_kind { last } else { cells[1] };
+    let kind = kinds.iter().position(|cell| SECRET_KINDS.has(text(cell)));
+    let is_kind = kind.is_some();
+    let value = match kind {
+        Some(at) if is_value(text(cells[at + 2])) => cells[at + 2],
+        Some(_) => last,
+        None => cells[1],
+    };
     let is_secret = is_table
         && value.len() >= LEAST_LETTERS
         && is_mixed(text(value))
@@ -451,10 +490,13 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     static KIND: Pattern = Pattern::new(
         r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted|ENC)$",
     );
-    let of_line =
-        |letter: &u8| letter.is_ascii_graphic() && !b"(){}[]<>=;|`".contains(letter) || *letter == b' ';
-    let whole = letters[line.clone()].trim_ascii_end();
-    if whole.ends_with(b".") || !whole.iter().all(of_line) {
+    let whole = &letters[line.clone()];
+    // Base64 ends with `=`.
+    let of_line = |(at, letter): (usize, &u8)| match letter {
+        b'=' => matches!(whole.get(at + 1), None | Some(b'=' | b'"')),
+        letter => letter.is_ascii_graphic() && !b"(){}[]<>;|`".contains(letter) || *letter == b' ',
+    };
+    if whole.ends_with(b".") || !whole.iter().enumerate().all(of_line) {
         return None;
     }
     let words = Cells::Words.split(letters, line);

@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 use crate::{
     keywords::{Owner, apart},
     languages::is_shaped,
+    lines::Lines,
     names::{is_camel, is_label, is_secret, is_secret_name},
     pairs::{closing_quote, opening_at},
     random::{is_opaque, is_random},
@@ -102,6 +103,7 @@ impl Row {
         };
         let value = &letters[secret.clone()];
         (is_value(value)
+            && !is_small_number(value)
             && value.iter().any(u8::is_ascii_alphanumeric)
             && !is_marked(text)
             && !is_label(value)
@@ -170,18 +172,21 @@ impl<'l> Command<'l> {
         let letters = &letters[..limit];
         let mut command = Self::default();
         let mut inputs = Vec::new();
-        let mut script = None;
+        let (mut script, mut has_document) = (None, false);
         let (mut at, mut end) = next_word(letters, start);
         while at < end && command.programs.len() < MOST_WORDS {
-            let is_here = letters[at..end].starts_with(b"<<<");
+            let signs = skip(&letters[..end], at, |letter| letter == b'<') - at;
+            let is_here = signs > 1;
             if is_here {
-                at += b"<<<".len();
+                at += signs;
             }
             if at == end {
                 (at, end) = next_word(letters, end);
             }
             let word = without_quotes(letters, at..end);
-            if is_here {
+            if signs == b"<<".len() {
+                has_document = true;
+            } else if is_here {
                 inputs.push(("-<<<\n", word));
             } else {
                 if letters[word.clone()].contains(&b' ') {
@@ -198,6 +203,10 @@ impl<'l> Command<'l> {
             command.pipe = Some((at, written));
         }
         inputs.extend(piped.map(|text| ("-|\n", text)));
+        // The first line of a document.
+        let line = has_document.then(|| Lines::new(letters, at.min(limit)..limit).nth(1));
+        let is_password = |line: &_| is_said(letters, line, false) && !letters[line.clone()].contains(&b' ');
+        inputs.extend(line.flatten().filter(is_password).map(|line| ("-<<<\n", line)));
         for (option, text) in inputs {
             command.lines.extend_from_slice(option.as_bytes());
             command.places.resize(command.lines.len(), text.start);

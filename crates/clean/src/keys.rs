@@ -15,10 +15,12 @@ use crate::{
 pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
     static EXPRESSION: Pattern = Pattern::new(concat!(
         r#"://(?:([^\s\x80/?#'"`<>\[\]:]*):([^\s\x80/'"`<>\[\]]+)"#,
-        r#"|([^\s\x80/@?#'"`<>\[\]:]{20,}))@"#
+        r#"|([^\s\x80/@?#'"`<>\[\]:]{20,})"#,
+        // With a slash, where no port stands before it.
+        r#"|[^\s\x80/?#'"`<>\[\]:@.]+:([^\s\x80/@'"`<>\[\]${]*[A-Za-z][^\s\x80/@'"`<>\[\]]*/[^\s\x80/@'"`<>\[\]]{1,32}))@"#
     ));
     let secret_of = |found: Captures| {
-        let secret = found.get(2).or(found.get(3))?;
+        let secret = found.get(2).or(found.get(3)).or(found.get(4))?;
         let text = secret.as_bytes();
         let is_secret = match found.get(1) {
             Some(user) => user.as_bytes() != text && !is_placeholder(text) && !EXAMPLES.has(text),

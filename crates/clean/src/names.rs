@@ -567,15 +567,24 @@ impl<'l> Assignment<'l> {
                 is_white_space(letter) || matches!(letter, b',' | b'n')
             });
             let Some(opening) = opening_at(letters, index) else {
-                let number = skip(letters, index, |letter| letter.is_ascii_digit());
-                let is_end = !matches!(letters.get(number), Some(b',' | b']' | b'}' | b' ' | b'\n'));
-                if number == index || is_end {
+                // A number, or the only item of a list as Java and Go print it: `X-Api-Key:[…]`.
+                let end = skip(&letters[..most], index, |letter| {
+                    letter.is_ascii_graphic() && !b",[]{}()".contains(&letter)
+                });
+                let item = &letters[index..end];
+                let is_number = item.iter().all(u8::is_ascii_digit);
+                let is_item = index == start + 1
+                    && !is_marked(&letters[start..])
+                    && is_mixed(item)
+                    && letters.get(end) == Some(&b']');
+                let is_end = !matches!(letters.get(end), Some(b',' | b']' | b'}' | b' ' | b'\n'));
+                if item.is_empty() || is_end || !is_number && !is_item {
                     return index;
                 }
-                if !is_small_number(&letters[index..number]) {
-                    ranges.push(index..number);
+                if is_secret_string(self.sort, item) || is_number && !is_small_number(item) {
+                    ranges.push(index..end);
                 }
-                index = number;
+                index = end;
                 continue;
             };
             let inner = opening.end..closing_quote(letters, opening.clone());
@@ -964,7 +973,8 @@ fn bare_end(letters: &[u8], start: usize) -> usize {
             b'&' => begins_name(letters, index + 1),
             b')' | b'}' | b']' => !next.is_ascii_alphanumeric(),
             b'(' => return index + 1,
-            letter => is_white_space(letter),
+            // The end of a command to a terminal.
+            letter => is_white_space(letter) || matches!(letter, 0x07 | 0x1B),
         };
         if ends {
             break;

@@ -7,7 +7,7 @@ use crate::{
     languages::is_shaped,
     lines::line_start,
     names::{is_secret, is_secret_name},
-    pairs::{Pair, closing_quote, opening_at},
+    pairs::{Pair, closing_quote, name_before, opening_at},
     random::is_random,
     ranges::{Letters, Pattern, Ranges, find, merged, skip, skip_back},
     text::MARKER,
@@ -38,7 +38,23 @@ fn may_be_secret((name, value): &(&[u8], &[u8])) -> bool {
 
 /// Returns whether a field has a value; one of text may have any, so only a password in it is one.
 fn is_value_of(name: &[u8], value: &[u8]) -> bool {
-    VALUES.has(name) || name == b"text" && is_shaped(value)
+    is_of(&VALUES, name) || name == b"text" && is_shaped(value)
+}
+
+/// Returns whether a field is one of these, or its last part is: `parameterKey`, `Header.value`, `withName`.
+fn is_of(fields: &Words, name: &[u8]) -> bool {
+    fields.has(name) || last_part(name).is_some_and(|part| fields.has(part))
+}
+
+/// Returns the last part of a name of several, if it is called name, key or value.
+fn last_part(name: &[u8]) -> Option<&[u8]> {
+    static PARTS: Words = Words::new("name key value");
+    let begins = |at: &usize| {
+        !name[at - 1].is_ascii_alphanumeric()
+            || name[*at].is_ascii_uppercase() && name[at - 1].is_ascii_lowercase()
+    };
+    let part = &name[(1..name.len()).rev().find(begins).unwrap_or(0)..];
+    PARTS.has(part).then_some(part)
 }
 
 /// Returns which fields of an object are secret, because of the other fields.
@@ -46,7 +62,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
     if !fields.iter().any(may_be_secret) {
         return vec![false; fields.len()];
     }
-    let with = |names: &'static Words| fields.iter().filter(|(name, _)| names.has(name));
+    let with = |names: &'static Words| fields.iter().filter(|(name, _)| is_of(names, name));
     let text = |wanted: &[u8]| {
         fields
             .iter()
@@ -67,7 +83,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
         let is_value = is_value_of(field, value);
         !is_nothing(value)
             && (is_value && name.is_some_and(|name| is_secret(name, value) && !is_expression(value))
-                || is_value && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
+                || VALUES.has(field) && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
                 || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
                 || is_key && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
                 || is_of_api && *field == b"key")
@@ -112,12 +128,20 @@ pub(super) fn secret_values(letters: &[u8], fields: &[(Range<usize>, Range<usize
 
 /// Returns the next name and its value, or a bracket with an empty name; and where to go on.
 fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>, usize)> {
-    static MARKS: Letters = Letters::of(b":={}<>");
+    static MARKS: Letters = Letters::of(b":={}<>(");
     let is_mark = |letter: u8| MARKS.has(letter);
     let mut next = from;
     loop {
         let mark = find(letters, next, is_mark)?;
         next = mark + 1;
+        if letters[mark] == b'(' {
+            let name = name_before(letters, mark);
+            let opening = opening_at(letters, next).filter(|_| last_part(&letters[name.clone()]).is_some());
+            let Some(opening) = opening else { continue };
+            let closing = closing_quote(letters, opening.clone());
+            let behind = letters.len().min(closing + opening.len());
+            return Some((name, opening.end..closing, behind));
+        }
         if !matches!(letters[mark], b':' | b'=') {
             return Some((mark..mark, mark..next, next));
         }
@@ -147,6 +171,26 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>,
             return Some((name, value, behind));
         }
     }
+}
+
+/// Returns the name and the text of an element whose tag ends at `end`; its last attribute may name it: `name="Header.name">Authorization</`.
+fn element_at(letters: &[u8], end: usize) -> Option<(Range<usize>, Range<usize>)> {
+    const MOST_TEXT: usize = 4096;
+    let quote = skip_back(letters, end.saturating_sub(2)..end, |letter| {
+        b"\\\"'".contains(&letter)
+    });
+    let name = name_before(letters, quote);
+    let before = letters[..name.start].last()?;
+    let is_named = if quote < end {
+        b"\"'".contains(before)
+    } else {
+        b"<:".contains(before)
+    };
+    let most = letters.len().min(end + MOST_TEXT);
+    let text = end + 1..find(&letters[..most], end + 1, |letter| letter == b'<')?;
+    let is_field =
+        is_named && last_part(&letters[name.clone()]).is_some() && letters[text.end..].starts_with(b"</");
+    (is_field && !letters[text.clone()].trim_ascii().is_empty()).then_some((name, text))
 }
 
 /// Returns the text of a string that has fields of its own.
@@ -201,9 +245,10 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut open = vec![Fields::default()];
     let mut from = 0;
-    while let Some((name, value, behind)) = next_part(letters, from) {
-        let before = std::mem::replace(&mut from, behind);
+    while let Some((mut name, mut value, behind)) = next_part(letters, from) {
+        let mut before = std::mem::replace(&mut from, behind);
         if name.is_empty() {
+            let element = element_at(letters, name.start).filter(|_| letters[name.start] == b'>');
             if matches!(letters[name.start], b'{' | b'<') {
                 if open.len() == MOST_LEVELS {
                     open.drain(1..)
@@ -213,7 +258,11 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
             } else if open.len() > 1 {
                 open.pop().unwrap_or_default().take(letters, &mut ranges);
             }
-            continue;
+            let Some(element) = element else { continue };
+            (name, value) = element;
+            from = value.end;
+            let last = open.last().and_then(|fields| fields.fields.last());
+            before = last.map_or(name.start, |(_, value)| value.end.min(name.start));
         }
         if let Some(inner) = text_with_fields(letters, &value) {
             let found = values(inner).into_iter();
@@ -233,6 +282,11 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
             if fields.fields.is_empty() {
                 fields.column = Some(column());
             }
+        }
+        // A name or a value that is there already is of the next thing.
+        let is_again = |(other, _): &(Range<usize>, _)| letters[other.clone()] == letters[name.clone()];
+        if last_part(&letters[name.clone()]).is_some() && fields.fields.iter().any(is_again) {
+            fields.take(letters, &mut ranges);
         }
         if fields.fields.len() < MOST_FIELDS {
             fields.fields.push((name, value));

@@ -123,8 +123,11 @@ pub(super) fn is_basic_credentials(value: &[u8]) -> bool {
 pub(super) fn is_small_number(value: &[u8]) -> bool {
     const LEAST_DIGITS: usize = 4;
     const MOST_HEXADECIMAL: usize = 8;
-    // A range of versions, or a constant of a program.
+    // A range of versions, a time, or a constant of a program.
     let value = match value {
+        [time @ .., b's' | b'm' | b'h' | b'd'] if !time.is_empty() && time.iter().all(u8::is_ascii_digit) => {
+            time
+        }
         [b'^' | b'~' | b'v', rest @ ..] => rest,
         [b'0', b'x' | b'X', digits @ ..] if digits.len() <= MOST_HEXADECIMAL => {
             return digits.iter().all(u8::is_ascii_hexdigit);
