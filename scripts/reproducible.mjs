@@ -1,11 +1,11 @@
-// Builds the addon of a platform as a release does, from two copies of the checkout in two folders, with two folders of
+// Builds the addon of a platform as a release does, from two copies of what git has staged in two folders, with two folders of
 // cargo's registry, and checks that both have the same bytes: then anybody can build the published addon, and compare.
 //
 //   node scripts/reproducible.mjs [PLATFORM]
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 
 import { cargoHome } from './build-platform.mjs';
@@ -26,23 +26,14 @@ function check(platform) {
 }
 
 /**
- * Builds in a copy of the checkout; returns the checksum of the addon.
+ * Builds in a copy of what is staged; returns the checksum of the addon.
  *
  * @param {string} platform
  * @param {string} directory
  */
 function build(platform, directory) {
   const copy = path.join(directory, 'checkout');
-  const options = ['--cached', '--others', '--exclude-standard', '-z'];
-  const files = execFileSync('git', ['ls-files', ...options], {
-    cwd: root,
-    encoding: 'utf8',
-    maxBuffer: 1 << 26,
-  });
-  for (const file of files.split('\0').filter((file) => file && existsSync(path.join(root, file)))) {
-    mkdirSync(path.join(copy, path.dirname(file)), { recursive: true });
-    copyFileSync(path.join(root, file), path.join(copy, file));
-  }
+  execFileSync('git', ['checkout-index', '--all', `--prefix=${copy}/`], { cwd: root });
   for (const shared of ['node_modules', 'model/.venv'])
     symlinkSync(path.join(root, shared), path.join(copy, shared));
   const home = path.join(directory, 'cargo');
