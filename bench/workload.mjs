@@ -1,5 +1,5 @@
-// The traces and vectors of the benchmarks. Every side generates them from a few words, because reading megabytes from a
-// pipe would be work for that side.
+// The traces of the benchmarks. Every side generates them from a few words, because reading megabytes from a pipe would be work
+// for that side.
 
 import fs from 'node:fs';
 import path from 'node:path';
@@ -7,7 +7,6 @@ import path from 'node:path';
 import { textOf } from '../__test__/oracle/score.js';
 import { makeTrace as makeTestTrace } from '../__test__/support/make-trace.js';
 import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
-import { random as generator } from '../__test__/support/random.js';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
@@ -75,8 +74,6 @@ function grow(trace, characters, cut) {
   for (const step of trace.steps) step.content = step.content?.repeat(times).slice(0, cut);
 }
 
-export const DIMENSIONS = 384;
-
 /** About fifty tokens. */
 function makeShort() {
   /** @type {Array<Partial<import('../index.js').ReasoningTrace['steps'][number]>>} */
@@ -88,29 +85,4 @@ function makeShort() {
     { type: 'observation', content: 'The upload of 12 MB succeeds now.' },
   ];
   return makeTestTrace({ objective: 'Find out why customers cannot upload their invoices', steps });
-}
-
-/** @param {number} count */
-export function* makeVectors(count) {
-  const random = generator(1);
-  for (let index = 0; index < count; index++) yield randomVector(random);
-}
-
-/**
- * Queries that are similar to some of the vectors, as traces are to earlier ones.
- *
- * @param {Float32Array[]} vectors
- * @param {number} count
- */
-export function makeQueries(vectors, count) {
-  const random = generator(2);
-  return Array.from({ length: count }, (_, index) => {
-    const neighbour = vectors[(index * 37) % vectors.length];
-    return randomVector(random).map((component, axis) => component + neighbour[axis]);
-  });
-}
-
-/** @param {() => number} random */
-function randomVector(random) {
-  return new Float32Array(DIMENSIONS).map(() => random() * 2 - 1);
 }

@@ -1,9 +1,10 @@
 // The sides that search vectors: `ours`, `loop` and `usearch`.
 
 import { cosineSimilarity } from '../../__test__/oracle/score.js';
-import { DIMENSIONS, makeQueries, makeVectors } from '../workload.mjs';
+import { clusteredVector, randomVector } from '../../__test__/support/vectors.js';
 import { serve, timeBatches } from './serve.mjs';
 
+const DIMENSIONS = 384;
 const QUERIES = 16;
 const BATCHES = 4;
 
@@ -36,8 +37,9 @@ let queries;
 
 serve({
   async fill({ count }) {
-    const vectors = [...makeVectors(count)];
-    queries = makeQueries(vectors, QUERIES);
+    const vectors = Array.from({ length: count }, (_, seed) => randomVector(seed));
+    // Each resembles one of the vectors, as a trace does an earlier one.
+    queries = Array.from({ length: QUERIES }, (_, seed) => clusteredVector(seed, count));
     search = await sides[process.argv[2]](vectors);
   },
   answers: () => queries.map((query) => search(query)),
