@@ -1,42 +1,25 @@
 'use strict';
 
-const { spawn } = require('node:child_process');
+const { fork } = require('node:child_process');
+const { once } = require('node:events');
 const path = require('node:path');
-const { createInterface } = require('node:readline');
 
-/** A client of the reference embedder. `close` ends its process. */
+/** A client of the reference embedder, which takes one text after another. `close` ends its process. */
 class OracleEmbedder {
   #process;
-  #pending = new Map();
-  #next = 0;
+  #exited;
 
   constructor(modelDirectory) {
-    const script = path.join(__dirname, 'embedder-process.mjs');
-    // Always Node.js, also under Bun: the SDK's users score on it, and one reference serves both.
-    const node = process.versions.bun ? 'node' : process.execPath;
-    this.#process = spawn(node, [script, modelDirectory], { stdio: ['pipe', 'pipe', 'inherit'] });
-    createInterface({ input: this.#process.stdout }).on('line', (line) => this.#settle(JSON.parse(line)));
-    this.#process.on('exit', (code) => {
-      for (const { reject } of this.#pending.values())
-        reject(new Error(`the oracle ended with code ${code}`));
-      this.#pending.clear();
-    });
-  }
-
-  #settle({ id, embedding, tokens, error }) {
-    const { resolve, reject } = this.#pending.get(id);
-    this.#pending.delete(id);
-    if (error === undefined) resolve({ embedding, tokens });
-    else reject(new Error(`the oracle failed: ${error}`));
+    this.#process = fork(path.join(__dirname, 'embedder-process.mjs'), [modelDirectory]);
+    this.#exited = once(this.#process, 'exit');
   }
 
   /** The embedding of `text` and its number of tokens after the cut. */
-  describe(text, counts = true) {
-    const id = this.#next++;
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
-      this.#process.stdin.write(`${JSON.stringify({ id, text, counts })}\n`);
-    });
+  async describe(text, counts = true) {
+    this.#process.send({ text, counts });
+    const [answer] = await Promise.race([once(this.#process, 'message'), this.#exited]);
+    if (answer?.embedding === undefined) throw new Error(`the oracle failed: ${answer?.error ?? answer}`);
+    return answer;
   }
 
   async embed(text) {
@@ -44,7 +27,7 @@ class OracleEmbedder {
   }
 
   close() {
-    this.#process.stdin.end();
+    this.#process.disconnect();
   }
 }
 
