@@ -6,9 +6,10 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 
-const { expectRun, jsonLines } = require('./support/kp-score.js');
+const { expectRun } = require('./support/kp-score.js');
 const { readTemplate } = require('./support/report.js');
 const { scratchDirectory } = require('./support/scratch.js');
+const { claudeSession } = require('./support/sessions.js');
 
 const DATA = /<script type="application\/json" id="figures">([^<]*)<\/script>/;
 const scratch = scratchDirectory('report');
@@ -43,12 +44,7 @@ function session(id) {
     ['user', [{ type: 'tool_result', tool_use_id: 't', content: `GITHUB_TOKEN=${key}\nfrom ${cwd}\n` }]],
     ['assistant', [text(`Done, ${address}.`)]],
   ];
-  const records = said.map(([role, content], at) => ({
-    ...{ sessionId: id, cwd, isSidechain: false, version: '2.0.0', userType: 'external', gitBranch: 'main' },
-    ...{ type: role, uuid: `${id}-${at}`, parentUuid: at > 0 ? `${id}-${at - 1}` : null },
-    ...{ timestamp: `2026-09-01T05:26:0${at}.000Z`, message: { id: `${id}-m${at}`, role, content } },
-  }));
-  return jsonLines(records);
+  return claudeSession(said, { sessionId: id, cwd, timestamp: '2026-09-01T05:26:00.000Z' });
 }
 
 const file = path.join(scratch, 'session-1.jsonl');

@@ -10,41 +10,32 @@ const { jsonLines } = require('./support/kp-score.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 const { scratchDirectory, writerIn } = require('./support/scratch.js');
+const { claudeSession } = require('./support/sessions.js');
 
 const home = scratchDirectory('sessions');
 
 const writeFile = writerIn(home);
-const write = (name, records) => writeFile(name, jsonLines(records));
 
 /** A session of Codex that began on a day of October, and of Claude Code. */
 function codex(day, project) {
   const timestamp = `2026-10-${day}T09:00:00.000Z`;
   const said = (role, type, text) => ({ type: 'message', role, content: [{ type, text }] });
-  return write(`.codex/sessions/2026/10/${day}/rollout-2026-10-${day}T09-00-00-${project}.jsonl`, [
+  const records = [
     { timestamp, type: 'session_meta', payload: { id: `${project}-id`, cwd: `/work/${project}` } },
     { timestamp, type: 'response_item', payload: said('user', 'input_text', `Mend the ${project}`) },
     { timestamp, type: 'response_item', payload: said('assistant', 'output_text', 'Done.') },
-  ]);
+  ];
+  const name = `.codex/sessions/2026/10/${day}/rollout-2026-10-${day}T09-00-00-${project}.jsonl`;
+  return writeFile(name, jsonLines(records));
 }
 function claude(day, project) {
-  const common = {
-    sessionId: `${project}-id`,
-    cwd: `/work/${project}`,
-    timestamp: `2026-10-${day}T09:00:00.000Z`,
-  };
-  return write(`.claude/projects/-work-${project}/${project}-id.jsonl`, [
-    {
-      ...common,
-      type: 'user',
-      uuid: 'a',
-      parentUuid: null,
-      message: { role: 'user', content: `Mend the ${project}` },
-    },
-    {
-      ...{ ...common, type: 'assistant', uuid: 'b', parentUuid: 'a' },
-      message: { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] },
-    },
-  ]);
+  const said = [
+    ['user', `Mend the ${project}`],
+    ['assistant', [{ type: 'text', text: 'Done.' }]],
+  ];
+  const timestamp = `2026-10-${day}T09:00:00.000Z`;
+  const text = claudeSession(said, { sessionId: `${project}-id`, cwd: `/work/${project}`, timestamp });
+  return writeFile(`.claude/projects/-work-${project}/${project}-id.jsonl`, text);
 }
 
 let files;

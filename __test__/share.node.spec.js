@@ -11,6 +11,7 @@ const { kpScore, linesOf, results } = require('./support/kp-score.js');
 const { readTraces, root } = require('./support/paths.js');
 const { python, testWithPackages } = require('./support/python.js');
 const { scratchDirectory } = require('./support/scratch.js');
+const { claudeSession } = require('./support/sessions.js');
 
 const directory = scratchDirectory('share');
 const logs = path.join(directory, 'logs');
@@ -44,19 +45,16 @@ beforeAll(() => {
 function subagent() {
   const session = fs.readFileSync(path.join(__dirname, 'formats', SESSIONS['claude-code']), 'utf8');
   const { sessionId } = JSON.parse(linesOf(session)[0]);
-  const say = (role, uuid, parentUuid, content) => ({
-    ...{ type: role, isSidechain: true, agentId: 'a1', sessionId, uuid, parentUuid },
-    ...{ timestamp: '2025-09-29T17:09:00.000Z', message: { role, content } },
-  });
   const call = { type: 'tool_use', id: 'toolu_a1', name: 'Glob', input: { pattern: '*.css' } };
   const result = { type: 'tool_result', tool_use_id: 'toolu_a1', content: 'ruby.css' };
-  const records = [
-    say('user', 'a1-1', null, 'Find all style sheets'),
-    say('assistant', 'a1-2', 'a1-1', [call]),
-    say('user', 'a1-3', 'a1-2', [result]),
-    say('assistant', 'a1-4', 'a1-3', [{ type: 'text', text: 'There is one: ruby.css' }]),
+  const said = [
+    ['user', 'Find all style sheets'],
+    ['assistant', [call]],
+    ['user', [result]],
+    ['assistant', [{ type: 'text', text: 'There is one: ruby.css' }]],
   ];
-  return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+  const timestamp = '2025-09-29T17:09:00.000Z';
+  return claudeSession(said, { isSidechain: true, agentId: 'a1', sessionId, timestamp });
 }
 
 /** The rows that a manifest names: of each session, and of its sub-agents. */

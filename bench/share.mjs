@@ -8,6 +8,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { plantedSecrets } from '../__test__/support/secret-kinds.js';
+import { claudeSession } from '../__test__/support/sessions.js';
 import { root } from '../scripts/platform.mjs';
 
 const { values, positionals } = parseArgs({
@@ -31,18 +32,9 @@ const nameOf = (/** @type {number} */ at) =>
 /** A session of Claude Code, with every `count`th of the planted secrets, and with its user and machine in several shapes. */
 function session(/** @type {number} */ at) {
   const [user, host] = [nameOf(at), `${nameOf(at)}zbox`];
-  /** @type {object[]} */
-  const lines = [];
-  const say = (/** @type {string} */ type, /** @type {unknown} */ content) =>
-    lines.push({
-      ...{
-        type,
-        uuid: `${at}-${lines.length}`,
-        parentUuid: lines.length > 0 ? `${at}-${lines.length - 1}` : null,
-      },
-      ...{ sessionId: `session-${at}`, cwd: `/home/${user}/shop`, timestamp: '2026-10-01T09:00:00.000Z' },
-      message: { role: type, content },
-    });
+  /** @type {Array<[string, unknown]>} */
+  const said = [];
+  const say = (/** @type {string} */ type, /** @type {unknown} */ content) => said.push([type, content]);
   const own = planted.filter((_, index) => index % count === at);
   say('user', `Look at item ${at} of the list, which ${user} has begun.\n${own[0]?.text ?? ''}`);
   let length = 0;
@@ -58,7 +50,8 @@ function session(/** @type {number} */ at) {
     length += text.length;
   }
   say('assistant', [{ type: 'text', text: `Done, ${user}.` }]);
-  return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  const common = { sessionId: `session-${at}`, cwd: `/home/${user}/shop` };
+  return claudeSession(said, { ...common, timestamp: '2026-10-01T09:00:00.000Z' });
 }
 
 const directory = mkdtempSync(path.join(os.tmpdir(), 'kp-score-share-'));
