@@ -176,10 +176,12 @@ impl Candidates {
         self
     }
 
-    /// Notes that a candidate is unfit, by how many were added before it.
+    /// Notes that a candidate is unfit, by how many were added before it. Such runs are compared among themselves.
     pub fn leave_out(&mut self, index: usize, unfit: Unfit) {
         if let Ok(at) = self.held.binary_search_by_key(&index, |held| held.index) {
-            self.held[at].unfit = Some(unfit);
+            let held = &mut self.held[at];
+            held.unfit = Some(unfit);
+            held.outcome.agent = !held.outcome.agent;
         }
     }
 

@@ -590,11 +590,12 @@ fn select_leaves_traces_that_are_not_fit_to_be_shared() {
 }
 
 #[test]
-fn select_does_not_take_a_sub_agent_for_one_more_of_the_kind_of_its_session() {
+fn select_does_not_take_a_sub_agent_for_one_more_run_of_the_kind_or_agent_of_its_session() {
+    let of = |agent: u64| SelectOutcome { agent, ..UNKNOWN };
     let mut candidates = candidates(&[
-        ("mend the parser of dates", UNKNOWN),
-        ("plan a garden with roses", UNKNOWN),
-        ("mend the parser of dates for me", UNKNOWN),
+        ("mend the parser of dates", of(1)),
+        ("plan a garden with roses", of(2)),
+        ("mend the parser of dates for me", of(1)),
     ]);
     candidates.leave_out(2, Unfit::SubAgent);
     let selection = select(&mut candidates, &options(2), &|_| true).unwrap();
