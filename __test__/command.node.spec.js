@@ -126,10 +126,10 @@ describe('what kp-score computes', () => {
         'reconcile an invoice',
       ];
       const runs = TASKS.flatMap((task, kind) =>
-        Array.from({ length: 5 }, (_, run) => ({
-          ...makeTrace({ objective: `${task} for customer ${run}`, success: run % 2 === 0 }),
-          id: `kp:trace:${kind}-${run}`,
-        })),
+        Array.from({ length: 5 }, (_, run) => {
+          const objective = `${task} for customer ${run}`;
+          return makeTrace({ id: `kp:trace:${kind}-${run}`, objective, success: run % 2 === 0 });
+        }),
       );
       const out = path.join(scratch, `${novelty}.jsonl`);
       const args = ['select', '4', '--novelty', novelty, '--format', 'jsonl', '--out', out, '-'];

@@ -9,7 +9,7 @@ const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { TraceMemory, embed } = require('..');
-const { makeTrace } = require('./support/make-trace.js');
+const { makeTrace, makeTraces } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const { python, testWithPackages } = require('./support/python.js');
 const { run } = require('./support/run-script.js');
@@ -36,7 +36,7 @@ const LARGE = `
   const add = () => {
     const id = String(added++);
     const words = Array.from({ length: 400 }, (_, at) => 'w' + ((added * 37 + at) % 4000));
-    return memory.add({ ...makeTrace({ objective: words.join(' ') }), id });
+    return memory.add(makeTrace({ objective: words.join(' '), id }));
   };
 `;
 
@@ -87,7 +87,7 @@ test('save of a TraceMemory in a process that is killed at any moment leaves a w
       (async () => {
         for (const id of ['first', 'second']) {
           const memory = new TraceMemory({ method: 'lexical' });
-          await memory.add({ ...makeTrace(), id });
+          await memory.add(makeTrace({ id }));
           await memory.save(file);
           console.log(memory.size);
         }
@@ -112,10 +112,7 @@ testWithPackages('numpy', 'safetensors')(
     const [, script] = /```python\n(.*?)```/s.exec(page);
     const memory = new TraceMemory({ method: 'prefix', maxElements: 10, ttlMs: 60_000.5 });
     const before = Date.now();
-    const traces = [0, 1, 2].map((number) => ({
-      ...makeTrace({ objective: `task ${number}` }),
-      id: `${number}`,
-    }));
+    const traces = makeTraces(3);
     for (const trace of traces) await memory.add(trace);
     await memory.save(path.join(scratch, 'memory.safetensors'));
     const told = 'import json; print(json.dumps([vectors.tolist(), [str(time) for time in added]]))';

@@ -12,7 +12,7 @@ const kp = require('..');
 const { PROFILES, RULES, dimensionsOf, scoreOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
-const { makeTrace } = require('./support/make-trace.js');
+const { makeTrace, makeTraces } = require('./support/make-trace.js');
 const { MemoryStore } = require('./store/stores.js');
 const { root } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
@@ -24,15 +24,6 @@ const METHODS = ['prefix', 'lexical', 'full'];
 
 /** The score of a trace by weights, without an embedder. */
 const valueBy = async (weights, trace) => (await new Scorer({ embed: false, weights }).score(trace)).value;
-
-const distinct = (count, salt = '') =>
-  Array.from({ length: count }, (_, index) => ({
-    ...makeTrace({
-      objective: `${salt} task ${index}: ${'step back and look '.repeat((index * 7) % 12)}`,
-      confidence: (index % 11) / 10,
-    }),
-    id: `${salt} ${index}`,
-  }));
 
 const valuesOf = (scores) => scores.map(({ value }) => value);
 
@@ -210,7 +201,7 @@ test.each(METHODS)(
   async (method) => {
     const [memory, expected] = [0, 1].map(() => new TraceMemory({ method, maxElements: 80 }));
     const one = new Scorer({ memory: expected });
-    const traces = [...distinct(90, 'sequence'), ...distinct(9, 'sequence')];
+    const traces = [...makeTraces(90, 'sequence'), ...makeTraces(9, 'sequence')];
     const scores = [];
     for (const trace of traces) scores.push(await one.score(trace));
     const seen = [];
@@ -224,7 +215,7 @@ test.each(METHODS)(
 
 test('scoreAll rejects for an invalid trace with its path, and remembers the traces before it', async () => {
   for (const method of METHODS) {
-    const traces = distinct(100, 'invalid');
+    const traces = makeTraces(100, 'invalid');
     traces[70] = { ...traces[70], steps: [{ type: 7 }] };
     const memory = new TraceMemory({ method });
     const error = await rejectionOf(new Scorer({ memory }).scoreAll(traces));
@@ -344,7 +335,7 @@ test('calls of one signal share a listener, and leave its limit of listeners as 
   const { signal } = new AbortController();
   setMaxListeners(3, signal);
   const scorer = new Scorer();
-  const calls = distinct(20).map((trace) => scorer.score(trace, { signal }));
+  const calls = makeTraces(20).map((trace) => scorer.score(trace, { signal }));
   expect(getEventListeners(signal, 'abort')).toHaveLength(1);
   expect(getMaxListeners(signal)).toBe(3);
   await Promise.all(calls);
@@ -354,7 +345,7 @@ test('calls of one signal share a listener, and leave its limit of listeners as 
 test('scoreAll that is aborted reads no more traces', async () => {
   const controller = new AbortController();
   let reads = 0;
-  const traces = new Proxy(distinct(2000), {
+  const traces = new Proxy(makeTraces(2000), {
     get(list, name) {
       if (typeof name === 'string' && /^\d+$/.test(name) && ++reads === 300) controller.abort('enough');
       return Reflect.get(list, name);
@@ -367,7 +358,7 @@ test('scoreAll that is aborted reads no more traces', async () => {
 });
 
 test('score that is aborted leaves nothing in the memory', async () => {
-  const traces = distinct(40, 'in flight');
+  const traces = makeTraces(40, 'in flight');
   const [memory, expected] = [0, 1].map(() => new TraceMemory({ method: 'prefix' }));
   const scorer = new Scorer({ memory });
   const controllers = traces.map(() => new AbortController());
@@ -387,7 +378,7 @@ test('score that is aborted leaves nothing in the memory', async () => {
 test.each([true, false])(
   'scoreAll that is aborted keeps the beginning of its batch: embed %p',
   async (embed) => {
-    const traces = distinct(200, 'batch');
+    const traces = makeTraces(200, 'batch');
     for (const stop of [1, 13, 64, 150]) {
       const memory = new TraceMemory({ method: embed ? 'prefix' : 'lexical' });
       const scorer = new Scorer({ memory, embed });

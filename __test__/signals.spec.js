@@ -7,7 +7,7 @@ const { getEventListeners } = require('node:events');
 const path = require('node:path');
 
 const { TraceMemory, clean, embed, select, share } = require('..');
-const { makeTrace } = require('./support/make-trace.js');
+const { makeTrace, makeTraces } = require('./support/make-trace.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
@@ -23,14 +23,12 @@ beforeAll(async () => {
   bytes = await memory.toBytes();
 });
 
-const traces = Array.from({ length: 50 }, (_, number) => makeTrace({ objective: `Task ${number}` }));
-
 /** Calls that can be cancelled until they end, and those that are done at once. */
 const long = {
   clean: (options) => clean('mail ada@example.org '.repeat(1000), options),
-  share: (options) => share(traces, folder, options),
+  share: (options) => share(makeTraces(50), folder, options),
   embed: (options) => embed(['a text', 'another'], options),
-  select: (options) => select(traces, { count: 1, ...options }),
+  select: (options) => select(makeTraces(50), { count: 1, ...options }),
   'TraceMemory.load': (options) => TraceMemory.load(file, options),
   'TraceMemory.fromBytes': (options) => TraceMemory.fromBytes(bytes, options),
   save: (options) => memory.save(saved, options),

@@ -9,7 +9,7 @@ const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { Scorer, TraceMemory } = require('../..');
-const { makeTrace } = require('../support/make-trace.js');
+const { makeTrace, makeTraces } = require('../support/make-trace.js');
 const {
   MODEL,
   MemoryStore,
@@ -32,16 +32,15 @@ function entriesFor(novelty, count, first = 0) {
   const numbers = Array.from({ length: count }, (_, index) => first + index);
   const embedded = numbers.map((seed) => entry(`${seed}`, clusteredVector(seed, 40)));
   if (novelty === 'prefix') return embedded;
-  const task = (seed) => ({
-    ...makeTrace({
+  const task = (seed) =>
+    makeTrace({
+      id: `${seed}`,
       objective: `task${seed % 40} of user${seed} who asks for item${seed % 7}`,
       steps: [0, 1, 2].map((step) => ({
         type: 'thought',
         content: `look for value${(seed * 31 + step) % 97} in ${[1, 2, 3, 4].map((part) => `table${seed % 40}x${step}x${part}`)}`,
       })),
-    }),
-    id: `${seed}`,
-  });
+    });
   return entriesOf(numbers.map(task)).then((entries) =>
     entries.map((each, index) =>
       novelty === 'lexical'
@@ -444,10 +443,7 @@ describeWithPostgres('PostgresStore', () => {
     test('a scorer goes on with its fallback while the server is away, and the store gets each trace once', async () => {
       const mine = store({ method: 'lexical', fallback: new TraceMemory({ method: 'lexical' }) });
       const scorer = new Scorer({ memory: mine });
-      const traces = Array.from({ length: 6 }, (_, index) => ({
-        ...makeTrace({ objective: `task ${index}` }),
-        id: `${index}`,
-      }));
+      const traces = makeTraces(6);
       await warningsWhile(async () => {
         await scorer.scoreAll(traces.slice(0, 2));
         await context.server.kill();

@@ -6,17 +6,12 @@ const path = require('node:path');
 
 const { Scorer, TraceMemory, embed } = require('../..');
 const { StoreWithFallback, flush } = require('../../lib/store/fallback.js');
-const { makeTrace } = require('../support/make-trace.js');
+const { makeTrace, makeTraces } = require('../support/make-trace.js');
 const { rejectionOf } = require('../support/refusals.js');
 const { runForResult } = require('../support/run-script.js');
 const { MemoryStore, entriesOf } = require('./stores.js');
 const { warningsWhile } = require('../support/warnings.js');
 
-const distinct = (count, salt = '') =>
-  Array.from({ length: count }, (_, index) => ({
-    ...makeTrace({ objective: `${salt} task ${index}: ${'look again '.repeat((index * 7) % 20)}` }),
-    id: `${salt}${index}`,
-  }));
 const failure = (code, message = 'it fails') => Object.assign(new Error(message), { code });
 const down = () => failure('ERR_STORE_UNAVAILABLE', 'the server does not answer');
 const memoryOf = (method) => new TraceMemory({ method });
@@ -48,7 +43,7 @@ describe.each(['prefix', 'lexical', 'full'])('Scorer with a store of method %s',
   test('Scorer with a store gives the scores of a memory, and asks for several traces at a time', async () => {
     const store = new MemoryStore(method);
     const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: memoryOf(method) })];
-    const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
+    const traces = [...makeTraces(40, 'same'), ...makeTraces(10, 'same')];
     const values = await Promise.all(traces.map(async (trace) => (await scorer.score(trace)).value));
     expect(values).toEqual(valuesOf(await expected.scoreAll(traces)).map(near));
     const progress = [];
@@ -74,13 +69,13 @@ test('Scorer without an embedder asks no store of embeddings', async () => {
   const store = new MemoryStore('prefix');
   const scorer = new Scorer({ memory: store, embed: false });
   expect(await scorer.score(makeTrace())).toMatchObject({ basis: 'no-embedder' });
-  expect(await scorer.scoreAll(distinct(3))).toHaveLength(3);
+  expect(await scorer.scoreAll(makeTraces(3))).toHaveLength(3);
   expect(store.calls).toEqual([]);
 });
 
 test('scoreAll with a store scores and stores the traces before an invalid one', async () => {
   const store = new MemoryStore();
-  const traces = [...distinct(3), {}, ...distinct(2, 'after')];
+  const traces = [...makeTraces(3), {}, ...makeTraces(2, 'after')];
   const error = await rejectionOf(new Scorer({ memory: store }).scoreAll(traces));
   expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message: expect.stringContaining('traces[3]') });
   expect(store.ids).toEqual(['0', '1', '2']);
@@ -97,7 +92,7 @@ test('scoreAll with a store gives the store nothing more once onProgress throws 
     const scorer = new Scorer({ memory: store });
     const controller = new AbortController();
     const onProgress = ({ done }) => done === 5 && end(controller);
-    const batch = scorer.scoreAll(distinct(300), { signal: controller.signal, onProgress });
+    const batch = scorer.scoreAll(makeTraces(300), { signal: controller.signal, onProgress });
     expect(await rejectionOf(batch)).toBe('enough');
     const given = store.calls.reduce((sum, count) => sum + count, 0);
     expect(given).toBeLessThan(200);
@@ -113,7 +108,7 @@ test('a store that fails rejects the calls that need it, and only these, with it
   store.fail = () => error;
   expect(await rejectionOf(scorer.score(makeTrace()))).toBe(error);
   expect(await rejectionOf(scorer.score(makeTrace(), { remember: false }))).toBe(error);
-  expect(await rejectionOf(scorer.scoreAll(distinct(3)))).toBe(error);
+  expect(await rejectionOf(scorer.scoreAll(makeTraces(3)))).toBe(error);
   expect(await rejectionOf(scorer.score({}))).toMatchObject({ code: 'ERR_INVALID_TRACE' });
   store.fail = () => undefined;
   expect((await scorer.score(makeTrace())).value).toBeGreaterThan(0);
@@ -125,14 +120,14 @@ test('a store that fails gets nothing more of the batch', async () => {
   let failed = 0;
   // The first call has one trace; the others wait meanwhile.
   store.fail = () => (failed++ === 0 ? down() : undefined);
-  await rejectionOf(new Scorer({ memory: store }).scoreAll(distinct(5)));
+  await rejectionOf(new Scorer({ memory: store }).scoreAll(makeTraces(5)));
   expect(store.ids).toEqual([]);
 });
 
 test('an abort keeps traces that were not sent out of a store', async () => {
   const store = new MemoryStore();
   const scorer = new Scorer({ memory: store });
-  const traces = distinct(30);
+  const traces = makeTraces(30);
   const controller = new AbortController();
   const { signal } = controller;
   const kept = scorer.score(traces[0]);
@@ -165,7 +160,7 @@ test('an abort of a call that waits for a store leaves the calls after it alone'
     return compareAndAdd.apply(store, args);
   };
   const scorer = new Scorer({ memory: store });
-  const traces = distinct(3);
+  const traces = makeTraces(3);
   const first = scorer.score(traces[0]);
   const controller = new AbortController();
   const second = scorer.score(traces[1], { signal: controller.signal }).catch((reason) => reason);
@@ -206,7 +201,7 @@ describe('a fallback', () => {
       const store = new MemoryStore(method, memoryOf(method));
       const scorer = new Scorer({ memory: store });
       const expected = new Scorer({ memory: memoryOf(method) });
-      const traces = distinct(12);
+      const traces = makeTraces(12);
       const warnings = await warningsWhile(async () => {
         for (const [index, trace] of traces.entries()) {
           store.fail = () => (index >= 4 && index < 8 ? down() : undefined);
@@ -259,7 +254,7 @@ describe('a fallback', () => {
       throw down();
     };
     await warningsWhile(async () => {
-      await scorer.scoreAll(distinct(3));
+      await scorer.scoreAll(makeTraces(3));
       await flush(store);
     });
     expect(store.ids).toEqual(['0', '1', '2']);
@@ -275,7 +270,7 @@ describe('a fallback', () => {
       store.stored.set(call, { ids: entries.map(({ id }) => id) });
       return entries.map(() => null);
     };
-    const [entry] = await entriesOf(distinct(1));
+    const [entry] = await entriesOf(makeTraces(1));
     let number = 0;
     const miss = async (count) => {
       for (let batch = 0; batch < count / 50; batch++) {
@@ -315,7 +310,7 @@ describe('a fallback', () => {
     async (code) => {
       const store = new MemoryStore('lexical', memoryOf('lexical'));
       const scorer = new Scorer({ memory: store });
-      const [good, bad, worse] = distinct(3);
+      const [good, bad, worse] = makeTraces(3);
       store.fail = (ids) => (ids.includes(good.id) ? undefined : failure(code, 'refused'));
       const warnings = await warningsWhile(async () => {
         expect((await scorer.score(bad)).basis).toBe('empty-memory');

@@ -79,10 +79,9 @@ function readLines(file) {
 
 /** Traces that score differently, by the confidence of their outcome. */
 function tracesOf(...confidences) {
-  return confidences.map((confidence, at) => ({
-    ...makeTrace({ confidence, domain: at % 2 ? 'finance' : 'code' }),
-    id: `kp:trace:${at}`,
-  }));
+  return confidences.map((confidence, at) =>
+    makeTrace({ id: `kp:trace:${at}`, confidence, domain: at % 2 ? 'finance' : 'code' }),
+  );
 }
 
 /** Values as JSON Lines. */

@@ -3,10 +3,11 @@
 /**
  * A valid trace of two steps, with the given parts replaced.
  *
- * @param {{ objective?: string, steps?: Array<Partial<import('../..').ReasoningTrace['steps'][number]>>, domain?: string, success?: boolean, confidence?: number }} [parts]
+ * @param {{ id?: string, objective?: string, steps?: Array<Partial<import('../..').ReasoningTrace['steps'][number]>>, domain?: string, success?: boolean, confidence?: number }} [parts]
  * @returns {import('../../index.js').ReasoningTrace}
  */
 function makeTrace({
+  id = 'kp:trace:0b0e7a0c-6a3e-4f3a-9d6e-2f1f3f8a1c11',
   objective = 'Find the cause of the failing build',
   steps,
   domain = 'code',
@@ -16,7 +17,7 @@ function makeTrace({
   return {
     '@context': 'https://openknowledgepulse.org/schema/v1',
     '@type': 'ReasoningTrace',
-    id: 'kp:trace:0b0e7a0c-6a3e-4f3a-9d6e-2f1f3f8a1c11',
+    id,
     metadata: {
       created_at: '2026-01-01T00:00:00.000Z',
       task_domain: domain,
@@ -34,4 +35,12 @@ function makeTrace({
   };
 }
 
-module.exports = { makeTrace };
+/** Traces of different tasks, lengths and confidences, whose ids are their numbers behind `salt`. */
+function makeTraces(/** @type {number} */ count, salt = '') {
+  return Array.from({ length: count }, (_, at) => {
+    const objective = `${salt} task ${at}: ${'step back and look '.repeat((at * 7) % 12)}`;
+    return makeTrace({ id: `${salt}${at}`, objective, confidence: (at % 11) / 10 });
+  });
+}
+
+module.exports = { makeTrace, makeTraces };
