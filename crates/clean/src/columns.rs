@@ -488,7 +488,7 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     const MOST_WORDS_OF_NAME: usize = 12;
     // How a secret is written.
     static KIND: Pattern = Pattern::new(
-        r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted|ENC)$",
+        r"^(?:\d{1,3}|md5|sha\d.*|hmac-.*|(?:ascii|hex)\S*|-*(?:plain|clear)-?text|cipher|simple|encrypted|ENC|local|remote)$",
     );
     let whole = &letters[line.clone()];
     // Base64 ends with `=`.
@@ -541,7 +541,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LEAST_KEY: usize = 24;
     const MOST_NAME: usize = 40;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
-        const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|oc|gh|gcloud|heroku|fly|sudo|rails|php artisan|head -c|python3? -c|node -e|dd|mkpasswd|apg|makepasswd";
+        const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|oc|gh|gcloud|heroku|fly|sudo|rails|php artisan|head -c|python3? -c|node -e|dd|mkpasswd|apg|makepasswd|echo \$\w+|printenv \w+";
         const WORDS: &str = r#"(?:[^|>'"]|'[^']*'|"[^"]*")*"#;
         expression(&format!(
             r"^[^\n$#%>]{{0,60}}[$#%>] +(?:{PRINTS})\b{WORDS}(?:\| *(?:base64|jq|tr|cut|head|tail)\b{WORDS})*$"

@@ -394,7 +394,7 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         });
         from = name_end;
         let before = start.checked_sub(1).map_or(b' ', |index| letters[index]);
-        if name_start - start > 2 || is_word(before) || matches!(before, b'.' | b'/') {
+        if name_start - start > 2 || is_word(before) || matches!(before, b'.' | b'/' | b')') {
             continue;
         }
         let limit = letters.len().min(name_end + MOST_SECRET_LETTERS);

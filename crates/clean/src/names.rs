@@ -520,7 +520,7 @@ impl<'l> Assignment<'l> {
         self.find_rest(end, ranges)
     }
 
-    /// Finds the strings that a program joins to one, or that a slash parts, and returns where they end: `"…" +\n "…"`.
+    /// Finds the strings that a program joins to one, and returns where they end: `"…" +\n "…"`.
     fn find_rest(&self, mut end: usize, ranges: &mut Ranges) -> usize {
         let letters = self.letters;
         loop {
@@ -528,8 +528,6 @@ impl<'l> Assignment<'l> {
             let next = match letters[sign..] {
                 [b'-', b'>', ..] => sign + 2,
                 [b'+' | b'.', ..] => sign + 1,
-                // `user/password: "bob"/"hunter22"`
-                [b'/', b'"' | b'\'', ..] => sign + 1,
                 _ => sign,
             };
             let next = skip_at_most(letters, next, MOST_BLANKS, is_white_space);
@@ -556,7 +554,8 @@ impl<'l> Assignment<'l> {
             .split(|letter| *letter == b'"')
             .skip(1)
             .step_by(2);
-        let is_of_package = |string: &[u8]| matches!(string, b"integrity" | b"resolved");
+        let is_of_package =
+            |string: &[u8]| matches!(string, b"integrity" | b"resolved" | b"message" | b"code");
         if strings.clone().any(is_of_package) || letters[start] == b'{' && strings.clone().any(is_secret_name)
         {
             return start;
@@ -671,10 +670,6 @@ impl<'l> Assignment<'l> {
             && !self.begins_sentence(start..end);
         if is_secret {
             let end = self.line_from(start, end);
-            // `user/password: bob/"hunter22"`
-            let is_pair = letters[..self.pair.name.start].ends_with(b"/") && letters[..end].ends_with(b"/");
-            let quoted = is_pair.then(|| opening_at(letters, end)).flatten();
-            let end = quoted.map_or(end, |opening| closing_quote(letters, opening));
             ranges.push(start..end);
             return end;
         }
@@ -695,10 +690,10 @@ impl<'l> Assignment<'l> {
                 .iter()
                 .all(|letter| is_word(*letter) || matches!(letter, b'.' | b':'))
         {
-            let opening = opening_at(letters, end)?;
-            let value =
-                &letters[opening.end..closing_quote(&letters[..most.max(opening.end)], opening.clone())];
-            if !is_of_words(value) {
+            let value = |opening: &Range<usize>| {
+                &letters[opening.end..closing_quote(&letters[..most.max(opening.end)], opening.clone())]
+            };
+            if let Some(opening) = opening_at(letters, end).filter(|opening| !is_of_words(value(opening))) {
                 return Some(opening);
             }
         } else if self.is_environment && self.pair.sign == b'=' && self.pair.start == start {

@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use crate::{
     phrases,
-    ranges::{Letters, Pattern, Ranges, runs, skip},
+    ranges::{Letters, Pattern, Ranges, merged, runs, skip},
     text::is_word,
     values::{is_mixed, is_of_cases},
     words::{COMMON, Words},
@@ -147,7 +147,7 @@ pub(super) fn prefixed_tokens(letters: &[u8]) -> Ranges {
             ranges.push(start..whole);
         }
     }
-    ranges
+    merged(ranges)
 }
 
 const LEAST_TOKEN_LETTERS: usize = LEAST_LETTERS + 3;

@@ -53,7 +53,7 @@ pub(super) fn is_nothing(value: &[u8]) -> bool {
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
         r"^(?:(?:\w+ )?[<\[{]|\([a-z][\w ,]*\)$|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:change|replace)[_-]?(?:me|this|with)(?:[_-][a-z]+)*$|(?:required|nullable|sometimes)\|)",
-        r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/|\x80-\xFF -]*",
+        r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/|`,;:(){}\[\]+\x80-\xFF -]*",
         // A number, and words that say what stands there: `my-test-key`.
         r"|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
     ));
@@ -74,10 +74,13 @@ fn is_cut_off(value: &[u8]) -> bool {
 /// `falcon-violet-89`.
 pub(super) fn is_chosen(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(
-        r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[A-Z][a-z]{6,}\d{2}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,}|([a-z]{5,})\d{3,5})[!?]?$",
+        r"^(?:[A-Za-z][a-z]{2,}[A-Z][a-z]{2,}\d{2,}|[A-Z][a-z]{4,}\d{3,}|[A-Z][a-z]{6,}\d{2}|[a-z]{3,}(?:-[a-z]{3,})+-\d{2,}|([a-z]{3,}(?:[-.][a-z]{3,}){0,2})[-.!]?\d{3,5})[!?]?$",
     );
+    // Names of things have words that are common.
+    let is_rare = |word: &[u8]| word.len() > 4 && !COMMON.has(word);
+    let of_words = |words: &[u8]| words.split(|letter| b"-.".contains(letter)).any(is_rare);
     let found = EXPRESSION.captures(value);
-    found.is_some_and(|found| found.get(1).is_none_or(|word| !COMMON.has(word.as_bytes())))
+    found.is_some_and(|found| found.get(1).is_none_or(|words| of_words(words.as_bytes())))
 }
 
 /// Returns whether a value has the look of a generated one: letters and digits, both of them, and nothing that separates
@@ -144,7 +147,7 @@ pub(super) fn is_small_number(value: &[u8]) -> bool {
 pub(super) fn is_path(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
         r"^(?:~/|fileb?://|\.\.?/|[A-Za-z]:[\\/]|/(?i:home|users|etc|var|tmp|opt|usr|run|root|mnt|srv|dev|proc|app|data|workspaces?|private",
-        r"|secrets|keys)(?:/|$))"
+        r"|secrets|keys)(?:/|$)|/[A-Za-z_-]+/[A-Za-z_/-]*$)"
     ));
     EXPRESSION.is_match(value)
 }
@@ -154,7 +157,7 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         let operator = r"[=>|]|\+(?:[^A-Za-z0-9]|$)|!=|&&|&['\[]";
         // A call, an element, or a type with its parameters.
-        let call = r"[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|<.*>$)";
+        let call = r"[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|\{$|<.*>$)";
         // Of Rust, the optional one of a property, and of PowerShell, as `Read-Host`.
         let path =
             r"[A-Za-z_$][\w$.]*\?\.[A-Za-z_$]|[A-Za-z_$][\w$]*::[A-Za-z<]|[A-Z][A-Za-z]+-[A-Z][A-Za-z]+$";
