@@ -9,7 +9,7 @@ const path = require('node:path');
 
 const { scoreOf } = require('./oracle/score.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { root, runtimeLibrary: runtime } = require('./support/paths.js');
+const { ONNXRUNTIME, root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 
@@ -35,7 +35,6 @@ async function resultWith(fault, body, env = {}) {
 }
 
 const Q8 = { KNOWLEDGEPULSE_DTYPE: 'q8' };
-const ONNXRUNTIME = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime', KNOWLEDGEPULSE_ONNXRUNTIME: runtime };
 
 const threeCalls = (fault, engine = 'builtin') =>
   resultWith(fault, THREE_CALLS, { ...Q8, ...ONNXRUNTIME, KNOWLEDGEPULSE_ENGINE: engine });

@@ -8,7 +8,7 @@ import path from 'node:path';
 
 import { check, installedOnly } from '../install/cases.mjs';
 import { expectScores, probe } from '../install/probes.mjs';
-import { root, runtimeLibrary } from '../support/paths.js';
+import { ONNXRUNTIME, root, runtimeLibrary } from '../support/paths.js';
 import { neighbours } from './neighbours.mjs';
 
 /** How the embedding of the sentence begins, as published with the model. */
@@ -20,8 +20,8 @@ for (const [name, { require, id }] of Object.entries(neighbours)) {
   const skip = installedOnly && !isThere(require, id) && 'not installed; npm run test:coexistence does that';
   for (const turn of ['first', 'last']) {
     const body = async () => {
-      const env = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime', KNOWLEDGEPULSE_ONNXRUNTIME: runtimeLibrary };
-      const report = await probe([process.execPath, script, name, turn], { cwd: root, home: tmpdir(), env });
+      const options = { cwd: root, home: tmpdir(), env: ONNXRUNTIME };
+      const report = await probe([process.execPath, script, name, turn], options);
       assert.equal(report.status.runtimePath, runtimeLibrary);
       for (const embedding of report.embeddings) {
         assert.equal(embedding.length, 384);
