@@ -1,6 +1,6 @@
 // node record.mjs FOLDER NAME…: writes what frameworks in TypeScript make of a run, by the names of the functions, as the folders in agents/
 // have it. A server in this process is the model. ai 6.0.326 (aiSdk7: 7.0.173 with @ai-sdk/devtools 0.0.24) with @ai-sdk/openai-compatible 2, @openai/agents 0.20.0, langchain 1.5.14 with
-// @langchain/openai, genkit 1.42.0 with @genkit-ai/compat-oai, @voltagent/core 2.10.0, @mastra/core 1.71.0 with libsql, memory and
+// @langchain/openai, genkit 1.42.0 with @genkit-ai/compat-oai, @voltagent/core 2.10.0, @mastra/core 1.71.0 with libsql 1.23, memory and
 // observability (Node 24), llamaindex 0.12.1 with @llamaindex/openai and workflow, @inngest/agent-kit 0.13.2.
 import fs from 'node:fs';
 import http from 'node:http';
@@ -214,7 +214,7 @@ async function mastra() {
   const { createTool } = await import('@mastra/core/tools');
   const { LibSQLStore } = await import('@mastra/libsql');
   const { Memory } = await import('@mastra/memory');
-  const { Observability } = await import('@mastra/observability');
+  const { DefaultExporter, Observability } = await import('@mastra/observability');
   const { DatabaseSync } = await import('node:sqlite');
   const spans = [];
   const exporter = { name: 'list', init() {}, async flush() {}, async shutdown() {} };
@@ -235,12 +235,19 @@ async function mastra() {
     tools,
     memory,
   });
-  const configs = { default: { serviceName: 'river', exporters: [exporter] } };
+  const exporters = [exporter, new DefaultExporter()];
+  const configs = { default: { serviceName: 'river', exporters } };
   const observability = new Observability({ configs });
   const agent = new Mastra({ agents: { gauge }, storage, observability }).getAgent('gauge');
   await agent.generate(TASK, { memory: { thread: 'river', resource: 'mia' } });
   await new Promise((resolve) => setTimeout(resolve, 2000));
   await writeAll('mastra/spans.jsonl', spans);
+  await new Promise((resolve) => setTimeout(resolve, 6000));
+  const store = await storage.getStore('observability');
+  const trace = await store.getTrace({ traceId: spans[0].traceId });
+  const isSaid = ({ spanType }) => !/memory|processor/.test(spanType);
+  const said = trace.spans.filter(isSaid).map(({ requestContext, metadata, attributes, ...span }) => span);
+  write('mastra/trace.json', { ...trace, spans: said });
   const database = new DatabaseSync('mastra.db');
   const [{ sql }] = database.prepare("SELECT sql FROM sqlite_master WHERE name = 'mastra_messages'").all();
   const quoted = (value) => `'${value.replaceAll("'", "''")}'`;

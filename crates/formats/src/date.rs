@@ -39,10 +39,8 @@ pub fn parse(text: &str) -> Option<Timestamp> {
     // Ruby and Python write a space before the zone, which may be a name.
     let text = text.replacen(" +", "+", 1).replacen(" -", "-", 1);
     text.parse().ok().or_else(|| {
-        let text = text
-            .strip_suffix("UTC")
-            .or(text.strip_suffix("GMT"))
-            .unwrap_or(&text);
+        let without_zone = text.strip_suffix("UTC").or(text.strip_suffix("GMT"));
+        let text = without_zone.unwrap_or(&text);
         let time: DateTime = text.trim_end().parse().ok()?;
         Offset::UTC.to_timestamp(time).ok()
     })

@@ -25,11 +25,9 @@ impl Table {
     /// Reads a header from a line: two or more different names without spaces. `None` if the line is something else.
     pub fn of(header: &[u8], line: u64, limit: usize) -> Option<Self> {
         let row = read_row(header)?;
-        let names: Vec<Text> = row
-            .iter()
-            .map(|cell| Some(trim(std::str::from_utf8(cell).ok()?)).filter(|name| is_name(name)))
-            .map(|name| name.map(Text::from))
-            .collect::<Option<_>>()?;
+        let names = row.iter().map(|cell| Some(trim(std::str::from_utf8(cell).ok()?)));
+        let names = names.map(|name| name.filter(|name| is_name(name)).map(Text::from));
+        let names: Vec<Text> = names.collect::<Option<_>>()?;
         let is_repeated = |(at, name)| names[..at].contains(name);
         let is_one = names.len() > 1 && !names.iter().enumerate().any(is_repeated);
         is_one.then_some(Self {

@@ -249,9 +249,7 @@ fn parts_of_results(text: &str, kinds: &[&str]) -> Option<Vec<Part>> {
 /// Returns the result that a text is, or those that it has in JSON with the ids of their calls.
 fn results_in(text: &str) -> Vec<Part> {
     // Claude 2 has the name of the tool before its output.
-    let named = text
-        .strip_prefix("<tool_name>")
-        .and_then(|text| inside(text, "stdout"));
+    let named = inside(text, "stdout").filter(|_| text.starts_with("<tool_name>"));
     let text = named.map_or(text, |(_, told, _)| told.trim());
     let json = (text.starts_with(['{', '[']) && text.contains("call_id")).then(|| parse_str(text).ok());
     let parts: Vec<_> = elements_of(json.flatten().as_ref())
@@ -274,10 +272,8 @@ fn without_around(text: &str) -> &str {
 
 /// Returns several results that are a list in JSON, each with the name of its tool.
 fn listed_results(text: &str) -> Option<Vec<Part>> {
-    let list = text
-        .trim_start()
-        .starts_with('[')
-        .then(|| parse_str(text).ok())??;
+    let is_list = text.trim_start().starts_with('[');
+    let list = is_list.then(|| parse_str(text).ok())??;
     let result = |result: &Value| {
         let has_both = has_text(result, "name") && object_of(Some(result)).len() == 2;
         let content = first_of(result, &["results", "result", "content"]).filter(|_| has_both)?;

@@ -23,10 +23,8 @@ pub fn tools_of(list: Option<&Value>) -> Option<Value> {
 }
 
 fn tool_of(tool: &Value) -> Option<Value> {
-    let tool = tool
-        .get("function")
-        .filter(|inner| inner.as_object().is_some())
-        .unwrap_or(tool);
+    let function = tool.get("function").filter(|inner| inner.as_object().is_some());
+    let tool = function.unwrap_or(tool);
     let nothing = || object([("type", "object".into()), ("properties", Object::new().into())]);
     let description = text_at(tool, "description").unwrap_or_default();
     let schema = first_named(tool, "tool-schema").cloned().unwrap_or_else(nothing);

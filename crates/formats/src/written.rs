@@ -88,10 +88,8 @@ pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
     };
     let inner = &text[begin.len()..];
     // Some templates end a turn without the end of its call.
-    let (body, after) = inner
-        .split_once(&end)
-        .filter(|_| !end.is_empty())
-        .unwrap_or((inner, ""));
+    let ended = inner.split_once(&end).filter(|_| !end.is_empty());
+    let (body, after) = ended.unwrap_or((inner, ""));
     let taken = &text[..text.len() - after.len()];
     let whole = if is_element { taken } else { body };
     // GLM's models write the name alone where there are no arguments.
@@ -148,10 +146,8 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
     let text = words("call-head")
         .find_map(|head| text.strip_prefix(head))
         .unwrap_or(text);
-    let fenced = text
-        .trim_start()
-        .strip_prefix("```json")
-        .and_then(|text| text.trim_end().strip_suffix("```"));
+    let block = text.trim_start().strip_prefix("```json");
+    let fenced = block.and_then(|text| text.trim_end().strip_suffix("```"));
     let text = fenced.unwrap_or(text).trim();
     if !text.starts_with(['[', '{']) || !text.ends_with([']', '}']) {
         return None;

@@ -208,6 +208,12 @@ impl Platform {
                 add(attributes, "input.value", input);
                 add(attributes, "output.value", output);
             }
+            // Those of other kinds are in the output around them.
+            "CHUNK" if str_of(record.get("name")) == Some("chunk: 'reasoning'") => {
+                let thought = object([("thinking", output.map(text_within).unwrap_or_default())]);
+                let message = message_by("assistant", vec![thought].into());
+                attributes.insert("gen_ai.output.messages", vec![message]);
+            }
             "TOOL" => {
                 add(attributes, "tool.name", name.as_ref());
                 add(attributes, "input.value", input);

@@ -77,11 +77,8 @@ fn lines_of(file: File) -> ParquetResult<Lines> {
         return Err(refused("is nested more deeply than sessions are"));
     }
     let is_json = |column: &&Arc<ColumnDescriptor>| column.converted_type() == ConvertedType::JSON;
-    let json = columns
-        .iter()
-        .filter(is_json)
-        .map(|column| column.path().parts().to_vec());
-    let json: Vec<Vec<String>> = json.collect();
+    let json = columns.iter().filter(is_json);
+    let json: Vec<Vec<String>> = json.map(|column| column.path().parts().to_vec()).collect();
     let groups = metadata.row_groups().to_vec().into_iter();
     let values = Arc::clone(&budget);
     let rows_in = move |metadata| -> Box<dyn Iterator<Item = ParquetResult<Row>> + Send> {

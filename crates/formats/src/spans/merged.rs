@@ -160,10 +160,8 @@ impl Conversation {
             list = List::default();
         }
         list.first.get_or_insert(first);
-        let listed: Vec<Listed> = items
-            .into_iter()
-            .map(|item| self.listed_of(item, &mut list))
-            .collect();
+        let items = items.into_iter();
+        let listed: Vec<Listed> = items.map(|item| self.listed_of(item, &mut list)).collect();
         self.insert(&listed);
         list.is_last = listed.last().map(|each| each.node) == self.order.last().copied();
         list

@@ -147,10 +147,8 @@ type Field<'a> = (&'a str, &'a Value);
 fn unflattened<'a>(fields: impl Iterator<Item = Field<'a>>) -> Value {
     let mut inner: BTreeMap<(Option<u32>, &str), Vec<Field>> = BTreeMap::new();
     for (path, value) in fields {
-        let path = AROUND
-            .iter()
-            .find_map(|around| path.strip_prefix(around))
-            .unwrap_or(path);
+        let within = AROUND.iter().find_map(|around| path.strip_prefix(around));
+        let path = within.unwrap_or(path);
         let (name, rest) = path.split_once('.').unwrap_or((path, ""));
         inner
             .entry((name.parse().ok(), name))
