@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use daachorse::DoubleArrayAhoCorasick;
 
 use crate::{columns, commands, kinds, languages, names, providers, structures};
 
@@ -82,8 +82,8 @@ pub(super) struct Keywords {
 /// The owners of a keyword, and its number among those of each.
 type Owners = Vec<(Owner, usize)>;
 
-/// The automaton, and the owners of each of its keywords.
-static ALL: LazyLock<(AhoCorasick, Vec<Owners>)> = LazyLock::new(|| {
+/// The automaton, and the owners of each of its keywords. As a double array it stays in the cache of a core.
+static ALL: LazyLock<(DoubleArrayAhoCorasick<usize>, Vec<Owners>)> = LazyLock::new(|| {
     let mut patterns: BTreeMap<Vec<u8>, Owners> = BTreeMap::new();
     for owner in OWNERS {
         for (number, word) in words_of(owner).into_iter().enumerate() {
@@ -96,11 +96,8 @@ static ALL: LazyLock<(AhoCorasick, Vec<Owners>)> = LazyLock::new(|| {
     }
     // A test builds it.
     #[allow(clippy::expect_used)]
-    let automaton = AhoCorasickBuilder::new()
-        .ascii_case_insensitive(true)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(patterns.keys())
-        .expect("the keywords are few and short");
+    let automaton =
+        DoubleArrayAhoCorasick::new(patterns.keys()).expect("the keywords are few, short and not empty");
     (automaton, patterns.into_values().collect())
 });
 
@@ -117,19 +114,19 @@ fn words_of(owner: Owner) -> Vec<Vec<u8>> {
 }
 
 impl Keywords {
-    /// Finds all keywords in the letters of a text; `folded` has those beyond ASCII as the languages have them.
+    /// Finds all keywords in the letters of a text; `folded` has them in small letters, those beyond ASCII as the languages have them.
     pub(super) fn of(letters: &[u8], folded: &[u8]) -> Self {
         let (automaton, owners) = &*ALL;
         let mut found = Self::default();
         for hit in automaton.find_overlapping_iter(folded) {
-            for (owner, number) in &owners[hit.pattern().as_usize()] {
+            for (owner, number) in &owners[hit.value()] {
                 match owner {
-                    Commands if letters[hit.range()] != *commands::keywords()[*number] => continue,
+                    Commands if letters[hit.start()..hit.end()] != *commands::keywords()[*number] => continue,
                     Kinds => found.kinds |= kinds::of_word(*number),
                     _ => {}
                 }
                 found.by_owner[*owner as usize].push(Keyword {
-                    range: hit.range(),
+                    range: hit.start()..hit.end(),
                     number: *number,
                 });
             }

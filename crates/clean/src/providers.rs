@@ -109,7 +109,10 @@ pub(super) fn keywords() -> Vec<Vec<u8>> {
 
 /// Finds keys by their rules in the letters of a short text.
 pub(super) fn keys_in(letters: &[u8]) -> Ranges {
-    keys_at(letters, Keywords::of(letters, letters).of_owner(Owner::Providers))
+    keys_at(
+        letters,
+        Keywords::of(letters, &letters.to_ascii_lowercase()).of_owner(Owner::Providers),
+    )
 }
 
 /// Finds keys by their rules.

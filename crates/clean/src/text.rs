@@ -74,7 +74,7 @@ impl<'t> Text<'t> {
     pub(super) fn all_keywords(&self) -> &Keywords {
         self.keywords.get_or_init(|| {
             if self.letters.is_ascii() {
-                return Keywords::of(&self.letters, &self.letters);
+                return Keywords::of(&self.letters, &self.letters.to_ascii_lowercase());
             }
             let folded: Vec<u8> = self.units.iter().map(|unit| folded(*unit)).collect();
             Keywords::of(&self.letters, &folded)

@@ -2,7 +2,7 @@
 
 use std::{hash::BuildHasher, ops::Range, sync::LazyLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
+use daachorse::DoubleArrayAhoCorasick;
 use memchr::{memrchr_iter, memrchr2};
 use regex::bytes::Captures;
 use smallvec::SmallVec;
@@ -117,11 +117,8 @@ pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     ByKeyword::of(rules.map(rule), '|')
 });
 /// Finds the keywords of all rules.
-pub(super) static KEYWORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let builder = &mut AhoCorasickBuilder::new();
-    let automaton = builder.kind(Some(AhoCorasickKind::DFA));
-    automaton.build(RULES.keywords()).ok()
-});
+pub(super) static KEYWORDS: LazyLock<Option<DoubleArrayAhoCorasick<usize>>> =
+    LazyLock::new(|| DoubleArrayAhoCorasick::new(RULES.keywords()).ok());
 
 impl Identities {
     /// Applies the rules. Returns whether one has matched.
@@ -131,8 +128,8 @@ impl Identities {
         let keywords = KEYWORDS.iter();
         for keyword in keywords.flat_map(|keywords| keywords.find_overlapping_iter(text)) {
             done.resize(RULES.rows.len(), 0);
-            for (at, rule) in RULES.of_keyword(keyword.pattern().as_usize()) {
-                let Some((part, found)) = rule.find(text, keyword.range(), &mut done[at]) else {
+            for (at, rule) in RULES.of_keyword(keyword.value()) {
+                let Some((part, found)) = rule.find(text, keyword.start()..keyword.end(), &mut done[at]) else {
                     continue;
                 };
                 has_match = true;

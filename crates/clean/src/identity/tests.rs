@@ -39,7 +39,7 @@ fn a_rule_is_tried_seldom_in_programs_and_searches_around_its_keyword_more_seldo
     let mut tries = vec![0; RULES.rows.len()];
     let keywords = KEYWORDS.iter();
     for found in keywords.flat_map(|keywords| keywords.find_overlapping_iter(&program)) {
-        let rules = RULES.of_keyword(found.pattern().as_usize());
+        let rules = RULES.of_keyword(found.value());
         rules.for_each(|(at, _)| tries[at] += 1);
     }
     for (rule, tries) in RULES.rows.iter().zip(tries) {
