@@ -4,7 +4,7 @@ use std::{hash::BuildHasher, ops::Range, sync::LazyLock};
 
 use daachorse::DoubleArrayAhoCorasick;
 use memchr::{memrchr_iter, memrchr2};
-use regex::bytes::Captures;
+use regex::bytes::{Captures, Regex};
 use smallvec::SmallVec;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     keywords::ByKeyword,
-    ranges::{Lazy, lazy},
+    ranges::{Lazy, expression, lazy},
     words::{COMMON, Words},
 };
 
@@ -32,8 +32,9 @@ const CONTEXT_BEFORE: usize = 6;
 const CONTEXT_AFTER: usize = 3;
 pub(crate) const PUBLIC_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
 
-/// Returns how many bytes before the end of a text a match may begin.
-pub(super) type Anchor = fn(&[u8]) -> Starts;
+/// Returns how many bytes before the end of a text, which a keyword follows, a match may begin. The second text has the keyword, too, and two
+/// bytes behind it.
+pub(super) type Anchor = fn(&[u8], &[u8]) -> Starts;
 type Starts = SmallVec<[usize; 2]>;
 
 /// A place that names somebody.
@@ -59,7 +60,9 @@ impl Rule {
         let window = &text[..text.len().min(keyword.end + AFTER)];
         let mut from = keyword.start.saturating_sub(BEFORE).max(*done);
         if let Some(anchor) = self.anchor {
-            let mut starts = anchor(&text[from.min(keyword.start)..keyword.start]).into_iter();
+            let text = &window[from.min(keyword.start)..window.len().min(keyword.end + 2)];
+            let before = &text[..keyword.start.saturating_sub(from)];
+            let mut starts = anchor(before, text).into_iter();
             // Tried there alone: otherwise, a text of many keywords would be read once for each.
             let found = starts.find_map(|length| {
                 let line = &window[keyword.start - length..];
@@ -81,35 +84,37 @@ impl Rule {
 }
 
 /// How patterns begin of which it is known where their matches begin.
-const ANCHORS: [(&str, Anchor); 5] = [
+const ANCHORS: [(&str, Anchor); 6] = [
     ("<LINE>", lines_before),
     ("<HERE>", word_before),
     ("<AT>", label_before),
     ("<PROMPT>", prompts_before),
+    ("<HOMES>", homes_before),
     ("^", login_before),
 ];
+
+/// Returns a pattern with the parts that `rules/parts.tsv` lists.
+fn expanded(pattern: String) -> String {
+    let parts = include_str!("../../rules/parts.tsv").lines();
+    let parts = parts.filter_map(|line| line.split_once('\t'));
+    parts.fold(pattern, |pattern, (part, letters)| pattern.replace(part, letters))
+}
 
 /// The rules, each tried where one of its keywords stands.
 pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let lines = include_str!("../../rules/identities.tsv").lines();
     let rules = lines.filter_map(|line| line.rsplit_once('\t'));
-    let parts = include_str!("../../rules/parts.tsv").lines();
-    let parts: Vec<_> = parts.filter_map(|line| line.split_once('\t')).collect();
     let rule = |(keywords, pattern): (&'static str, &str)| {
         let anchors = ANCHORS.iter().find(|(begins, ..)| pattern.starts_with(begins));
-        let is_of_answer = pattern.starts_with("<PROMPT>");
-        let anchored = match pattern.strip_prefix("<LINE>") {
-            Some(rest) => format!("^{rest}"),
-            None if is_of_answer => format!("^{pattern}"),
-            None => pattern.to_owned(),
+        let anchored = match anchors {
+            Some(("<LINE>", _)) => pattern.replacen("<LINE>", "^", 1),
+            Some(("<PROMPT>" | "<HOMES>", _)) => format!("^{pattern}"),
+            _ => pattern.to_owned(),
         };
-        let expanded = parts.iter().fold(anchored, |pattern, (part, letters)| {
-            pattern.replace(part, letters)
-        });
         let rule = Rule {
             anchor: anchors.map(|(_, anchor)| *anchor),
-            is_of_answer,
-            expression: lazy(expanded),
+            is_of_answer: pattern.starts_with("<PROMPT>"),
+            expression: lazy(expanded(anchored)),
         };
         (rule, keywords)
     };
@@ -129,7 +134,8 @@ impl Identities {
         for keyword in keywords.flat_map(|keywords| keywords.find_overlapping_iter(text)) {
             done.resize(RULES.rows.len(), 0);
             for (at, rule) in RULES.of_keyword(keyword.value()) {
-                let Some((part, found)) = rule.find(text, keyword.start()..keyword.end(), &mut done[at]) else {
+                let Some((part, found)) = rule.find(text, keyword.start()..keyword.end(), &mut done[at])
+                else {
                     continue;
                 };
                 has_match = true;
@@ -307,7 +313,7 @@ impl Identities {
 }
 
 /// Returns how long the last line of a text is, and how long it is behind an escaped line break.
-fn lines_before(text: &[u8]) -> Starts {
+fn lines_before(text: &[u8], _: &[u8]) -> Starts {
     let line = memrchr2(b'\n', b'\r', text).map(|at| text.len() - at - 1);
     let mut slashes = memrchr_iter(b'\\', text);
     let escaped = slashes.find(|at| matches!(text.get(at + 1), Some(b'n' | b'r')));
@@ -317,7 +323,7 @@ fn lines_before(text: &[u8]) -> Starts {
 }
 
 /// Returns how far before the end of a text its prompts begin.
-fn prompts_before(text: &[u8]) -> Starts {
+fn prompts_before(text: &[u8], _: &[u8]) -> Starts {
     let begins = |at: &usize| {
         matches!(
             text[*at..],
@@ -328,21 +334,30 @@ fn prompts_before(text: &[u8]) -> Starts {
     starts.map(|at| text.len() - at).collect()
 }
 
+/// Returns how far before the end of a text the path of homes begins whose last folder a keyword ends.
+fn homes_before(before: &[u8], text: &[u8]) -> Starts {
+    static PATH: LazyLock<Regex> = LazyLock::new(|| expression(&expanded(r"<HOMES>(?s:.{0,2})$".into())));
+    let path = PATH.find(text).map(|path| path.start());
+    path.and_then(|start| before.len().checked_sub(start))
+        .into_iter()
+        .collect()
+}
+
 /// Returns 0 if no word ends a text.
-fn word_before(text: &[u8]) -> Starts {
+fn word_before(text: &[u8], _: &[u8]) -> Starts {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./$".contains(byte);
     let is_free = !text.last().is_some_and(is_part);
-    label_before(text).into_iter().filter(|_| is_free).collect()
+    label_before(text, text).into_iter().filter(|_| is_free).collect()
 }
 
 /// Returns 0 unless a text ends with a choice: `kind ? "user" : "robot"`.
-fn label_before(text: &[u8]) -> Starts {
+fn label_before(text: &[u8], _: &[u8]) -> Starts {
     let is_choice = matches!(text, [.., b'?', b' ', b'"' | b'\'' | b'`']);
     (!is_choice).then_some(0).into_iter().collect()
 }
 
 /// Returns how long the word is that ends a text and may be a login: behind an escape, a colour, or what is no part of a word.
-fn login_before(text: &[u8]) -> Starts {
+fn login_before(text: &[u8], _: &[u8]) -> Starts {
     const MOST: usize = 40;
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte >= 0x80 || b"._-".contains(byte);
     let length = text
