@@ -53,7 +53,11 @@ impl Identities {
                             || !phrases::WORDS.has(word.as_bytes()) && (is_free || !is_english(word))
                     })
             };
-            let begins = |name: &str| is_given(name.split([' ', '-']).next().unwrap_or_default());
+            // Of what is called like a person, the text has the name in small letters too: `hugo`.
+            let begins = |name: &str| {
+                let first = name.split([' ', '-']).next().unwrap_or_default();
+                is_given(first) && !small.contains(&*first.to_lowercase())
+            };
             if let Some((last, first)) = found.split_once(", ") {
                 if (is_alone && before.ends_with(b"\"") || before.ends_with(b"] "))
                     && is_given(first)

@@ -694,6 +694,7 @@ fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
         "Operator:      cyan,\nUser Name        SID\n",
         "12:00:01 INFO user created for requests from 127.0.0.1",
         "run(actor=request.actor, owner=root_actor)\nfunc Ready() error {",
+        "# The hugo guide\nHugo Shortcodes are files that hugo reads.",
         "// Copyright 2021 The Go Authors\n// Copyright (C) 2012 Free Software Foundation, Inc.",
         "address: San Francisco\nDo not run passwd to set it; signed in as that actor",
         "/Volumes/Macintosh HD/x; Olá, Mundo!\nHei, Verden!",
