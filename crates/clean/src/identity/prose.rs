@@ -79,13 +79,10 @@ impl Identities {
                 .find(|name| begins(name) && is_own(name, is_alone))
             {
                 // A login in brackets.
-                let login = behind
-                    .strip_prefix(b" (")
-                    .and_then(|rest| rest.split(|byte| *byte == b')').next());
-                let login = login
-                    .filter(|login| !login.contains(&b'.'))
-                    .map(String::from_utf8_lossy);
-                self.add_author(name, &format!("{}@", login.unwrap_or_default()));
+                let inner = behind.strip_prefix(b" (").unwrap_or_default();
+                let login = inner.split(|byte| *byte == b')').next().unwrap_or_default();
+                let login = if login.contains(&b'.') { &[] } else { login };
+                self.add_author(name, &format!("{}@", String::from_utf8_lossy(login)));
             } else if is_alone
                 && is_own(found, false)
                 && !found

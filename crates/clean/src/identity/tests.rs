@@ -366,6 +366,13 @@ fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
         "Removing user jdoe from group docker",
         "psql -h db -U jdoe shop",
         "[profile jdoe]\nregion=x",
+        "is owned by:\n\tLAPTOP-9K2/jdoe (S-1-5-21-1-2-3-1001)",
+        "\"maintainers\": [{\"name\": \"jdoe\", \"email\": \"x@y.example\"}]",
+        "npm notice Publishing to https://registry.example as jdoe",
+        "jdoe:!:19000:0:99999:7:::",
+        "jdoe s001 - 10:01 - w",
+        "node      4242 jdoe   23u  IPv4 0x1 0t0 TCP *:3000 (LISTEN)",
+        "nas7x login: jdoe\nPassword:",
     ] {
         let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
         assert!(
@@ -536,6 +543,10 @@ fn learn_text_finds_the_machine() {
         "krypton7:/volume1/data  10T  5T  5T  50% /mnt/data",
         "Successfully assigned default/app-1 to krypton7",
         "krypton7 | SUCCESS => {}",
+        "    KRYPTON7       <00>  UNIQUE      Registered",
+        "NetBIOS Name: KRYPTON7\nWorkgroup: WORKGROUP",
+        "<30>Nov 30 10:00:01 krypton7 dhclient[1]: bound",
+        "{\"_HOSTNAME\":\"krypton7\",\"_UID\":\"1000\"}",
         "Nov 28 10:01:22 krypton7 su: pam_unix(su:session): x",
         "smb://krypton7/docs",
         "dn: cn=x,ou=people,dc=krypton7\n",
