@@ -135,7 +135,7 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>,
         let mark = find(letters, next, is_mark)?;
         next = mark + 1;
         if letters[mark] == b'(' {
-            let name = name_before(letters, mark);
+            let name = name_before(letters, mark).start.max(from)..mark;
             let opening = opening_at(letters, next).filter(|_| last_part(&letters[name.clone()]).is_some());
             let Some(opening) = opening else { continue };
             let closing = closing_quote(letters, opening.clone());
