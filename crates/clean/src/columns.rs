@@ -14,7 +14,7 @@ use crate::{
     names::{begins_marker, is_label, is_secret_name},
     random::{is_hexadecimal, is_id, is_random, is_uuid},
     ranges::{Pattern, Ranges, expression, merged, skip, skip_back},
-    siblings::{SECRET_KINDS, secret_values},
+    siblings::SECRET_KINDS,
     text::{OTHER, Text, is_white_space, is_word},
     values::{
         is_chosen, is_expression, is_generated, is_marked, is_mixed, is_nothing, is_path, is_small_number,
@@ -80,7 +80,6 @@ pub(super) fn values(text: &Text) -> Ranges {
             Some(sort) => {
                 let cells = sort.split(letters, line.clone());
                 ranges.extend(second_of(letters, &cells, sort));
-                ranges.extend(fields_around(letters, line, &cells, sort));
             }
             None => ranges.extend(word_behind(letters, statement)),
         }
@@ -272,8 +271,7 @@ impl Table {
         line: Range<usize>,
         is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Self> {
-        let own = Self::inserted(letters, &line, is_wanted);
-        if let Some(table) = own.or_else(|| Self::selected(letters, &line, is_wanted)) {
+        if let Some(table) = Self::inserted(letters, &line, is_wanted) {
             return Some(table);
         }
         let heading = &letters[line.clone()];
@@ -330,27 +328,6 @@ impl Table {
             }
         }
         let headings = pick(&names);
-        (!wanted.is_empty()).then_some(Self { headings, rows, end })
-    }
-
-    /// Reads the wanted columns of the rows without a heading below a statement of SQL that selects several.
-    fn selected(letters: &[u8], line: &Range<usize>, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<Self> {
-        static STATEMENT: Pattern = Pattern::new(r#"(?i)\bselect (?:distinct )?([\w.,`" ]{1,400}) from\b"#);
-        let names = STATEMENT.captures(&letters[line.clone()])?.get(1)?;
-        let cells = Cells::Values.split(letters, line.start + names.start()..line.start + names.end());
-        let row = line_at(letters, (line.end + 1).min(letters.len()));
-        let is_of = |sort: &Cells| cells.len() > 1 && sort.split(letters, row.clone()).len() == cells.len();
-        let sort = [b'|', b'\t'].map(Cells::Sign).into_iter().find(is_of)?;
-        let name = |at: &usize| {
-            letters[cells[*at].clone()]
-                .rsplit(|letter| b". ".contains(letter))
-                .next()
-        };
-        let wanted: Vec<_> = (0..cells.len())
-            .filter(|at| name(at).is_some_and(is_wanted))
-            .collect();
-        let (rows, end) = rows_below(letters, line, &cells, sort, &wanted);
-        let headings = wanted.iter().map(|at| cells[*at].clone()).collect();
         (!wanted.is_empty()).then_some(Self { headings, rows, end })
     }
 
@@ -428,29 +405,6 @@ fn rows_below(
         rows.push(wanted.iter().map(cell).collect());
     }
     (rows, end)
-}
-
-/// Returns the secrets among the second cells of rows of two, the fields of one thing, around a row that says of what kind they are.
-fn fields_around(letters: &[u8], line: Range<usize>, cells: &[Range<usize>], sort: Cells) -> Ranges {
-    const MOST_ROWS: usize = 8;
-    if cells.len() != 2 || !SECRET_KINDS.has(&letters[cells[1].clone()]) {
-        return Ranges::new();
-    }
-    let fields_of = |line: &Range<usize>| {
-        let [name, value] = &sort.split(letters, line.clone())[..] else {
-            return None;
-        };
-        Some((name.clone(), value.clone()))
-    };
-    let before = |line: &Range<usize>| (line.start > 0).then(|| line_at(letters, line.start - 1));
-    let behind = |line: &Range<usize>| (line.end + 1 < letters.len()).then(|| line_at(letters, line.end + 1));
-    let rows = std::iter::successors(before(&line), before).take(MOST_ROWS);
-    let mut fields: Vec<_> = rows.map_while(|line| fields_of(&line)).collect();
-    let rows = std::iter::successors(Some(line), behind).take(MOST_ROWS);
-    fields.extend(rows.map_while(|line| fields_of(&line)));
-    let mut values = secret_values(letters, &fields);
-    values.retain(|value| is_value(&letters[value.clone()]));
-    values
 }
 
 /// Returns the second cell of a row whose first one names a secret, or the one behind a cell that says of what kind it is, or the last one.
@@ -537,6 +491,8 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LINES: usize = 2;
     const LEAST_LETTERS: usize = 6;
     const LEAST_ANSWER: usize = 8;
+    /// A line of a file has more fields.
+    const MOST_FIELDS: usize = 3;
     const LEAST_DIGEST: usize = 32;
     const LEAST_KEY: usize = 24;
     const MOST_NAME: usize = 40;
@@ -595,7 +551,8 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         let text = &letters[value.clone()];
         let is_varied = is_mixed(text) || has_sign(text);
         let is_told = is_labelled && is_varied && text.len() >= LEAST_LETTERS && !text.contains(&b'=');
-        let is_answer = is_typed && is_varied && text.len() >= LEAST_ANSWER && !text.contains(&b' ');
+        let is_line = text.contains(&b' ') || text.split(|letter| *letter == b':').count() > MOST_FIELDS;
+        let is_answer = is_typed && is_varied && text.len() >= LEAST_ANSWER && !is_line;
         let is_digest = (ends_with_colon || is_made)
             && text.len() >= LEAST_DIGEST
             && is_hexadecimal(text)

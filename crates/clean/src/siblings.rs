@@ -107,29 +107,33 @@ const MOST_FIELDS: usize = 64;
 impl Fields {
     /// Adds the secrets among the fields, which it empties.
     fn take(&mut self, letters: &[u8], ranges: &mut Ranges) {
-        if self.fields.len() > 1 {
-            ranges.extend(secret_values(letters, &self.fields));
+        let fields = self.fields.iter();
+        let texts = fields
+            .clone()
+            .map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]));
+        if self.fields.len() > 1 && texts.clone().any(|field| may_be_secret(&field)) {
+            let secrets = fields.zip(secrets_of(&texts.collect::<Vec<_>>()));
+            ranges.extend(
+                secrets
+                    .filter(|(_, is_secret)| *is_secret)
+                    .map(|((_, value), _)| value.clone()),
+            );
         }
         self.fields.clear();
     }
-}
-
-/// Returns the values of fields of one object that are secret, because of the other fields.
-pub(super) fn secret_values(letters: &[u8], fields: &[(Range<usize>, Range<usize>)]) -> Ranges {
-    let texts = fields.iter();
-    let texts = texts.map(|(name, value)| (&letters[name.clone()], &letters[value.clone()]));
-    if !texts.clone().any(|field| may_be_secret(&field)) {
-        return Ranges::new();
-    }
-    let secrets = secrets_of(&texts.collect::<Vec<_>>());
-    let values = fields.iter().zip(secrets).filter(|(_, is_secret)| *is_secret);
-    values.map(|((_, value), _)| value.clone()).collect()
 }
 
 /// Returns the next name and its value, or a bracket with an empty name; and where to go on.
 fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>, usize)> {
     static MARKS: Letters = Letters::of(b":={}<>(");
     let is_mark = |letter: u8| MARKS.has(letter);
+    // An element has just begun.
+    if letters[..from].ends_with(b">")
+        && let Some((name, text)) = element_at(letters, from - 1)
+    {
+        let end = text.end;
+        return Some((name, text, end));
+    }
     let mut next = from;
     loop {
         let mark = find(letters, next, is_mark)?;
@@ -245,10 +249,9 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     let mut open = vec![Fields::default()];
     let mut from = 0;
-    while let Some((mut name, mut value, behind)) = next_part(letters, from) {
-        let mut before = std::mem::replace(&mut from, behind);
+    while let Some((name, value, behind)) = next_part(letters, from) {
+        from = behind;
         if name.is_empty() {
-            let element = element_at(letters, name.start).filter(|_| letters[name.start] == b'>');
             if matches!(letters[name.start], b'{' | b'<') {
                 if open.len() == MOST_LEVELS {
                     open.drain(1..)
@@ -258,11 +261,7 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
             } else if open.len() > 1 {
                 open.pop().unwrap_or_default().take(letters, &mut ranges);
             }
-            let Some(element) = element else { continue };
-            (name, value) = element;
-            from = value.end;
-            let last = open.last().and_then(|fields| fields.fields.last());
-            before = last.map_or(name.start, |(_, value)| value.end.min(name.start));
+            continue;
         }
         if let Some(inner) = text_with_fields(letters, &value) {
             let found = values(inner).into_iter();
@@ -272,7 +271,8 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
         let Some(fields) = open.last_mut() else { break };
         if is_outside {
             // Of lines, those belong together whose names stand below each other.
-            let gap = &letters[before..name.start];
+            let last = fields.fields.last().map_or(name.start, |(_, value)| value.end);
+            let gap = &letters[last.min(name.start)..name.start];
             let column = || column(letters, name.start);
             let has = |wanted: &[u8; 2]| gap.windows(2).any(|pair| pair == wanted);
             let is_apart = gap.len() > MOST_INDENT || has(b"- ") || has(b"\n\n");
