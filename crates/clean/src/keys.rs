@@ -13,6 +13,7 @@ use crate::{
 /// Passwords in URLs, and users of URLs that are secrets, as the key in the address that Sentry takes reports at, or a token in the address
 /// of a repository.
 pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
+    static EXAMPLES: Words = Words::new("password passwd pass pw secret");
     static EXPRESSION: Pattern = Pattern::new(concat!(
         r#"://(?:([^\s\x80/?#'"`<>\[\]:]*):([^\s\x80/'"`<>\[\]]+)"#,
         r#"|([^\s\x80/@?#'"`<>\[\]:]{20,})"#,
@@ -30,9 +31,6 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
     };
     EXPRESSION.captures_iter(letters).filter_map(secret_of).collect()
 }
-
-/// Words in the place of a password.
-static EXAMPLES: Words = Words::new("password passwd pass pw secret");
 
 /// Returns a connection string that has more than hosts, their ports and a path. Of one that is cut off, a password may be the last part.
 pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
