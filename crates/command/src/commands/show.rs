@@ -133,8 +133,11 @@ fn conversation(shown: &Shown) -> String {
     text
 }
 
-/// Returns the arguments of a call, each from a line of its own on.
+/// Returns the arguments of a call, each from a line of its own on; `()` where it has none, so that it is shown, too.
 fn inputs_of(input: &knowledgepulse_json::Object) -> String {
+    if input.is_empty() {
+        return "()".into();
+    }
     let value = |value: &Value| {
         value
             .as_text()
