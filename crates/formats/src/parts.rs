@@ -472,8 +472,8 @@ pub fn failure_of(item: &impl Fields) -> Option<bool> {
 fn reasoning_in(item: &Object) -> Option<Text> {
     let content = item.get("content");
     let is_told = |value: &&Value| value.as_text().is_none_or(|text| !text.is_empty());
-    let single = ["thinking", "text", "reasoning", "think", "thoughts"].into_iter();
-    let mut single = single.filter_map(|name| item.get(name).filter(|value| !value.is_null()));
+    let mut single =
+        words("reasoning-text").filter_map(|name| item.get(name).filter(|value| !value.is_null()));
     let texts = [content, item.get("summary")].into_iter().flatten();
     let mut texts = texts.filter(|value| value.as_text().is_some());
     let single = single.find(is_told).or_else(|| texts.find(is_told));

@@ -113,7 +113,14 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     let ended = words("end-of-turn").find_map(|end| text.trim_end().strip_suffix(end));
     let plain = ended.map(|text| vec![Part::Text(text.trim().into())]);
     let text = ended.unwrap_or(text).trim_end();
-    if let Some(parts) = commands_in(text)
+    let [begin, end] = THOUGHT;
+    // Models that reason do so before a reply of Terminus.
+    let reasoned = text.split_once(end).and_then(|(body, reply)| {
+        let body = body.trim().trim_start_matches(begin);
+        Some([thoughts(body), commands_in(reply)?].concat())
+    });
+    if let Some(parts) = reasoned
+        .or_else(|| commands_in(text))
         .or_else(|| bare_calls_in(text))
         .or_else(|| block_in(text))
     {
@@ -132,7 +139,6 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
     {
         return plain;
     }
-    let [begin, end] = THOUGHT;
     let (first, rest) = match text.split_once(end) {
         Some((body, after)) if !body.contains(begin) => (thoughts(body), after),
         _ => (Vec::new(), text),
@@ -335,6 +341,10 @@ mod tests {
             ("<think>Hm.</think>\na < b", Some(vec![thought("Hm."), text()])),
             ("Hm.\n</think>\n\na < b", Some(vec![thought("Hm."), text()])),
             ("<think>Hm.", Some(vec![thought("Hm.")])),
+            (
+                "<think>\nHm {.\n</think>\n{\"analysis\": \"a < b\", \"commands\": []}",
+                Some(vec![thought("Hm {."), thought("a < b")]),
+            ),
             (
                 "a < b\n<tool_call>\n{\"name\":\"ls\",\"arguments\":{}}\n</tool_call>",
                 Some(vec![text(), no_args()]),

@@ -27,10 +27,22 @@ pub fn verdicts_of(record: &Object) -> Vec<Fact> {
                 let rewards: Vec<_> = object_of(Some(value)).values().filter_map(weighed).collect();
                 (!rewards.is_empty()).then(|| Fact::Reward(rewards.iter().sum::<f64>().into()))
             }
+            "scores" => result_of(&score_of(object_of(Some(value)).values().next())?),
             says => result_of(value).filter(|_| is_of_run || says == "word"),
         }
     };
     tags("verdict-field").iter().filter_map(fact).collect()
+}
+
+/// Returns the value of a score as Inspect's `value_to_float` reads it; as it is, if that could not.
+pub fn score_of(score: Option<&Value>) -> Option<Value> {
+    let value = score?.get("value").filter(|value| !value.is_null())?;
+    Some(match value.as_str() {
+        Some("C") => 1.0.into(),
+        Some("P") => 0.5.into(),
+        Some("I" | "N") => 0.0.into(),
+        _ => value.clone(),
+    })
 }
 
 fn result_of(value: &Value) -> Option<Fact> {
@@ -64,6 +76,8 @@ mod tests {
                 r#"{"verifier_result":{"rewards":{"reward":0.5}}}"#,
                 reward(0.5.into()),
             ),
+            (r#"{"scores":{"depth":{"value":"I"}}}"#, reward(0.0.into())),
+            (r#"{"scores":{"depth":{"value":7}}}"#, vec![]),
             (r#"{"result":"1.0"}"#, vec![]),
             (r#"{"result":"It is done.","agent":"a"}"#, vec![]),
             (r#"{"result":42,"agent":"a"}"#, vec![]),

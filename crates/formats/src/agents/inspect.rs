@@ -1,6 +1,6 @@
 //! Logs of Inspect, in JSON or as archives (`.eval`), whose samples `input::archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
 
-use crate::{input::archive::LOG, prelude::*, tagged};
+use crate::{input::archive::LOG, prelude::*, tagged, verdicts::score_of};
 
 pub static FORMAT: Format = Format::new("inspect", Kind::Rows, decode);
 
@@ -45,8 +45,6 @@ fn add_sample(say: &mut Events, sample: &Object) {
 /// Takes the outcome from the first score: of several scorers, Inspect reports the first before the others.
 fn add_score(say: &mut Events, sample: &Object) {
     let scores = fields_of(sample, "scores");
-    let first = scores.values().next();
-    let value = or(first, sample.get("score")).and_then(|score| score.get("value"));
     let values = scores
         .iter()
         .filter_map(|(name, score)| Some((name.clone(), score.get("value")?.clone())));
@@ -54,21 +52,11 @@ fn add_score(say: &mut Events, sample: &Object) {
     if !values.is_empty() {
         say.fact("scores", Some(&values.into()));
     }
-    if is_given(value) {
-        say.add(What::Fact(Fact::Reward(float_of(value))));
+    if let Some(score) = score_of(or(scores.values().next(), sample.get("score"))) {
+        say.add(What::Fact(Fact::Reward(score)));
     } else if has_object(sample, "error") {
         say.add(What::Success(false));
         say.fact("error", fields_of(sample, "error").get("message"));
-    }
-}
-
-/// Returns the value of a score as Inspect's `value_to_float` reads it; as it is, if that could not.
-fn float_of(value: Option<&Value>) -> Value {
-    match value.and_then(Value::as_str).unwrap_or_default() {
-        "C" => 1.0.into(),
-        "P" => 0.5.into(),
-        "I" | "N" => 0.0.into(),
-        _ => value.cloned().unwrap_or_default(),
     }
 }
 

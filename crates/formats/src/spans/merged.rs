@@ -269,8 +269,8 @@ impl Conversation {
         self.calls[first..].iter().copied()
     }
 
-    /// Returns the half of a call that only a message or only a span has so far: the one with its id, or else the first one if one of
-    /// the two has no id, equal arguments first.
+    /// Returns the half of a call that only a message or only a span has so far: the one with its id, or with its arguments, or else the
+    /// first one if one of the two has no id.
     fn half_of(&self, call: &Call, is_traced: bool) -> Option<usize> {
         let said = |at: usize| {
             let node = &self.nodes[at];
@@ -283,7 +283,7 @@ impl Conversation {
         let find = |fits: &dyn Fn(&Call) -> bool| self.last_calls().find(|at| said(*at).is_some_and(fits));
         let may_be = |other: &Call| other.id.is_none() || call.id.is_none();
         find(&|other| call.id.is_some() && other.id == call.id)
-            .or_else(|| find(&|other| may_be(other) && other.args == call.args))
+            .or_else(|| find(&|other| other.args == call.args))
             .or_else(|| find(&may_be).filter(|at| said(*at).is_none_or(|other| !are_two(call, other))))
     }
 
@@ -293,7 +293,8 @@ impl Conversation {
             return list.answer(id);
         }
         match id {
-            Some(id) => self.by_id.get(id).copied(),
+            // Google ADK names a call and its result anew in each list.
+            Some(id) => list.answer(&None).or_else(|| self.by_id.get(id).copied()),
             None => {
                 let is_told = |result: usize| !self.nodes[result].is_failure;
                 self.last_calls()

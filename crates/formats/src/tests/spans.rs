@@ -217,6 +217,49 @@ fn events_of_pydantic_ai_in_one_attribute_become_steps() {
     assert_eq!(told(&spans), "Go\ntool_call f\nnumber: 0\nobservation result\n");
 }
 
+/// Google ADK names a call and its result anew in the span of the tool and in each list.
+#[test]
+fn calls_whose_ids_differ_are_one_if_their_arguments_are() {
+    let call = |id: &str, number: usize| json!({"role": "assistant", "parts": [{"type": "tool_call", "id": id, "name": "f", "arguments": {"number": number}}]});
+    let result = |text: &str| json!({"role": "user", "parts": [{"type": "tool_call_response", "id": "b0", "response": {"result": text}}]});
+    let model = |at: usize, input: &[Json], output: Json| {
+        let attributes = [
+            ("gen_ai.input.messages", json!(input)),
+            ("gen_ai.output.messages", json!([output])),
+        ];
+        span(at, &attributes)
+    };
+    let tool = |at: usize, id: &str, number: usize, text: &str| {
+        let attributes = [
+            ("gen_ai.operation.name", json!("execute_tool")),
+            ("gen_ai.tool.name", json!("f")),
+            ("gen_ai.tool.call.id", json!(id)),
+            ("gen_ai.tool.call.arguments", json!({ "number": number })),
+            ("gen_ai.tool.call.result", json!({ "result": text })),
+        ];
+        span(at, &attributes)
+    };
+    let listed = [
+        said("user", "Go"),
+        call("b1", 1),
+        result("one"),
+        call("b0", 2),
+        result("two"),
+    ];
+    let spans = [
+        model(1, &listed[..1], listed[1].clone()),
+        tool(2, "adk-1", 1, "one"),
+        model(3, &listed[..3], listed[3].clone()),
+        tool(4, "adk-2", 2, "two"),
+        model(5, &listed, said("assistant", "Done")),
+    ];
+    let steps = |number: usize, text: &str| {
+        format!("tool_call f\nnumber: {number}\nobservation {{\"result\":\"{text}\"}}\n")
+    };
+    let expected = format!("Go\n{}{}thought Done\n", steps(1, "one"), steps(2, "two"));
+    assert_eq!(told(&spans), expected);
+}
+
 /// Grafana Tempo and Jaeger have the resources elsewhere, and Tempo writes ids in Base64.
 #[test]
 fn spans_are_found_wherever_an_exporter_puts_them() {
