@@ -84,12 +84,13 @@ impl Rule {
 }
 
 /// How patterns begin of which it is known where their matches begin.
-const ANCHORS: [(&str, Anchor); 6] = [
+const ANCHORS: [(&str, Anchor); 7] = [
     ("<LINE>", lines_before),
     ("<HERE>", word_before),
     ("<AT>", label_before),
     ("<PROMPT>", prompts_before),
     ("<HOMES>", homes_before),
+    ("<LABEL>", letters_before),
     ("^", login_before),
 ];
 
@@ -107,7 +108,7 @@ pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let rule = |(keywords, pattern): (&'static str, &str)| {
         let anchors = ANCHORS.iter().find(|(begins, ..)| pattern.starts_with(begins));
         let anchored = match anchors {
-            Some(("<LINE>", _)) => pattern.replacen("<LINE>", "^", 1),
+            Some((begins @ ("<LINE>" | "<LABEL>"), _)) => pattern.replacen(begins, "^", 1),
             Some(("<PROMPT>" | "<HOMES>", _)) => format!("^{pattern}"),
             _ => pattern.to_owned(),
         };
@@ -341,6 +342,14 @@ fn homes_before(before: &[u8], text: &[u8]) -> Starts {
     path.and_then(|start| before.len().checked_sub(start))
         .into_iter()
         .collect()
+}
+
+/// Returns how many letters end a text: those of the label that a keyword stands in.
+fn letters_before(text: &[u8], _: &[u8]) -> Starts {
+    const MOST: usize = 18;
+    let is_letter = |byte: &&u8| byte.is_ascii_alphabetic() || **byte >= 0x80;
+    let letters = text.iter().rev().take(MOST).take_while(is_letter).count();
+    std::iter::once(letters).collect()
 }
 
 /// Returns 0 if no word ends a text.
