@@ -1,26 +1,17 @@
 //! Antigravity: `~/.gemini/antigravity*/brain/ID/.system_generated/logs/transcript.jsonl`, a step a line, or all of it in
 //! `transcript_full.jsonl`.
 
-use std::{
-    collections::HashMap,
-    fs,
-    path::PathBuf,
-    sync::{LazyLock, Mutex, PoisonError},
-    time::SystemTime,
-};
+use std::fs;
 
-use crate::{input::text_of_small, prelude::*};
+use crate::{
+    input::{Told, text_of_small, told_beside},
+    prelude::*,
+};
 
 pub static FORMAT: Format = Format::of_messages("antigravity", add_step).beside(beside);
 
 /// The step that starts conversations of sub-agents, and what stands before the name of each in it. Nothing else names both.
 const STARTS: [&str; 2] = ["\"INVOKE_SUBAGENT\"", "\"conversationId\""];
-
-/// By a conversation, the one that has started it.
-type Parents = HashMap<String, Text>;
-
-/// The folders with conversations that were looked at, each with the time at which another conversation was added last.
-static LOOKED_AT: LazyLock<Mutex<HashMap<(PathBuf, SystemTime), Parents>>> = LazyLock::new(Mutex::default);
 
 /// Says which conversation has started this one, and the folder that it was begun in, which the list of prompts has: commands may run in
 /// another one.
@@ -31,21 +22,14 @@ fn beside(path: &Path, say: &mut Events) {
     let mut own = list.lines().filter(|line| line.contains(name));
     let own = own.find_map(|line| parse_str(line).ok()).unwrap_or_default();
     say.fact("cwd", own.get("workspace"));
-    let parent = path.ancestors().nth(4).and_then(|brain| parent_of(name, brain));
-    say.sub_agent(parent.is_some(), parent.map(Value::from).as_ref());
+    let brain = path.ancestors().nth(4);
+    let parent = brain.and_then(|brain| told_beside(brain, name, parents_in));
+    say.sub_agent(parent.is_some(), parent.as_ref());
 }
 
-fn parent_of(name: &str, brain: &Path) -> Option<Text> {
-    let changed = fs::metadata(brain).ok()?.modified().ok()?;
-    let mut looked_at = LOOKED_AT.lock().unwrap_or_else(PoisonError::into_inner);
-    let parents = looked_at.entry((brain.to_owned(), changed));
-    let parents = parents.or_insert_with(|| parents_in(brain));
-    parents.get(name).cloned()
-}
-
-/// Looks through the conversations in a folder for those that they have started.
-fn parents_in(brain: &Path) -> Parents {
-    let mut parents = Parents::new();
+/// Looks through the conversations in a folder for those that they have started, and returns by each the one that has.
+fn parents_in(brain: &Path) -> Told {
+    let mut parents = Told::new();
     for entry in fs::read_dir(brain).into_iter().flatten().flatten() {
         let steps = entry.path().join(".system_generated/logs/transcript.jsonl");
         let steps = fs::read_to_string(steps).unwrap_or_default();
@@ -54,8 +38,8 @@ fn parents_in(brain: &Path) -> Parents {
             let content = str_of(step.get("content")).unwrap_or_default();
             let started = content.split(STARTS[1]).skip(1);
             let started = started.filter_map(|rest| rest.split('"').nth(1));
-            let parent = Text::from(entry.file_name().to_string_lossy().as_ref());
-            parents.extend(started.map(|name| (name.to_owned(), parent.clone())));
+            let parent = Value::from(entry.file_name().to_string_lossy().as_ref());
+            parents.extend(started.map(|name| (name.into(), parent.clone())));
         }
     }
     parents

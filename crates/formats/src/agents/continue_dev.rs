@@ -1,16 +1,13 @@
 //! Continue: `~/.continue/sessions/ID.json`, with the types of `core/index.d.ts` in continuedev/continue.
 
-use crate::{input::text_of_small, prelude::*};
+use crate::{input::listed_beside, prelude::*};
 
 pub static FORMAT: Format = Format::of_messages("continue", add_item).beside(beside);
 
 /// Says when a session began, by the list of its folder.
 fn beside(path: &Path, say: &mut Events) {
-    let list = text_of_small(&path.with_file_name("sessions.json")).unwrap_or_default();
-    let list = parse_str(&list).unwrap_or_default();
     let id = path.file_stem().and_then(|stem| stem.to_str());
-    let is_own = |entry: &&Value| id.is_some() && str_of(entry.get("sessionId")) == id;
-    let entry = list_of(Some(&list)).iter().find(is_own);
+    let entry = id.and_then(|id| listed_beside(path, id));
     if let Some(time) = entry.and_then(|entry| numeric_of(entry.get("dateCreated"))) {
         say.begin_record(None, Some(&time.into()));
     }

@@ -2,7 +2,7 @@
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them.
 
-use crate::{input::read_small, prelude::*};
+use crate::{input::listed_beside, prelude::*};
 
 pub static FORMAT: Format = Format::of_messages("pi", add_entry)
     .end(add_harness)
@@ -15,17 +15,15 @@ fn beside(path: &Path, say: &mut Events) {
     let folder = folders.find(|folder| folder.with_extension("jsonl").is_file());
     let session = folder.and_then(|folder| folder.file_name()?.to_str()?.rsplit('_').next());
     say.sub_agent(session.is_some(), session.map(Value::from).as_ref());
-    let list = read_small(&path.with_file_name("sessions.json")).unwrap_or_default();
     let name = path
         .file_name()
         .and_then(|name| name.to_str()?.split_once(".jsonl"));
-    let is_own = |entry: &&Value| name.is_some_and(|(id, _)| str_of(entry.get("sessionId")) == Some(id));
-    let spawned_by = list
-        .values()
-        .find(is_own)
-        .and_then(|own| str_of(own.get("spawnedBy")));
-    let parent = spawned_by.and_then(|key| list.get(key)?.get("sessionId"));
-    say.sub_agent(spawned_by.is_some(), parent);
+    let own = name.and_then(|(id, _)| listed_beside(path, id));
+    let spawned_by = own.and_then(|own| text_at(&own, "spawnedBy"));
+    let parent = spawned_by
+        .as_ref()
+        .and_then(|key| text_at(&listed_beside(path, key)?, "sessionId"));
+    say.sub_agent(spawned_by.is_some(), parent.map(Value::from).as_ref());
 }
 
 fn add_harness(say: &mut Events, header: &Value) {

@@ -16,13 +16,18 @@ mod sqlite;
 #[cfg(not(target_family = "wasm"))]
 use std::io::Write;
 use std::{
+    collections::HashMap,
     fmt::Display,
     fs::{self, File},
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
+    sync::{LazyLock, Mutex, PoisonError},
+    time::SystemTime,
 };
 
 use knowledgepulse_json::{Object, Text, Value, object, parse_str};
+
+use crate::values::{list_of, object_of, text_at};
 
 /// An input that is no text that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -152,5 +157,56 @@ pub(crate) fn read_small(file: &Path) -> Option<Object> {
     match parse_str(&text_of_small(file)?) {
         Ok(Value::Object(object)) => Some(object),
         _ => None,
+    }
+}
+
+/// What a file or a folder tells, by the names of sessions.
+pub(crate) type Told = HashMap<Text, Value>;
+
+/// What was told, by the file or the folder and the time when it was changed last: it is asked for each session beside it.
+static TOLD: LazyLock<Mutex<HashMap<(PathBuf, SystemTime), Told>>> = LazyLock::new(Mutex::default);
+
+/// Returns what a file or a folder, which is read once, tells by a name.
+pub(crate) fn told_beside(path: &Path, name: &str, read: impl Fn(&Path) -> Told) -> Option<Value> {
+    let changed = fs::metadata(path).ok()?.modified().ok()?;
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let told = told.entry((path.to_owned(), changed));
+    told.or_insert_with(|| read(path)).get(name).cloned()
+}
+
+/// Returns the entry of a session in the list `sessions.json` beside a file, by its id, or its name in the list.
+pub(crate) fn listed_beside(path: &Path, name: &str) -> Option<Value> {
+    told_beside(&path.with_file_name("sessions.json"), name, |list| {
+        let list = text_of_small(list)
+            .and_then(|text| parse_str(&text).ok())
+            .unwrap_or_default();
+        let named = object_of(Some(&list));
+        let entries = named.values().chain(list_of(Some(&list)));
+        let by_id = entries.filter_map(|entry| Some((text_at(entry, "sessionId")?, entry.clone())));
+        by_id.chain(named.clone()).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_once_for_all_sessions_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = Cell::new(0);
+        let told = |name: &str| {
+            told_beside(folder.path(), name, |_| {
+                read.set(read.get() + 1);
+                [("a".into(), true.into())].into_iter().collect()
+            })
+        };
+        assert_eq!(
+            [told("a"), told("b"), told("a")],
+            [Some(true.into()), None, Some(true.into())]
+        );
+        assert_eq!(read.get(), 1);
     }
 }
