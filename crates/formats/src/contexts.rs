@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::{
     shapes::is,
     values::{regex, str_of},
-    words::{is_begun, is_one, words},
+    words::{is_begun, is_one, row_where, words},
 };
 
 /// Words in a user's turn, by whose they are.
@@ -90,15 +90,14 @@ pub fn words_of(part: Text) -> Vec<Words> {
     if let Some(task) = beginning.strip_prefix(NEW_TASK) {
         return vec![Words::Own(task.into())];
     }
-    let is_shell = is_begun(text, "shell");
-    if !part.contains(['<', '#']) && !is_shell {
+    if is_begun(text, "shell") {
+        return vec![Words::Shell(beginning.into())];
+    }
+    if !part.contains(['<', '#']) {
         return vec![Words::Own(part)];
     }
     if is_begun(text, "command") {
         return vec![Words::Command];
-    }
-    if is_shell {
-        return vec![Words::Shell(beginning.into())];
     }
     if is_open(beginning) {
         return vec![Words::Context];
@@ -172,12 +171,13 @@ fn told_in(text: &str) -> Option<Vec<Words>> {
         let (tag, _) = rest.strip_prefix('<')?.split_once('>')?;
         let name = tag.split_ascii_whitespace().next()?;
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_:".contains(&byte);
-        let is_shape = tag.contains("=\"") || name.contains('-');
+        let (_, within, after) = inside(rest, name)?;
+        let asked = row_where("told", |told| told == name).and_then(|[_, part]| inside(within, part));
+        let is_shape = asked.is_some() || tag.contains("=\"") || name.contains('-');
         if !is_shape || name.len() > LONGEST_TAG || !name.bytes().all(is_name) || is_one(name, "wrapper") {
             return None;
         }
-        let (_, within, after) = inside(rest, name)?;
-        let within = within.trim();
+        let within = asked.map_or(within, |(_, part, _)| part).trim();
         let notice = notice_in(within);
         // A task that is given says what is to be done.
         let task = notice
@@ -336,6 +336,15 @@ mod tests {
                 vec![Words::Context, own("Sort it")],
             ),
             ("[SUGGESTION MODE: Suggest what comes next]", vec![Words::Context]),
+            (
+                "<codex_delegation>\n  <source_thread_id>a</source_thread_id>\n  <input>Count the plums</input>\n</codex_delegation>",
+                vec![Words::Told("Count the plums".into())],
+            ),
+            (
+                "<heartbeat>\n<automation_id>a</automation_id>\n<instructions>\nCount the plums\n</instructions>\n</heartbeat>",
+                vec![Words::Told("Count the plums".into())],
+            ),
+            ("<heartbeat>a</heartbeat>", vec![own("<heartbeat>a</heartbeat>")]),
             (
                 "Warning: The maximum number of unified exec processes you can keep open is 60",
                 vec![Words::Context],

@@ -213,6 +213,7 @@ mod tests {
             ("pi", "~/.qclaw/agents/main/sessions"),
             ("codex", "~/.codex/archived_sessions"),
             ("copilot-cli", "~/.copilot/history-session-state"),
+            ("copilot-chat", "EDITOR/globalStorage/transferredChatSessions"),
             (
                 "copilot-cli",
                 "EDITOR/workspaceStorage/0a/GitHub.copilot-chat/transcripts",

@@ -96,8 +96,9 @@ SELECT json_object('session', json_object('id', id, 'source', source, 'model', m
         'tool_calls', tool_calls, 'reasoning', reasoning, 'timestamp', timestamp,
         'reasoning_content', (SELECT reasoning_content FROM messages WHERE id = m.id),
         'active', (SELECT active FROM messages WHERE id = m.id),
+        'display_kind', (SELECT display_kind FROM messages WHERE id = m.id),
         'compacted', (SELECT compacted FROM messages WHERE id = m.id)) ORDER BY m.id)
-    FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active, NULL AS compacted) WHERE m.session_id = s.id))
+    FROM messages m, (SELECT NULL AS reasoning_content, NULL AS active, NULL AS compacted, NULL AS display_kind) WHERE m.session_id = s.id))
 FROM sessions s, (SELECT NULL AS parent_session_id, NULL AS end_reason, NULL AS ended_at, NULL AS cwd, NULL AS model_config) WHERE s.id = ?1;
 
 -- Crush. Several messages share a second, and their rows are in order.

@@ -26,6 +26,8 @@ fn add_row(say: &mut Events, row: &Value) {
     say.begin_record(name.as_ref().or(row.get("id")), row.get("timestamp"));
     if truth_of(row.get("active")) == Some(false) && is_compacted != Some(true) {
         say.leave_out("message that was taken back");
+    } else if str_of(row.get("display_kind")) == Some("hidden") {
+        say.leave_out("message of the program");
     } else if !is(row, "hermes-header") {
         add_message(say, row);
     }

@@ -308,6 +308,26 @@ fn a_session_that_two_files_hold_is_one() {
             ],
         ),
     ];
+    let row = |role: &str, text: &str| json!({ "role": role, "content": text, "timestamp": then });
+    // The file of an older Hermes does not name its session, but by its own name.
+    let migrated = [
+        made(
+            &folder().join("hermes-sqlite/new.db.sql"),
+            &directory,
+            "DELETE FROM messages; DELETE FROM sessions;
+            INSERT INTO sessions (id, source, started_at) VALUES ('20260301_120000_aa', 'cli', 1790600000.0);
+            INSERT INTO messages (session_id, role, content, timestamp) VALUES ('20260301_120000_aa', 'user', 'Mend it', 1790600001.0),
+                ('20260301_120000_aa', 'assistant', 'Mended.', 1790600002.0)",
+        ),
+        file(
+            "m/sessions/20260301_120000_aa.jsonl",
+            &[
+                row("session_meta", ""),
+                row("user", "Mend it"),
+                row("assistant", "Mended."),
+            ],
+        ),
+    ];
     let kiro = made(
         &folder().join("kiro-sqlite/data.sqlite3.sql"),
         &directory,
@@ -326,7 +346,7 @@ fn a_session_that_two_files_hold_is_one() {
     });
     // Kiro goes on in a file with a conversation of its database.
     let resumed = [kiro, file("sessions/cli/kq.jsonl", &turns.collect::<Vec<_>>())];
-    for files in [&forked[..], &moved, &imported, &resumed] {
+    for files in [&forked[..], &moved, &imported, &migrated, &resumed] {
         let found = copies_in(files);
         let copies: Vec<_> = found.iter().map(copies_of).collect();
         assert_eq!(copies, [Some(1.0)], "{files:?}");
