@@ -519,6 +519,8 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         r"^(?:\[[^\]\n]{1,24}\] ?)?(?:<[^<>\n]{1,24}> |[A-Za-z][A-Za-z .-]{0,24}: )?",
         r"(?i:(?:it['\xFF]?s|it is|sure|yes|here|use|try|okay|ok)[ ,:]{1,3}){0,2}(\S+)$"
     ));
+    // The name of a thing that has the secret, or of an account.
+    static NAME: Pattern = Pattern::new(r"(?i)name: *$");
     let text = letters[line.clone()].trim_ascii_end();
     if text.starts_with(b"-----") && text.ends_with(b"PUBLIC KEY-----") {
         return None;
@@ -575,6 +577,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
             || is_key
             || is_said)
             && is_own
+            && !NAME.is_match(&letters[line.start..value.start])
             && !is_assignment)
             .then_some(value)
     })

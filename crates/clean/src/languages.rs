@@ -219,7 +219,6 @@ pub(super) fn is_shaped(word: &[u8]) -> bool {
                 || has(|letter| b"&*+@~".contains(letter)) > 0 && is_varied())
             && word.iter().all(of_password)
             && word[0].is_ascii_alphanumeric()
-            && !has_code(word)
     };
     let of_key = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/=_~-".contains(letter);
     let is_key = || is_generated(word) || word.len() >= LEAST_KEY && is_mixed(&word[..word.len() - 1]);
@@ -234,16 +233,6 @@ pub(super) fn password_behind(letters: &[u8], value: &Range<usize>) -> Option<Ra
     let is_account = letters[value.start..slash].iter().all(of_account);
     let password = &letters[slash + 1..value.end];
     (is_account && (is_chosen(password) || is_shaped(password))).then_some(slash + 1..value.end)
-}
-
-/// Returns whether a text has the code of a letter, as `%20`, or the format of a number.
-fn has_code(text: &[u8]) -> bool {
-    let of_code = |part: &[u8]| match part {
-        [b'2'..=b'7', low, ..] => low.is_ascii_hexdigit(),
-        [_, _, ..] => false,
-        _ => true,
-    };
-    text.split(|letter| *letter == b'%').skip(1).any(of_code)
 }
 
 /// Returns the secret behind a word that ends at `end`: the first one of the next words that can be one. With `verbs` it has to follow one of

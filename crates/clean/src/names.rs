@@ -128,7 +128,7 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     // Digests and public keys, and the names of objects that hold a secret.
     static OTHERS: Pattern = Pattern::new(concat!(
         r"^(?i:checksum|digest|fingerprint|public[_-]?key)",
-        r"|(?i:existing|pull)[_.-]?(?i:secret)$|(?:[cC]redentials?|[tT]ls)Secret$"
+        r"|(?i:existing|pull)[_.-]?(?i:secrets?)$|(?:[cC]redentials?|[tT]ls)Secrets?$"
     ));
     // Settings of an account, and digests.
     static SETTINGS: Pattern = Pattern::new(concat!(
@@ -290,9 +290,11 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     if languages::is_word_for_secret(value) || value.ends_with(b":") && !is_mixed(value) {
         return true;
     }
+    // The name of one in a vault, which has a number: `prod-db-01-password`.
+    static NUMBERED: Pattern = Pattern::new(r"^(?:[a-z]+-)+\d{1,3}(?:-[a-z]+)+$");
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
-        !word.iter().any(u8::is_ascii_digit)
+        (!word.iter().any(u8::is_ascii_digit) || NUMBERED.is_match(word))
             && sort_of(word).is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService))
     };
     if value.iter().all(of_name) {
@@ -301,6 +303,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
             is_environment(value)
                 || is_camel(value)
                 || value.iter().any(|letter| b"_.".contains(letter))
+                || NUMBERED.is_match(value)
                 || LABELS.has(&letters.collect::<Vec<_>>())
         };
     }
@@ -414,9 +417,9 @@ impl<'l> Assignment<'l> {
             _ => is_element_of || matches!(before, [.., b'0'..=b'9', b':']),
         };
         let is_compared = matches!(before_value, [.., b'=' | b'!', b'=']);
-        // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`, `checksum/secret: …`
+        // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`, `render pass: …`, `checksum/secret: …`
         static VERB: Pattern = Pattern::new(
-            r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not)) (?i:pass)$|checksum/[^/]*$",
+            r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not|first|second|third|final|render|depth|shadow|lighting|geometry|color|compute|shading|compiler)) (?i:pass)$|checksum/[^/]*$",
         );
         if name.is_empty()
             || is_refused
@@ -666,6 +669,10 @@ impl<'l> Assignment<'l> {
                 && value.ends_with(b"=")
                 && !is_generated(value))
             && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5 || is_random(value))
+            // A type: `TOKEN: __u32_t7 = 7`.
+            && !(self.pair.sign == b':'
+                && value.iter().all(|letter| is_word(*letter))
+                && letters[end..].starts_with(b" = "))
             && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end))
             && !self.begins_sentence(start..end);
         if is_secret {

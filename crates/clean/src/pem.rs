@@ -19,7 +19,7 @@ const LEAST_LETTERS: usize = 24;
 /// Finds private keys. The first line alone, as in a program that looks for it, is no key.
 pub(super) fn private_keys(letters: &[u8]) -> Ranges {
     static EXPRESSION: Pattern = Pattern::new(concat!(
-        r"-{4,5} ?(?:BEGIN|END)[ \w%+-]{0,100}(?:PRIVATE|Static)[ \w%+]{1,24}-{4,5}",
+        r"-{4,5} ?(?:BEGIN|END)[ \w%+-]{0,100}(?:PRIVATE|Static|tls-crypt-v2)[ \w%+]{1,24}-{4,5}",
         r"|Private-Lines: ?\d+"
     ));
     let is_last = |mark: &Range<usize>| letters[mark.clone()].trim_ascii_start().starts_with(b"END");

@@ -57,7 +57,10 @@ impl Rule {
         let is_telling = !is_hexadecimal(prefix)
             && (prefix.len() > LEAST_PREFIX_LETTERS || !letters[keyword.end - 1].is_ascii_alphanumeric());
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
-        let found = self.expression.find(window);
+        let found = self
+            .expression
+            .find(window)
+            .filter(|found| !is_placeholder(found.as_bytes()));
         let is_varied =
             |found: &Match| different_letters(&found.as_bytes()[prefix.len()..]) >= LEAST_DIFFERENT_LETTERS;
         let end = match found.filter(is_varied) {

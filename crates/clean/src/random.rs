@@ -94,9 +94,9 @@ pub(super) fn is_hexadecimal(word: &[u8]) -> bool {
 /// What the ids of formats, of requests and of things begin with, and names of digests.
 static IDS: Words = Words::new(include_str!("../rules/ids.txt"));
 
-/// Returns whether a word names a thing: an UUID, or an id with a known prefix.
+/// Returns whether a word names a thing: an UUID, an id with a known prefix, or a public key of age or Nostr.
 pub(super) fn is_id(word: &[u8]) -> bool {
-    is_uuid(word) || {
+    is_uuid(word) || word.starts_with(b"age1") || word.starts_with(b"npub1") || {
         let prefix = word.split(|letter| !letter.is_ascii_alphanumeric()).next();
         prefix.is_some_and(|prefix| prefix.len() < word.len() && IDS.has(prefix))
     }

@@ -86,7 +86,7 @@ impl Rule {
 /// How patterns begin of which it is known where their matches begin.
 const ANCHORS: [(&str, Anchor); 7] = [
     ("<LINE>", lines_before),
-    ("<HERE>", word_before),
+    ("<HERE>", nothing_before),
     ("<AT>", label_before),
     ("<PROMPT>", prompts_before),
     ("<HOMES>", homes_before),
@@ -353,7 +353,7 @@ fn letters_before(text: &[u8], _: &[u8]) -> Starts {
 }
 
 /// Returns 0 if no word ends a text.
-fn word_before(text: &[u8], _: &[u8]) -> Starts {
+fn nothing_before(text: &[u8], _: &[u8]) -> Starts {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./$".contains(byte);
     let is_free = !text.last().is_some_and(is_part);
     label_before(text, text).into_iter().filter(|_| is_free).collect()
