@@ -4,10 +4,11 @@ pub use std::path::Path;
 
 pub use knowledgepulse_json::{Object, Text, Value, cut, is_white_space, object, parse_str, trim};
 
-pub use crate::{
+pub(crate) use crate::{
     Wrong,
     agent::{Decoded, Format, Kind},
     event::{Agent, Event, Events, Fact, Origin, PARENT, Parent, Span, TextKind, ToolResult, Undo, What},
+    input::{Told, listed_beside, read_small, text_of_small, told_beside},
     messages::{UNKNOWN_ROLE, add_as, add_message, add_next, add_parts, add_said, is_message, message_by},
     named::folders_of,
     parts::{Call, Part, parts_in, parts_of},

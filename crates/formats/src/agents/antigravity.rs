@@ -3,10 +3,7 @@
 
 use std::fs;
 
-use crate::{
-    input::{Told, text_of_small, told_beside},
-    prelude::*,
-};
+use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("antigravity", add_step).beside(beside);
 

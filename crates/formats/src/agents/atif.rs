@@ -1,7 +1,7 @@
 //! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
 //! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
 
-use crate::{input::read_small, prelude::*};
+use crate::prelude::*;
 
 pub static FORMAT: Format = Format::new("atif", Kind::Rows, decode).beside(beside);
 

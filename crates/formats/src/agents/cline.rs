@@ -106,8 +106,8 @@ fn without_tags(mut part: Part) -> Part {
 
 fn text_without_tags(text: &str) -> Text {
     let text = words("cline-words").fold(text.to_owned(), |text, tag| {
-        let text = text.replace(&format!("<{tag}>\n"), "");
-        text.replace(&format!("\n</{tag}>"), "")
+        text.replace(&format!("<{tag}>\n"), "")
+            .replace(&format!("\n</{tag}>"), "")
     });
     text.into()
 }
@@ -116,13 +116,9 @@ fn end(say: &mut Events, result: Option<String>) {
     let Some(text) = result else {
         return;
     };
-    let failed = if text.contains("The tool execution failed with the following error") {
-        Some(true)
-    } else {
-        text.starts_with("The user denied this operation")
-            .then_some(false)
-    };
-    say.result(None, text_without_tags(&text), failed);
+    let has_failed = text.contains("The tool execution failed with the following error");
+    let is_over = has_failed || text.starts_with("The user denied this operation");
+    say.result(None, text_without_tags(&text), is_over.then_some(has_failed));
 }
 
 /// Adds a text of the agent with its reasoning and its calls, whose tags stand at the beginning of lines.

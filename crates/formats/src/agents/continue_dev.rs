@@ -1,14 +1,12 @@
 //! Continue: `~/.continue/sessions/ID.json`, with the types of `core/index.d.ts` in continuedev/continue.
 
-use crate::{input::listed_beside, prelude::*};
+use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("continue", add_item).beside(beside);
 
 /// Says when a session began, by the list of its folder.
 fn beside(path: &Path, say: &mut Events) {
-    let id = path.file_stem().and_then(|stem| stem.to_str());
-    let entry = id.and_then(|id| listed_beside(path, id));
-    if let Some(time) = entry.and_then(|entry| numeric_of(entry.get("dateCreated"))) {
+    if let Some(time) = listed_beside(path, None).and_then(|entry| numeric_of(entry.get("dateCreated"))) {
         say.begin_record(None, Some(&time.into()));
     }
 }

@@ -1,7 +1,7 @@
 //! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
 //! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
 
-use crate::{input::text_of_small, prelude::*};
+use crate::prelude::*;
 
 pub static FORMAT: Format = Format::sessions("gemini-cli", decode)
     .also(is_set_up)
@@ -102,20 +102,15 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
     } else {
         return Ok(Decoded::Unknown);
     }
-    Ok(if is_set_up(record) {
-        Decoded::Begins
-    } else {
-        Decoded::GoesOn
-    })
+    let begins = is_set_up(record).then_some(Decoded::Begins);
+    Ok(begins.unwrap_or(Decoded::GoesOn))
 }
 
 /// Adds the fields of a session, which may hold all of its messages.
 fn add_session(say: &mut Events, fields: &impl Fields) {
     say.begin_run("gemini-facts", fields);
-    say.sub_agent(
-        str_of(fields.field("kind")) == Some("subagent"),
-        fields.field("parentSessionId"),
-    );
+    let is_sub_agent = str_of(fields.field("kind")) == Some("subagent");
+    say.sub_agent(is_sub_agent, fields.field("parentSessionId"));
     if has_list(fields, "messages") {
         say.add(What::Undo(Undo::All));
     }

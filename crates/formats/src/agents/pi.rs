@@ -2,7 +2,7 @@
 //! Simple Format of the Hub of Hugging Face. `docs/session-format.md` of Pi's coding agent and
 //! <https://huggingface.co/docs/hub/session-traces-format> describe them.
 
-use crate::{input::listed_beside, prelude::*};
+use crate::prelude::*;
 
 pub static FORMAT: Format = Format::of_messages("pi", add_entry)
     .end(add_harness)
@@ -15,14 +15,10 @@ fn beside(path: &Path, say: &mut Events) {
     let folder = folders.find(|folder| folder.with_extension("jsonl").is_file());
     let session = folder.and_then(|folder| folder.file_name()?.to_str()?.rsplit('_').next());
     say.sub_agent(session.is_some(), session.map(Value::from).as_ref());
-    let name = path
-        .file_name()
-        .and_then(|name| name.to_str()?.split_once(".jsonl"));
-    let own = name.and_then(|(id, _)| listed_beside(path, id));
-    let spawned_by = own.and_then(|own| text_at(&own, "spawnedBy"));
+    let spawned_by = listed_beside(path, None).and_then(|own| text_at(&own, "spawnedBy"));
     let parent = spawned_by
         .as_ref()
-        .and_then(|key| text_at(&listed_beside(path, key)?, "sessionId"));
+        .and_then(|key| text_at(&listed_beside(path, Some(key))?, "sessionId"));
     say.sub_agent(spawned_by.is_some(), parent.map(Value::from).as_ref());
 }
 

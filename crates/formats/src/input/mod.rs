@@ -174,8 +174,9 @@ pub(crate) fn told_beside(path: &Path, name: &str, read: impl Fn(&Path) -> Told)
     told.or_insert_with(|| read(path)).get(name).cloned()
 }
 
-/// Returns the entry of a session in the list `sessions.json` beside a file, by its id, or its name in the list.
-pub(crate) fn listed_beside(path: &Path, name: &str) -> Option<Value> {
+/// Returns the entry of a session in the list `sessions.json` beside a file: by its name there or its id, which is else that of the file.
+pub(crate) fn listed_beside(path: &Path, name: Option<&str>) -> Option<Value> {
+    let name = name.or_else(|| path.file_name()?.to_str()?.split(".json").next())?;
     told_beside(&path.with_file_name("sessions.json"), name, |list| {
         let list = text_of_small(list)
             .and_then(|text| parse_str(&text).ok())
