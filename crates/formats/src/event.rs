@@ -1,6 +1,6 @@
 //! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
 
-use std::{mem, path::PathBuf};
+use std::{collections::HashSet, mem, path::PathBuf};
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -10,7 +10,8 @@ use crate::{
     input::read_small,
     parts::{Call, Part, parts_of},
     values::{
-        Fields, first_at, id_of, is_blank, is_given, joined, joined_parts, string_of, text_at, without_nulls,
+        Fields, fields_where, first_at, id_of, is_blank, is_given, joined, joined_parts, string_of, text_at,
+        without_nulls,
     },
     words::{Row, tags},
 };
@@ -520,6 +521,25 @@ impl Events {
         for what in self.list.iter_mut().flat_map(|event| &mut event.what) {
             if let What::Call(call) = what {
                 call.args = without_nulls(&call.args);
+            }
+        }
+    }
+
+    /// Takes the outcome that a record has in the fields of a trace.
+    pub fn outcome_in(&mut self, record: &Object) {
+        let outcome = fields_where(record, |name, _| matches!(name, "success" | "confidence"));
+        if !outcome.is_empty() {
+            self.add(What::Fact(Fact::Outcome(outcome)));
+        }
+    }
+
+    /// Takes the results of these calls for failures.
+    pub fn fail(&mut self, calls: &HashSet<Text>) {
+        for what in self.list.iter_mut().flat_map(|event| &mut event.what) {
+            if let What::Result(result) = what
+                && result.id.as_ref().is_some_and(|id| calls.contains(id))
+            {
+                result.failed = Some(true);
             }
         }
     }

@@ -368,7 +368,7 @@ impl Cleaning {
         }
         let trace = self.said(&trace)?;
         let lines = match (form, outcome) {
-            (Form::Native, _) => simple::entries_of(&trace),
+            (Form::Native, _) => simple::entries_of(&trace, outcome),
             (Form::Messages, _) => vec![messages::row_of(&trace, outcome)],
             (Form::Atif, _) => vec![atif::trajectory_of(&trace)],
             (Form::Knowledgepulse, Some(outcome)) => vec![unit_of(&trace, outcome)?],

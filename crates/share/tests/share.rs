@@ -362,6 +362,21 @@ fn share_converts_sessions_that_datasets_does_not_recognise() {
 }
 
 #[test]
+fn a_converted_session_is_read_back_with_its_outcome() {
+    for outcome in [
+        r#""success":true,"confidence":0.5"#,
+        r#""success":false,"confidence":0.25"#,
+    ] {
+        let turns = r#"{"role":"user","content":"Fix it"},{"role":"assistant","content":"Done"}"#;
+        let (shelf, _) = shared("chat.jsonl", &format!("{{\"messages\":[{turns}],{outcome}}}\n"));
+        let back = sessions_of("back.jsonl", only(&shelf));
+        let (shelf, _) = shared_as(&back, Form::Messages, ALL);
+        let rows = &shelf.files["messages.jsonl"];
+        assert!(rows.contains(outcome), "{rows}");
+    }
+}
+
+#[test]
 fn share_as_messages_has_the_tools_that_a_chat_records_or_else_those_that_it_calls() {
     let row = |tools: &str| {
         let call = r#"{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"ls","arguments":"{\"path\":\"a\"}"}}]}"#;

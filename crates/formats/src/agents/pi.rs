@@ -26,6 +26,7 @@ fn add_harness(say: &mut Events, header: &Value) {
     if let Some(harness) = text_at(header, "harness") {
         say.add(What::Fact(Fact::Framework(harness)));
         say.add(What::Fact(Fact::Domain("default")));
+        say.outcome_in(object_of(Some(header)));
     }
 }
 

@@ -8,14 +8,16 @@ use super::{
     with_some,
 };
 
-/// Returns the entries of a trace, a line each.
-pub(crate) fn entries_of(trace: &Value) -> Vec<Value> {
+/// Returns the entries of a trace, a line each; the first one has the outcome, if that is known.
+pub(crate) fn entries_of(trace: &Value, outcome: Option<(bool, f64)>) -> Vec<Value> {
     let mut entries = vec![with_some([
         ("type", Some("session".into())),
         ("version", Some(3.0.into())),
         ("id", Some(session_of(trace).into())),
         ("timestamp", time_of(trace)),
         ("harness", Some(agent_of(trace).into())),
+        ("success", outcome.map(|(success, _)| success.into())),
+        ("confidence", outcome.map(|(_, confidence)| confidence.into())),
     ])];
     let model = model_of(trace);
     for (at, turn) in turns_of(trace).into_iter().enumerate() {
