@@ -333,7 +333,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             _ => value,
         };
         let word = &letters[value.clone()];
-        // The rest of an escape: `\u003c!`.
+        // The rest of an escape: `\u003c!`. An id is told by the word before it alone: `token for job UUID` is none.
         let may_be_shape = letters[begins - 1] != b'\\';
         let digits = word.iter().filter(|letter| letter.is_ascii_digit()).count();
         let follows_colon = || {
@@ -350,7 +350,8 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             && word.iter().all(|letter| b"0123456789#*-".contains(letter));
         let is_told_so = is_told && is_named;
         if is_told_so && is_pin
-            || (is_told_so && !is_over || may_be_shape && is_shaped(word) && (is_named || !is_id(word)))
+            || (is_told_so && !is_over
+                || may_be_shape && is_shaped(word) && (is_named && words == 0 || !is_id(word)))
                 && is_said(letters, &value, is_quoted)
         {
             // The whole of a string, with its blanks.
