@@ -462,11 +462,14 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     }
     let names_secret = |(at, word): (usize, &Range<usize>)| {
         let is_quoted = matches!(letters[..word.start].last(), Some(b'"' | b'\''));
+        // `kubectl get secret app-tls-2`
+        let is_read = at > 0 && matches!(text(&words[at - 1]), b"get" | b"describe" | b"delete" | b"edit");
         let word = text(word);
         let is_key = at > 0 && (word == b"key" || word.ends_with(b"-key"))
             || word.ends_with(b"community")
             || word == b"key-string";
         !is_quoted
+            && !is_read
             && word
                 .first()
                 .is_some_and(|first| first.is_ascii_alphabetic() || *first == b'/')

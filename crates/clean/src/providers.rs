@@ -57,13 +57,10 @@ impl Rule {
         let is_telling = !is_hexadecimal(prefix)
             && (prefix.len() > LEAST_PREFIX_LETTERS || !letters[keyword.end - 1].is_ascii_alphanumeric());
         let window = &letters[start..letters.len().min(start + MOST_LETTERS)];
-        let found = self
-            .expression
-            .find(window)
-            .filter(|found| !is_placeholder(found.as_bytes()));
+        let found = self.expression.find(window);
         let is_varied =
             |found: &Match| different_letters(&found.as_bytes()[prefix.len()..]) >= LEAST_DIFFERENT_LETTERS;
-        let end = match found.filter(is_varied) {
+        let end = match found.filter(|key| is_varied(key) && !is_placeholder(key.as_bytes())) {
             Some(found) => start + found.end(),
             None => {
                 // The first letters after a prefix tell whether they are generated.
