@@ -385,6 +385,9 @@ fn gap_at(letters: &[u8], at: usize) -> Option<usize> {
 
 /// `--password hunter2`, `-token abc`, also in the list of arguments of a program: `["--password", "hunter2"]`.
 pub(super) fn named_options(letters: &[u8]) -> Ranges {
+    // The name of a secret in a store: `aws … --secret-id prod/db-creds`.
+    static STORED: Pattern =
+        Pattern::new(r"^[a-z0-9]+(?:[-_/.][a-z]+[0-9]{0,3})*(?:[-_/][a-z]+|-[0-9]{1,3})$");
     let mut ranges = Ranges::new();
     let mut from = 0;
     while let Some(start) = find_letter(letters, from, b'-') {
@@ -414,11 +417,12 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         // Of some service.
         let name = if name == b"key" { b"x-key" } else { name };
         let is_named = || is_secret_name(name) && is_argument(text) && is_secret(name, text);
+        let is_stored = matches!(name, b"secret" | b"secret-id" | b"secret-name") && STORED.is_match(text);
         let is_place = name.is_empty() || name.ends_with(b"id") || name.ends_with(b"ref");
         if let Some(secret) = chosen_in(letters, start, name_start..name_end, &word) {
             from = secret.end;
             ranges.push(secret);
-        } else if (is_named() || !is_place && is_opaque(text)) && (!is_help || is_mixed(text)) {
+        } else if !is_stored && (is_named() || !is_place && is_opaque(text)) && (!is_help || is_mixed(text)) {
             from = word.end;
             ranges.push(word);
         }
