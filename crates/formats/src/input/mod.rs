@@ -163,15 +163,20 @@ pub(crate) fn read_small(file: &Path) -> Option<Object> {
 /// What a file or a folder tells, by the names of sessions.
 pub(crate) type Told = HashMap<Text, Value>;
 
-/// What was told, by the file or the folder and the time when it was changed last: it is asked for each session beside it.
-static TOLD: LazyLock<Mutex<HashMap<(PathBuf, SystemTime), Told>>> = LazyLock::new(Mutex::default);
+/// What files and folders told when they were changed last: they are asked for each session beside them.
+static TOLD: LazyLock<Mutex<HashMap<PathBuf, (SystemTime, Told)>>> = LazyLock::new(Mutex::default);
 
-/// Returns what a file or a folder, which is read once, tells by a name.
+/// Returns what a file or a folder, which is read once until it changes, tells by a name.
 pub(crate) fn told_beside(path: &Path, name: &str, read: impl Fn(&Path) -> Told) -> Option<Value> {
     let changed = fs::metadata(path).ok()?.modified().ok()?;
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let told = told.entry((path.to_owned(), changed));
-    told.or_insert_with(|| read(path)).get(name).cloned()
+    let (time, told) = told
+        .entry(path.to_owned())
+        .or_insert_with(|| (changed, read(path)));
+    if *time != changed {
+        (*time, *told) = (changed, read(path));
+    }
+    told.get(name).cloned()
 }
 
 /// Returns the entry of a session in the list `sessions.json` beside a file: by its name there or its id, which is else that of the file.
@@ -197,9 +202,11 @@ mod tests {
     #[test]
     fn a_list_is_read_once_for_all_sessions_beside_it() {
         let folder = tempfile::tempdir().unwrap();
+        let list = folder.path().join("list");
+        let file = File::create(&list).unwrap();
         let read = Cell::new(0);
         let told = |name: &str| {
-            told_beside(folder.path(), name, |_| {
+            told_beside(&list, name, |_| {
                 read.set(read.get() + 1);
                 [("a".into(), true.into())].into_iter().collect()
             })
@@ -209,5 +216,9 @@ mod tests {
             [Some(true.into()), None, Some(true.into())]
         );
         assert_eq!(read.get(), 1);
+        let later = file.metadata().unwrap().modified().unwrap() + std::time::Duration::from_secs(1);
+        file.set_modified(later).unwrap();
+        told("a");
+        assert_eq!(read.get(), 2);
     }
 }
