@@ -94,10 +94,15 @@ const ANCHORS: [(&str, Anchor); 7] = [
     ("^", login_before),
 ];
 
-/// Returns a pattern with the parts that `rules/parts.tsv` lists.
+/// The parts that `rules/parts.tsv` lists, each with what it stands for.
+static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let lines = include_str!("../../rules/parts.tsv").lines();
+    lines.filter_map(|line| line.split_once('\t')).collect()
+});
+
+/// Returns a pattern in which all parts are what they stand for.
 fn expanded(pattern: String) -> String {
-    let parts = include_str!("../../rules/parts.tsv").lines();
-    let parts = parts.filter_map(|line| line.split_once('\t'));
+    let parts = PARTS.iter();
     parts.fold(pattern, |pattern, (part, letters)| pattern.replace(part, letters))
 }
 
@@ -108,7 +113,7 @@ pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let rule = |(keywords, pattern): (&'static str, &str)| {
         let anchors = ANCHORS.iter().find(|(begins, ..)| pattern.starts_with(begins));
         let anchored = match anchors {
-            Some((begins @ ("<LINE>" | "<LABEL>"), _)) => pattern.replacen(begins, "^", 1),
+            Some(("<LINE>", _)) => pattern.replacen("<LINE>", "^", 1),
             Some(("<PROMPT>" | "<HOMES>", _)) => format!("^{pattern}"),
             _ => pattern.to_owned(),
         };
