@@ -723,6 +723,7 @@ fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
         "origin\thttps://github.com/pallets/flask.git (fetch)",
         "uid=65532(nonroot) /home/daytona/x user-1@host-1:~$ /home/user-1/x",
         "git user.name not configured; all user role entries; Claude continues",
+        "The tests fail after the user.email and user.name configurations.",
         " * @param name the User continues",
         "os.WriteFile, \"test@test.com\"",
         "TODO(ENT-221): x",
