@@ -57,6 +57,10 @@ pub struct Profile {
 impl Profile {
     /// The name of the profile of domains without one.
     pub const DEFAULT_NAME: &str = "default";
+
+    fn of(name: String, weights: ByDimension) -> Arc<Self> {
+        Arc::new(Self { name, weights })
+    }
 }
 
 /// The profiles of a scorer, by task domain, and that of all others.
@@ -69,17 +73,12 @@ pub struct Profiles {
 impl Default for Profiles {
     /// The five profiles of the SDK.
     fn default() -> Self {
-        let mut profiles = Self {
-            by_domain: HashMap::new(),
-            default: Arc::new(Profile {
-                name: Profile::DEFAULT_NAME.into(),
-                weights: DEFAULT,
-            }),
-        };
-        for (name, weights) in Self::BUILT_IN {
-            profiles.insert(name.into(), weights);
+        let by_domain =
+            Self::BUILT_IN.map(|(name, weights)| (name.into(), Profile::of(name.into(), weights)));
+        Self {
+            by_domain: by_domain.into(),
+            default: Profile::of(Profile::DEFAULT_NAME.into(), DEFAULT),
         }
-        profiles
     }
 }
 
@@ -101,20 +100,12 @@ impl Profiles {
     /// The errors of [`check`]; nothing is changed then.
     pub fn set(&mut self, name: String, weights: ByDimension) -> Result<()> {
         check(weights, &name)?;
-        self.insert(name, weights);
-        Ok(())
-    }
-
-    fn insert(&mut self, name: String, weights: ByDimension) {
-        let profile = Arc::new(Profile {
-            name: name.clone(),
-            weights,
-        });
-        if name == Profile::DEFAULT_NAME {
-            self.default = profile;
-        } else {
-            self.by_domain.insert(name, profile);
+        let profile = Profile::of(name.clone(), weights);
+        match name.as_str() {
+            Profile::DEFAULT_NAME => self.default = profile,
+            _ => drop(self.by_domain.insert(name, profile)),
         }
+        Ok(())
     }
 
     /// Returns the profile of a task domain: the one with exactly that name, or the default one.

@@ -1,7 +1,7 @@
 //! The traces to choose from.
 
 use std::{
-    hash::{DefaultHasher, Hasher},
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     time::Instant,
 };
 
@@ -51,12 +51,8 @@ impl SelectOutcome {
     /// Returns the outcome as that of a run of this agent.
     #[must_use]
     pub fn of_agent(self, name: &str) -> Self {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(name.as_bytes());
-        Self {
-            agent: hasher.finish(),
-            ..self
-        }
+        let agent = BuildHasherDefault::<DefaultHasher>::default().hash_one(name);
+        Self { agent, ..self }
     }
 
     /// Returns what the outcome was told to be worth: [`None`] where the success is unknown.
@@ -138,7 +134,8 @@ pub struct Candidates {
     added: usize,
     /// Of 2 to this power candidates one is held.
     level: u32,
-    most: usize,
+    /// How many are compared at most.
+    pub(super) most: usize,
 }
 
 impl Candidates {
@@ -167,13 +164,6 @@ impl Candidates {
             level: 0,
             most: MOST_COMPARED,
         }
-    }
-
-    /// Compares at most so many candidates.
-    #[cfg(test)]
-    pub(super) fn with_most(mut self, most: usize) -> Self {
-        self.most = most;
-        self
     }
 
     /// Notes that a candidate is unfit, by how many were added before it. Such runs are compared among themselves.

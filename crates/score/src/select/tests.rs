@@ -634,7 +634,8 @@ fn too_many_candidates_become_a_uniform_sample() {
         .collect();
     let mut known = TraceMemory::new(Method::Lexical, Bounds::default());
     known.add((&words("task0 run0")).into(), Instant::now()).unwrap();
-    let mut candidates = Candidates::beside(&mut known).with_most(100);
+    let mut candidates = Candidates::beside(&mut known);
+    candidates.most = 100;
     for text in &texts {
         candidates.add((&words(text)).into(), SUCCESS, None).unwrap();
     }
