@@ -231,19 +231,9 @@ fn trimmed(letters: &[u8], cell: Range<usize>) -> Range<usize> {
     start..skip_back(letters, start..cell.end, is_around)
 }
 
-/// Returns whether a cell names a secret, perhaps in another language.
+/// Returns whether a cell names a secret.
 fn is_name(cell: &[u8]) -> bool {
-    static WORD: LazyLock<Regex> = LazyLock::new(|| {
-        expression(&format!(
-            r"(?i)(?:^|[ _-])(?:{})$",
-            languages::words_as_expression()
-        ))
-    });
-    let name: Vec<u8> = cell
-        .iter()
-        .map(|letter| if *letter == b' ' { b'_' } else { *letter })
-        .collect();
-    is_heading(cell) && (is_secret_name(&name) || WORD.is_match(cell))
+    is_heading(cell) && is_secret_name(cell)
 }
 
 /// Returns whether a cell can be the heading of a column.

@@ -18,8 +18,8 @@ use crate::{
     ranges::{Pattern, Ranges, expression, find, skip, skip_at_most, skip_back},
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
-        DECLARATIONS, STOP_WORDS, is_basic_credentials, is_expression, is_generated, is_keyword, is_marked,
-        is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number,
+        DECLARATIONS, STOP_WORDS, is_basic_credentials, is_chosen, is_expression, is_generated, is_keyword,
+        is_marked, is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number,
     },
     words::{COMMON, Words},
 };
@@ -45,6 +45,8 @@ pub(super) enum Sort {
     OfService,
     /// It is a secret if it looks generated and is no UUID.
     Request,
+    /// It is a secret if it has the shape of one: behind words that people call secrets by.
+    Told,
     /// It is an HTTP scheme and a secret.
     Authorization,
     /// It is a secret if it is a list of cookies.
@@ -139,7 +141,11 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     // Groups take memory, also where there is no match.
     if !may_be_secret(name) || !EXPRESSION.is_match(name) {
         let sort = unqualified(name).and_then(sort_of).map(|_| Sort::Generated);
-        return is_own_header(name).then_some(Sort::OfService).or(sort);
+        let told = || ends_with_word(name).then_some(Sort::Told);
+        return is_own_header(name)
+            .then_some(Sort::OfService)
+            .or(sort)
+            .or_else(told);
     }
     if OTHER_TOKENS.has(word_before(name, "token")) || OTHERS.is_match(name) {
         return None;
@@ -203,15 +209,40 @@ fn may_be_secret(name: &[u8]) -> bool {
         || unqualified(name).is_some_and(may_be_secret)
 }
 
+/// Returns whether a name ends with a word for a secret, in any language.
+fn ends_with_word(name: &[u8]) -> bool {
+    static WORD: LazyLock<Regex> = LazyLock::new(|| {
+        let words = languages::words_as_expression();
+        expression(&format!(r"(?i)(?:^|[ _-])(?:{words})$"))
+    });
+    WORD.is_match(name)
+}
+
+/// Returns the meaning of a name of up to three words.
+fn sort_of_label(label: &[u8]) -> Option<Sort> {
+    const MOST_BLANKS: usize = 2;
+    let is_blank = |letter: &&u8| **letter == b' ';
+    match label.iter().filter(is_blank).count() {
+        0 => sort_of(label),
+        1..=MOST_BLANKS => {
+            let joined = label
+                .iter()
+                .map(|letter| if *letter == b' ' { b'_' } else { *letter });
+            sort_of(&joined.collect::<Vec<_>>())
+        }
+        _ => None,
+    }
+}
+
 /// Returns whether the value of this name can be a secret.
 pub(super) fn is_secret_name(name: &[u8]) -> bool {
-    sort_of(name).is_some()
+    sort_of_label(name).is_some()
 }
 
 /// Returns whether a value that stands under a name by itself, as that of a property does, is a secret.
 pub(super) fn is_secret(name: &[u8], value: &[u8]) -> bool {
     let value = value.trim_ascii();
-    match sort_of(name) {
+    match sort_of_label(name) {
         Some(Sort::Authorization) => !is_harmless(value),
         Some(sort) => is_secret_string(sort, value),
         None => false,
@@ -247,6 +278,14 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
                     || is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
             }
             Sort::Request => is_generated(value),
+            Sort::Told => {
+                languages::is_shaped(value)
+                    || is_chosen(value)
+                    || is_mixed(value)
+                        && value.len() >= LEAST_TOLD_LETTERS
+                        && !is_environment(value)
+                        && !value.iter().any(|letter| b"(){}:/ ".contains(letter))
+            }
             Sort::Cookie => is_list_of_cookies(value),
             Sort::Authorization => false,
         }
@@ -277,6 +316,8 @@ fn is_drawn(value: &[u8]) -> bool {
 /// Tokens that are words are no longer.
 const MOST_TOKEN_LETTERS: usize = 10;
 const LEAST_TOKEN_DIGITS: usize = 6;
+/// Shorter values behind a word for a secret are numbers and names.
+const LEAST_TOLD_LETTERS: usize = 8;
 
 /// Names of secrets that programs and documents write as values.
 static LABELS: Words = Words::of("names.labels");
@@ -295,7 +336,8 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
         (!word.iter().any(u8::is_ascii_digit) || NUMBERED.is_match(word))
-            && sort_of(word).is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService))
+            && sort_of(word)
+                .is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService | Sort::Told))
     };
     if value.iter().all(of_name) {
         return names_secret(value) && {

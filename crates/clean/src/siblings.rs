@@ -10,11 +10,11 @@ use crate::{
     pairs::{Pair, closing_quote, name_before, opening_at},
     random::is_random,
     ranges::{Letters, Pattern, Ranges, find, merged, skip, skip_back},
-    text::MARKER,
+    text::{MARKER, is_word},
     values::{is_expression, is_mixed, is_nothing},
     words::Words,
 };
-use memchr::memmem;
+use memchr::{memmem, memrchr};
 
 /// Fields that name the value beside them.
 static NAMES: Words = Words::of("siblings.names");
@@ -46,9 +46,9 @@ fn is_of(fields: &Words, name: &[u8]) -> bool {
     fields.has(name) || last_part(name).is_some_and(|part| fields.has(part))
 }
 
-/// Returns the last part of a name of several, if it is called name, key or value.
+/// Returns the last part of a name of several, if it is called name, key, value or string.
 fn last_part(name: &[u8]) -> Option<&[u8]> {
-    static PARTS: Words = Words::new("name key value");
+    static PARTS: Words = Words::new("name key value string");
     let begins = |at: &usize| {
         !name[at - 1].is_ascii_alphanumeric()
             || name[*at].is_ascii_uppercase() && name[at - 1].is_ascii_lowercase()
@@ -105,6 +105,39 @@ const MOST_INDENT: usize = 120;
 const MOST_FIELDS: usize = 64;
 
 impl Fields {
+    /// Begins those of a bracket, behind its labels: `variable "db_password" {`.
+    fn of_block(letters: &[u8], bracket: usize) -> Self {
+        const MOST_LETTERS: usize = 96;
+        static LABEL: Pattern = Pattern::new(r#"(?:^|\n|\s)([a-z]+) "([\w-]+)" ?$"#);
+        let least = bracket.saturating_sub(MOST_LETTERS);
+        let label = letters[..bracket]
+            .ends_with(b"\" ")
+            .then(|| LABEL.captures(&letters[least..bracket]));
+        let part = |found: regex::bytes::Match| least + found.start()..least + found.end();
+        let fields = label
+            .flatten()
+            .and_then(|found| Some((part(found.get(1)?), part(found.get(2)?))));
+        Self {
+            fields: fields.into_iter().collect(),
+            column: None,
+        }
+    }
+
+    /// Returns the field that names what an element has in it, whose tag ends at `end`: `<data name="db_password">`.
+    fn name_of_content(&self, letters: &[u8], end: usize) -> Option<(Range<usize>, Range<usize>)> {
+        let is_open = letters[end] == b'>' && !letters[..end].ends_with(b"/");
+        let mut names = self
+            .fields
+            .iter()
+            .filter(|(name, _)| is_of(&NAMES, &letters[name.clone()]));
+        let name = names.next().filter(|_| is_open)?;
+        let has_value = self
+            .fields
+            .iter()
+            .any(|(name, _)| is_of(&VALUES, &letters[name.clone()]));
+        (!has_value).then(|| name.clone())
+    }
+
     /// Adds the secrets among the fields, which it empties.
     fn take(&mut self, letters: &[u8], ranges: &mut Ranges) {
         let fields = self.fields.iter();
@@ -180,20 +213,21 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>,
 /// Returns the name and the text of an element whose tag ends at `end`; its last attribute may name it: `name="Header.name">Authorization</`.
 fn element_at(letters: &[u8], end: usize) -> Option<(Range<usize>, Range<usize>)> {
     const MOST_TEXT: usize = 4096;
+    let is_part = |name: &Range<usize>| last_part(&letters[name.clone()]).is_some();
     let quote = skip_back(letters, end.saturating_sub(2)..end, |letter| {
         b"\\\"'".contains(&letter)
     });
-    let name = name_before(letters, quote);
-    let before = letters[..name.start].last()?;
-    let is_named = if quote < end {
-        b"\"'".contains(before)
-    } else {
-        b"<:".contains(before)
+    let attribute = (quote < end).then(|| name_before(letters, quote)).filter(is_part);
+    let name = || {
+        let least = end.saturating_sub(MOST_INDENT);
+        let tag = least + memrchr(b'<', &letters[least..end])? + 1;
+        let name = tag..skip(&letters[..end], tag, |letter| is_word(letter) || letter == b':');
+        Some(name).filter(is_part)
     };
+    let name = attribute.or_else(name)?;
     let most = letters.len().min(end + MOST_TEXT);
     let text = end + 1..find(&letters[..most], end + 1, |letter| letter == b'<')?;
-    let is_field =
-        is_named && last_part(&letters[name.clone()]).is_some() && letters[text.end..].starts_with(b"</");
+    let is_field = letters[text.end..].starts_with(b"</");
     (is_field && !letters[text.clone()].trim_ascii().is_empty()).then_some((name, text))
 }
 
@@ -241,7 +275,8 @@ fn column(letters: &[u8], at: usize) -> usize {
 
 /// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.
 pub(super) fn values(letters: &[u8]) -> Ranges {
-    static NEEDED: Pattern = Pattern::new(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|\btext\b|\bapi\b");
+    static NEEDED: Pattern =
+        Pattern::new(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|efault|<string|\btext\b|\bapi\b");
     const MOST_LEVELS: usize = 64;
     if !NEEDED.is_match(letters) {
         return Ranges::new();
@@ -257,9 +292,14 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
                     open.drain(1..)
                         .for_each(|mut fields| fields.take(letters, &mut ranges));
                 }
-                open.push(Fields::default());
+                open.push(Fields::of_block(letters, name.start));
             } else if open.len() > 1 {
-                open.pop().unwrap_or_default().take(letters, &mut ranges);
+                let mut element = open.pop().unwrap_or_default();
+                let named = element.name_of_content(letters, name.start);
+                element.take(letters, &mut ranges);
+                open.last_mut()
+                    .into_iter()
+                    .for_each(|outer| outer.fields.extend(named.clone()));
             }
             continue;
         }
@@ -267,7 +307,7 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
             let found = values(inner).into_iter();
             ranges.extend(found.map(|range| value.start + range.start..value.start + range.end));
         }
-        let is_outside = open.len() == 1;
+        let is_outside = open.len() == 1 && !letters[..name.start].ends_with(b"<");
         let Some(fields) = open.last_mut() else { break };
         if is_outside {
             // Of lines, those belong together whose names stand below each other.
