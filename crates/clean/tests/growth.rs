@@ -6,7 +6,10 @@
 use std::hint::black_box;
 
 use knowledgepulse_clean::{CleanOptions, Cleaner, Identities, places_in_text};
-use knowledgepulse_formats::sections::Sections;
+use knowledgepulse_formats::{
+    reader::{Settings, TraceReader},
+    sections::Sections,
+};
 use knowledgepulse_json::Value;
 
 /// Sixteen times the work takes sixteen times the time; more by caches and by what a machine does besides.
@@ -47,6 +50,12 @@ fn split(text: &str) {
     }
     sections.finish();
     black_box(sections.count());
+}
+
+/// Reads the traces of a file.
+fn read(text: &str) {
+    let reader = TraceReader::new(Settings::default());
+    black_box(reader.read_all(text.as_bytes()).ok());
 }
 
 /// Learns who is named in a text.
@@ -232,4 +241,21 @@ fn time_grows_linearly_with_a_line_that_comes_in_pieces() {
         split,
         [long_value(LEAST), long_value(LEAST << DOUBLINGS)],
     );
+}
+
+#[test]
+fn time_grows_linearly_with_the_sub_agents_of_a_session() {
+    const LEAST: usize = 1000;
+    let record = |of: &str, part: &str| {
+        format!(
+            r#"{{"type":"assistant","session_id":"s","parent_tool_use_id":{of},"message":{{"role":"assistant","content":[{part}]}}}}"#
+        ) + "\n"
+    };
+    let unit = |at: usize| {
+        let call =
+            format!(r#"{{"type":"tool_use","id":"call-{at}","name":"Task","input":{{"prompt":"p"}}}}"#);
+        record("null", &call) + &record(&format!(r#""call-{at}""#), r#"{"type":"text","text":"t"}"#)
+    };
+    let text = |count: usize| (0..count).map(unit).collect();
+    expect_linear_work("sub-agents", read, [text(LEAST), text(LEAST << DOUBLINGS)]);
 }

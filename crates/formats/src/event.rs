@@ -25,6 +25,16 @@ pub struct Event {
     pub what: Vec<What>,
 }
 
+impl Event {
+    /// Returns what says a turn of the user in a run that this one goes on with.
+    pub(crate) fn before(turn: Text) -> Self {
+        Self {
+            what: vec![What::Before(turn)],
+            ..Self::default()
+        }
+    }
+}
+
 /// Where an event belongs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origin {

@@ -75,11 +75,6 @@ impl<T> OpenTraces<T> {
         self.open.get(key).map(|trace| &trace.value)
     }
 
-    /// Returns all that are open, in any order.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.open.values().map(|trace| &trace.value)
-    }
-
     /// Evicts the least recently updated traces beyond the limit.
     pub fn overflow(&mut self) -> Vec<T> {
         let mut taken = Vec::new();

@@ -10,6 +10,7 @@ use crate::{
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
     named::Named,
     open_traces::{OpenTraces, check},
+    parts::Call,
     records::is_trace,
     session::{Session, is_said},
     trace::TraceBuilder,
@@ -181,6 +182,8 @@ pub struct Runs {
     open: OpenTraces<Session>,
     /// By the name of a record of a sub-agent without a name, the run that it is of.
     sidechains: HashMap<Text, Text>,
+    /// By the id of a call, the task that it gives to a sub-agent, which may have its name.
+    tasks: HashMap<Text, Text>,
     /// The run that the last record was of.
     last: Text,
     /// The names of the current run, and of those that it has a copy of.
@@ -288,21 +291,6 @@ impl Runs {
         }
     }
 
-    /// Returns the task of a sub-agent that is named by the call which has started it.
-    fn task_of(&self, name: &Text) -> Option<Event> {
-        let events = self.open.values().flat_map(|session| session.named().0);
-        let mut whats = events.flat_map(|event| &event.what);
-        let call = whats.find_map(|what| match what {
-            What::Call(call) if call.id.as_ref() == Some(name) => Some(call),
-            _ => None,
-        });
-        let task = string_of(first_named(&call?.args, "task-argument"))?;
-        Some(Event {
-            what: vec![What::Before(task.clone())],
-            ..Event::default()
-        })
-    }
-
     fn add(&mut self, place: Place, event: Event, size: u64, decoded: Decoded) -> Result<(), Wrong> {
         let key = match decoded {
             Decoded::Unknown => self.last.clone(),
@@ -310,9 +298,10 @@ impl Runs {
         };
         self.has_said |= is_said(&event);
         self.last = key.clone();
+        self.tasks.extend(tasks_in(&event));
         let task = match &event.origin.agent {
-            Agent::Named(call) if self.open.get(&key).is_none() => self.task_of(call),
-            _ => None,
+            Agent::Named(call) => self.tasks.get(call),
+            Agent::Main | Agent::Unnamed => None,
         };
         let (agent, last) = (self.format.format(), self.session.as_ref());
         let begin = || {
@@ -321,7 +310,7 @@ impl Runs {
             if event.origin.agent != Agent::Main && event.origin.run.is_none() {
                 session.fact("cwd", self.folder.clone());
             }
-            session.add(task, 0);
+            session.add(task.cloned().map(Event::before), 0);
             session
         };
         let session = self.open.add(&key, size, begin)?;
@@ -331,6 +320,7 @@ impl Runs {
     }
 
     fn end_all(&mut self, runs: &mut Vec<Run>) {
+        self.tasks.clear();
         let sessions = mem::take(&mut self.open).into_all();
         runs.extend(sessions.map(|session| self.run(session)));
     }
@@ -349,6 +339,16 @@ impl Runs {
         let before = mem::replace(&mut self.index, index);
         mem::take(&mut self.is_joined) || index == before.map(|before| before + 1)
     }
+}
+
+/// Returns the tasks that calls of an event give to sub-agents, by the ids of the calls.
+fn tasks_in(event: &Event) -> impl Iterator<Item = (Text, Text)> {
+    event.what.iter().filter_map(|what| match what {
+        What::Call(Call {
+            id: Some(id), args, ..
+        }) => Some((id.clone(), string_of(first_named(args, "task-argument"))?.clone())),
+        _ => None,
+    })
 }
 
 /// Returns the first that events say of a kind.
