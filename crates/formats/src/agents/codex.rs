@@ -61,14 +61,15 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 }
 
 fn add_meta(say: &mut Events, meta: &Object) {
-    say.session(first_of(meta, &["id", "session_id"]));
+    let id = first_of(meta, &["id", "session_id"]);
+    say.session(id);
     say.first_fact(TOOLS, tools_of(meta.get("dynamic_tools")).as_ref());
     // Guardians and reviews are threads of their own.
     let thread = str_of(meta.get("thread_source")).is_some_and(|thread| thread != "user");
     let is_one =
         fields_of(meta, "source").contains("subagent") || (thread && meta.contains("parent_thread_id"));
-    let of = words("codex-parent").filter_map(|path| string_of(in_path(meta, path)).cloned());
-    let of: Vec<Text> = of.collect();
+    let of = words("codex-parent").filter_map(|path| string_of(in_path(meta, path)));
+    let of: Vec<Text> = of.filter(|of| Some(*of) != string_of(id)).cloned().collect();
     say.sub_agent(is_one, of.first().map(|of| of.clone().into()).as_ref());
     say.add(What::Copies {
         of,
