@@ -12,10 +12,10 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     FormatName,
-    event::{Agent, Event, Fact, IS_SUB_AGENT, ToolResult, What},
+    event::{Event, Fact, IS_SUB_AGENT, PARENT, ToolResult, What},
     runs::Run,
     session::{Session, is_said},
-    values::hash_of,
+    values::{hash_of, string_of},
 };
 
 /// Returns a number for a name, or the id of a message, that copies of a session of this format have too.
@@ -112,12 +112,13 @@ impl Print {
             return None;
         }
         let said = || events.iter().filter(|event| is_said(event));
-        // A sub-agent in the file of its parent has the name of that one.
-        let is_named = events.iter().all(|event| event.origin.agent == Agent::Main);
+        // A sub-agent may have the name of its session, and none of its own.
+        let parent = string_of(session.noted(PARENT));
+        let own = names.first().filter(|name| parent != Some(name));
         Some(Self {
-            name: names.first().filter(|_| is_named).copied().cloned(),
+            name: own.copied().cloned(),
             store: Path::new(source).extension().map(Into::into),
-            is_sub_agent: session.is_sub_agent(),
+            is_sub_agent: session.noted(IS_SUB_AGENT).is_some(),
             began: said().next().and_then(time_of),
             ids: said().filter_map(id_of).map(|id| hash_of(&id.as_str())).collect(),
             said: said().map(content_of).collect(),

@@ -8,7 +8,7 @@ use std::{
 use knowledgepulse_json::{Text, Value, units_of};
 
 use crate::{
-    event::{Event, Events, Fact, IS_SUB_AGENT, PARENT, Parent, TextKind, ToolResult, Undo, What},
+    event::{Event, Events, Fact, PARENT, Parent, TextKind, ToolResult, Undo, What},
     parts::{Call, Part},
     spans::joined,
     trace::TraceBuilder,
@@ -55,11 +55,14 @@ impl Session {
         (&self.events, names.chain(known.into_iter().flatten()).collect())
     }
 
-    /// Returns whether it is of a sub-agent.
-    pub(crate) fn is_sub_agent(&self) -> bool {
-        let is_said = |what: &What| matches!(what, What::Fact(Fact::Last(IS_SUB_AGENT, _)));
-        let mut whats = self.events.iter().flat_map(|event| &event.what);
-        whats.any(is_said) || self.builder.details.contains(IS_SUB_AGENT)
+    /// Returns a fact that its events or its path say, before its trace is built.
+    pub(crate) fn noted(&self, name: &str) -> Option<&Value> {
+        let mut whats = self.events.iter().rev().flat_map(|event| event.what.iter().rev());
+        let said = whats.find_map(|what| match what {
+            What::Fact(Fact::Last(of, value)) if *of == name => Some(value),
+            _ => None,
+        });
+        said.or_else(|| self.builder.details.get(name))
     }
 
     /// Makes the steps of the trace.

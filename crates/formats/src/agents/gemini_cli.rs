@@ -110,8 +110,10 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
 fn add_session(say: &mut Events, fields: &impl Fields) {
     say.begin_run("gemini-facts", fields);
     let is_sub_agent = str_of(fields.field("kind")) == Some("subagent");
-    say.sub_agent(is_sub_agent, fields.field("parentSessionId"));
-    if has_list(fields, "messages") {
+    let is_whole = has_list(fields, "messages");
+    // Before it had an id of its own, a sub-agent had that of its session, and all messages in one object.
+    say.sub_agent(is_sub_agent, fields.field("sessionId").filter(|_| is_whole));
+    if is_whole {
         say.add(What::Undo(Undo::All));
     }
     let messages = list_at(fields, "messages").iter();
