@@ -14,7 +14,7 @@ use knowledgepulse_formats::{
     encoding::Decoder,
     input::{
         compression::{CHUNK_SIZE, read_text},
-        reader_of,
+        is_in_parts, reader_of,
     },
     reader::MOST_FIRST_RECORDS,
     run::runs,
@@ -41,7 +41,7 @@ impl WholeFiles {
         for run in runs(inputs) {
             *counts.entry(run[0].clone()).or_default() += run.len();
         }
-        let is_whole = |file: &Path| file.is_file() && !is_database(file);
+        let is_whole = |file: &Path| file.is_file() && !is_database(file) && !is_in_parts(file);
         counts.retain(|file, count| *count == 1 && is_whole(Path::new(file)));
         Self(counts.into_keys().collect())
     }

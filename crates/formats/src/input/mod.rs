@@ -1,5 +1,5 @@
-//! Inputs that are no JSON and become lines of it: the databases of agents, tables in Parquet, archives of Inspect, and the Markdown of
-//! Aider.
+//! Inputs that become lines of JSON: the databases of agents, tables in Parquet, archives of Inspect, the Markdown of Aider, and sessions in
+//! many files.
 
 mod aider;
 pub(crate) mod archive;
@@ -8,6 +8,7 @@ pub mod compression;
 mod databases;
 #[cfg(not(target_family = "wasm"))]
 mod msgpack;
+mod opencode;
 #[cfg(all(feature = "parquet", not(target_family = "wasm")))]
 mod parquet;
 #[cfg(not(target_family = "wasm"))]
@@ -26,6 +27,8 @@ use std::{
 };
 
 use knowledgepulse_json::{Object, Text, Value, object, parse_str};
+
+pub use opencode::is_in_parts;
 
 use crate::values::{list_of, object_of, text_at};
 
@@ -103,12 +106,14 @@ fn lines_of_bytes(bytes: &[u8]) -> Option<Lines> {
     Some(Box::new(lines.into_iter()))
 }
 
-/// Returns the sessions of a database or the rows of a table, a line each; `None` if the file is neither, or cannot be read here.
+/// Returns the sessions of a database or the rows of a table, a line each, or a session in parts; `None` of another file, and of one that
+/// cannot be read here.
 ///
 /// # Errors
 /// If the file cannot be read, or is a database of no agent that is known.
 pub fn lines_of_file(path: &Path) -> io::Result<Option<Lines>> {
     match beginning_of(path)?.as_slice() {
+        _ if opencode::is_in_parts(path) => Ok(Some(Box::new(opencode::line_of(path).into_iter()))),
         #[cfg(not(target_family = "wasm"))]
         beginning if beginning.starts_with(sqlite::MAGIC) => sqlite::lines_of_file(path).map(Some),
         #[cfg(all(feature = "parquet", not(target_family = "wasm")))]

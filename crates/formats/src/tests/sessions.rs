@@ -34,10 +34,19 @@ fn made(path: &Path, directory: &TempDir, more: &str) -> PathBuf {
     database
 }
 
-/// Returns what the input of a case holds: its own bytes, or the sessions of the database that it makes, a line each.
+/// Returns what a file holds: its own bytes, or those of the lines that it becomes.
+fn lines_in(path: &Path) -> Vec<u8> {
+    let lines = lines_of_file(path).unwrap();
+    lines.map_or_else(
+        || fs::read(path).unwrap(),
+        |lines| lines.collect::<String>().into_bytes(),
+    )
+}
+
+/// Returns what the input of a case holds, or the sessions of the database that it makes, a line each.
 fn bytes_of(path: &Path) -> Vec<u8> {
     if path.extension().is_none_or(|extension| extension != "sql") {
-        return fs::read(path).unwrap();
+        return lines_in(path);
     }
     let directory = tempfile::tempdir().unwrap();
     let database = made(path, &directory, "");
@@ -211,10 +220,7 @@ fn copies_in(files: &[PathBuf]) -> Vec<Value> {
         for input in mem::take(&mut kept.inputs) {
             let path = Path::new(&input[0]);
             let mut records = Records::default();
-            match lines_of_file(path).unwrap() {
-                Some(lines) => records.push(lines.collect::<String>().as_bytes()).unwrap(),
-                None => records.push(&fs::read(path).unwrap()).unwrap(),
-            }
+            records.push(&lines_in(path)).unwrap();
             records.finish().unwrap();
             let file = Some(path.into());
             let mut reader = TraceReader::new(Settings {
@@ -365,6 +371,18 @@ fn a_session_that_two_files_hold_is_one() {
     let found = copies_in(&[file("s.jsonl", &rows), file("s.jsonl.old", &rows)]);
     let copies: Vec<_> = found.iter().map(copies_of).collect();
     assert_eq!(copies, [Some(1.0), Some(1.0)]);
+    let header = |kind: &str, messages: Option<&Json>| json!({ "sessionId": "g", "projectHash": "h", "startTime": then, "kind": kind, "messages": messages });
+    let message = |kind: &str, id: &str| json!({ "id": id, "timestamp": then, "type": kind, "content": id });
+    let task = json!([message("user", "t"), message("gemini", "u")]);
+    let found = copies_in(&[
+        file(
+            "chats/g.jsonl",
+            &[header("main", None), message("user", "a"), message("gemini", "b")],
+        ),
+        file("chats/g.json", &[header("subagent", Some(&task))]),
+    ]);
+    let copies: Vec<_> = found.iter().map(copies_of).collect();
+    assert_eq!(copies, [None, None]);
 }
 
 /// Returns a value with one thing within it changed, for each thing to so many levels.
