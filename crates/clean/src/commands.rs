@@ -494,9 +494,8 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
         text.len() > 5
             && (is_mixed(text) || is_random(text) || has_letter && has(SIGNS) && !has(b"()=,;"))
             && !is_algorithm()
-            && (is_generated(text)
-                || has(SIGNS) && !has(b"(=<\\") && !is_expression(text)
-                || !has(b"(=/<:[@"))
+            && !is_expression(text)
+            && (is_generated(text) || has(SIGNS) && !has(b"(=<\\") || !has(b"(=/<:[@"))
     };
     is_spoken
         && has_letter

@@ -197,7 +197,7 @@ fn secret_before(letters: &[u8], start: usize, may_follow: bool) -> Option<Range
         if is_shaped(&letters[word.clone()]) || is_joined() && is_medium() {
             return (word.start > least || least == 0)
                 .then_some(word)
-                .filter(|word| is_said(letters, word, false));
+                .filter(|word| !letters[word.end..].starts_with(b"::") && is_said(letters, word, false));
         }
         next = word;
     }

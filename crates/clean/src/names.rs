@@ -530,7 +530,7 @@ impl<'l> Assignment<'l> {
         // The text between two strings of a program: `"token: " + token + "."`.
         let is_between = matches!(
             value.trim_ascii(),
-            [b'+' | b'.' | b',' | b'%', b' ', ..]
+            [b'+' | b'.' | b',' | b'%' | b'|', b' ', ..]
                 | [.., b' ', b'+' | b'.' | b',']
                 | [b',' | b'+']
                 | [b')' | b']' | b'}' | b';', ..]
@@ -702,8 +702,8 @@ impl<'l> Assignment<'l> {
             && !is_expression(value)
             && !STOP_WORDS.has(said)
             && !is_keyword(said)
-            && (self.is_environment || !is_constant(value))
-            && !(matches!(value[0], b'&' | b'*' | b'?') && is_keyword(without_marks(value)))
+            && (self.is_environment || !is_reference(value))
+            && !is_keyword(without_marks(value))
             && !self.is_own_name(without_marks(value))
             && is_secret_string(self.sort, value)
             && !(self.is_environment
@@ -818,7 +818,7 @@ impl<'l> Assignment<'l> {
             return true;
         }
         let least = self.pair.name.start.saturating_sub(MOST_VALUE_LETTERS);
-        let before = &letters[least..self.pair.name.start];
+        let before = &letters[least..self.pair.name.end];
         let line = match memrchr2(b'\n', b'\r', before) {
             Some(end) => &before[end + 1..],
             // Further on in a long line no declaration begins.
@@ -1053,13 +1053,12 @@ fn is_cut(value: &[u8]) -> bool {
         && rest.iter().any(u8::is_ascii_alphanumeric)
 }
 
-/// Returns whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
-fn is_constant(value: &[u8]) -> bool {
-    static CONSTANT: Pattern = Pattern::new(
-        r"^(?:[A-Z]*_[A-Z_]*|[A-Z][A-Za-z_.]*\.[A-Z][A-Za-z_]*|[A-Za-z_.]*\.value|[A-Za-z_.]*\.([A-Za-z_]+))$",
+/// Returns whether a value is the name of a constant or of a property: `SOME_TYPES`, `Kind.None`, `token1.token`.
+fn is_reference(value: &[u8]) -> bool {
+    static REFERENCE: Pattern = Pattern::new(
+        r"^(?:[A-Z]*_[A-Z_]*|[A-Z][A-Za-z_.]*\.[A-Z][A-Za-z_]*|(?:[a-z_]|[A-Z][a-z]+[A-Z])\w*(?:\.[A-Za-z_]+)+)$",
     );
-    let found = CONSTANT.captures(value);
-    found.is_some_and(|found| found.get(1).is_none_or(|last| sort_of(last.as_bytes()).is_some()))
+    REFERENCE.is_match(value)
 }
 
 /// Returns a type without the marks of a reference or an option.

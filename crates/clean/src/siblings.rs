@@ -82,7 +82,8 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
     let is_told = |(field, value): &(&[u8], &[u8])| {
         let is_value = is_value_of(field, value);
         !is_nothing(value)
-            && (is_value && name.is_some_and(|name| is_secret(name, value) && !is_expression(value))
+            && !is_expression(value)
+            && (is_value && name.is_some_and(|name| is_secret(name, value))
                 || VALUES.has(field) && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
                 || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
                 || is_key && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
@@ -201,7 +202,8 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>,
                 let end = skip(letters, value, |letter| {
                     !letter.is_ascii_whitespace() && !b"\"'\\,{}[]<>()".contains(&letter)
                 });
-                (value..end, end)
+                // With the bracket of a call.
+                (value..end + usize::from(letters[end..].starts_with(b"(")), end)
             }
         };
         if !name.is_empty() && behind > value.start && !letters[..next].ends_with(MARKER) {

@@ -53,7 +53,7 @@ pub(super) fn is_nothing(value: &[u8]) -> bool {
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
         r"^(?:(?:\w+ )?(?:[<\[{]|\$\{)|\([a-z][\w ,]*\)$|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:change|replace)[_-]?(?:me|this|with)(?:[_-][a-z]+)*$|(?:required|nullable|sometimes)\|)",
-        r"|(?:[$@:][A-Za-z_]*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/|`,;:(){}\[\]+\x80-\xFF -]*",
+        r"|(?:[$@:][A-Za-z_]*|:[a-z]\w*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/\\|`,;:(){}\[\]+\x80-\xFF -]*|//[a-z]",
         // A number, an example of AWS, a licence, and words that say what stands there: `my-test-key`.
         r"|[A-Za-z0-9+/]{9,}EXAMPLE(?:KEY)?|[A-Za-z]+(?:-[A-Za-z]+)*-v?\d{1,2}(?:\.\d{1,2}){1,2}(?:-[a-z]+)*|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
     ));
@@ -143,11 +143,11 @@ pub(super) fn is_small_number(value: &[u8]) -> bool {
     value.iter().all(of_number) && (digits < LEAST_DIGITS || value.contains(&b'.') || value.ends_with(b"%"))
 }
 
-/// Returns whether a value is a path of a file that could have the secret, and not the secret.
+/// Returns whether a value is an address, or a path or name of a file that could have the secret, and not the secret.
 pub(super) fn is_path(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
-        r"^(?:~/|fileb?://|\.\.?/|[A-Za-z]:[\\/]|/(?i:home|users|etc|var|tmp|opt|usr|run|root|mnt|srv|dev|proc|app|data|workspaces?|private",
-        r"|secrets|keys)(?:/|$)|/[A-Za-z_-]+/[A-Za-z_/-]*$)"
+        r"^(?:~/|[A-Za-z][A-Za-z+]*://|unix:|\.\.?/|[A-Za-z]:[\\/]|/(?i:home|users|etc|var|tmp|opt|usr|run|root|mnt|srv|dev|proc|app|data|workspaces?|private",
+        r"|secrets|keys)(?:/|$)|/[A-Za-z_-]+/[A-Za-z_/-]*$|(?:[\w.-]+/)*[\w.-]+\.(?:pem|crt|cer|key|md|json|ya?ml|txt|html?|conf|ini|env)$)"
     ));
     EXPRESSION.is_match(value)
 }
@@ -157,11 +157,10 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         let operator = r"[=>|]|\+(?:[^A-Za-z0-9]|$)|!=|&&|&['\[]";
         // A call, an element, or a type with its parameters.
-        let call = r"[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|\{$|<.*>$)";
+        let call = r"\.?[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|\{(?:$|[A-Z])|<.*>$)";
         // Of Rust, the optional one of a property, and of PowerShell, as `Read-Host`.
-        let path =
-            r"[A-Za-z_$][\w$.]*\?\.[A-Za-z_$]|[A-Za-z_$][\w$]*::[A-Za-z<]|[A-Z][A-Za-z]+-[A-Z][A-Za-z]+$";
-        let property = format!(r"(?:\$[\w$]*|(?i:{ROOTS}))(?:\.|->|[?!]\.|::)");
+        let path = r"[A-Za-z_$][\w$.]*\?\.[A-Za-z_$]|(?:::)?[A-Za-z_$][\w$]*::[A-Za-z<]|[A-Z][A-Za-z]+-[A-Z][A-Za-z]+$";
+        let property = format!(r"(?:\$[\w$]*|@\w+|(?i:{ROOTS}))(?:\.|->|[?!]\.|::)");
         // The attribute of a resource of Terraform, and an expression between slashes.
         let attribute = r"[a-z][a-z\d]*(?:_[a-z\d]+)+(?:\.[a-z_][a-z\d_]*){2,}$|/(?:\^|\(|\\[bdsw])";
         // The reference of C, the negation of a variable, and pointers and references of Rust.
