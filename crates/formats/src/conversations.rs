@@ -1,6 +1,6 @@
 //! The messages of a conversation, wherever a record of a chat API, of its log or of a data set has them.
 
-use std::{borrow::Cow, collections::HashMap, iter, mem, slice};
+use std::{borrow::Cow, collections::HashMap, iter};
 
 use crate::{date, langchain, messages::role_by, prelude::*, written};
 
@@ -599,150 +599,20 @@ pub fn without_event(record: &Value) -> &Value {
         .unwrap_or(record)
 }
 
-/// Returns the thread that a state of LangGraph is of.
-fn thread_of(record: &Value) -> Option<&Value> {
-    first_at(record, "config/configurable/thread_id checkpoint/thread_id")
-}
-
-/// Returns the messages of a row that are in no text.
-fn plain_list(row: &Value) -> &[Value] {
-    let row = without_event(row);
-    let (is_state, own) = (is(row, "langgraph-state"), object_of(Some(row)));
-    let inner = if is_state { state_in(row) } else { own };
-    let asked = ["response"].into_iter().chain(words("asked"));
-    let asked = asked.filter_map(|name| inner.get(name)?.as_object());
-    let inner = [inner].into_iter().chain(asked);
-    // Requests of Responses have items.
-    let is_list = |list: &&[Value], name| {
-        !list.is_empty() && (!matches!(name, "input" | "prompt") || is_message(&list[0]))
-    };
-    let mut lists = inner.flat_map(|inner| {
-        let names = words("messages-field").chain(["input", "prompt"]);
-        names.filter_map(|name| Some(list_at(inner, name)).filter(|list| is_list(list, name)))
-    });
-    lists.next().unwrap_or_default()
-}
-
 /// Returns the values of a state of LangGraph, or of a checkpoint as its savers list them.
 pub fn state_in(state: &Value) -> &Object {
     object_of(first_at(state, "values checkpoint/channel_values"))
-}
-
-/// Returns what the agent says and calls in messages.
-fn said_in<'m>(messages: impl IntoIterator<Item = &'m Value>) -> Vec<What> {
-    let mut say = Events::default();
-    for message in messages {
-        add_message(&mut say, message);
-    }
-    let said = say.list.into_iter().flat_map(|event| event.what);
-    said.filter(|what| matches!(what, What::Call(_) | What::Said(TextKind::Message, _)))
-        .collect()
-}
-
-/// Returns whether the conversation of a row is the beginning of that of another row: snapshots of a run repeat what was said before.
-/// The same turn of two conversations is none, unless it has an id.
-pub fn is_begun_by(row: &Value, beginning: &Value) -> bool {
-    let (row, beginning) = (without_event(row), without_event(beginning));
-    let is_same = |(one, other): (&Value, &Value)| match (one, other) {
-        (Value::Object(one), Value::Object(other)) => without_marks(one).eq(without_marks(other)),
-        _ => one == other,
-    };
-    let is_begun =
-        |all: &[Value], first: &[Value]| first.len() <= all.len() && all.iter().zip(first).all(is_same);
-    let is_of_thread = is(row, "langgraph-state")
-        && is(beginning, "langgraph-state")
-        && thread_of(row) == thread_of(beginning);
-    let (all, first) = (plain_list(row), plain_list(beginning));
-    let is_telling = first.len() > 1 || first.first().is_some_and(|first| is_given(first.get("id")));
-    // The next request has the reply, which other samples of a model have otherwise.
-    let is_next = || {
-        let replied = replied_to(object_of(Some(beginning)));
-        let said = said_in(all.iter().skip(first.len()).take(replied.len()));
-        let replied = said_in(replied.iter().map(|message| &**message));
-        let is_said = replied.iter().all(|what| said.contains(what));
-        first.len() < all.len() && is_said && (is_telling || !replied.is_empty())
-    };
-    is_begun(all, first) && (is_of_thread || is_next())
 }
 
 /// Where rows that were joined are.
 pub const JOINED: &str = "turns";
 
 /// Returns the name of the response of a model that a row has, by its API of Responses.
-fn response_of(row: &Value) -> Option<&Value> {
+pub fn response_of(row: &Value) -> Option<&Value> {
     let response = row.get("response").unwrap_or(row);
     response
         .get("id")
         .filter(|_| str_of(response.get("object")) == Some("response"))
-}
-
-/// Returns the name of the conversation of which a row has one turn: a row of llm's log, or a step of the AI SDK.
-fn conversation_of(row: &Value) -> Option<&Value> {
-    first_of(row, &["conversation_id", "callId"]).filter(|_| is(row, "turn"))
-}
-
-/// What a row goes on with: a name, and where another row has that name.
-pub type Link<'r> = (&'r Value, fn(&Value) -> Option<&Value>);
-
-/// Returns what a row goes on with: the response that its request names, or the turns before.
-pub fn link_of(row: &Value) -> Option<Link<'_>> {
-    let mut named = words("previous-response").filter_map(|path| in_path(row, path));
-    match named.find(|name| !name.is_null()) {
-        Some(name) => Some((name, response_of)),
-        None => Some((conversation_of(row)?, conversation_of)),
-    }
-}
-
-/// Returns the rows that were joined in a row, or the row itself.
-fn joined_in(row: &Value) -> &[Value] {
-    row.get(JOINED)
-        .map_or(slice::from_ref(row), |rows| list_of(Some(rows)))
-}
-
-/// Returns the place of the row with which another goes on among those that were joined.
-pub fn place_of(row: &Value, (name, named): Link) -> Option<usize> {
-    joined_in(row).iter().rposition(|row| named(row) == Some(name))
-}
-
-/// Joins a row with those until the one with which it goes on. Returns it with copies of them if they go on otherwise.
-pub fn join(before: &mut Value, at: usize, row: Value) -> Option<Value> {
-    let rows = joined_in(before);
-    if at + 1 < rows.len() {
-        let rows = rows[..=at].iter().cloned().chain([row]);
-        return Some(object([(JOINED, rows.collect())]));
-    }
-    if let Value::Object(fields) = before
-        && let Some(Value::Array(rows)) = fields.get_mut(JOINED)
-    {
-        rows.push(row);
-    } else {
-        let rows = vec![mem::take(before), row];
-        *before = object([(JOINED, rows.into())]);
-    }
-    None
-}
-
-/// Returns the fields of a message but for those that a copy of it may have otherwise.
-fn without_marks(message: &Object) -> impl Iterator<Item = (&Text, &Value)> {
-    let marks = tags("mark");
-    let is_mark = move |name: &Text| marks.iter().any(|[mark, _]| mark == name);
-    message.iter().filter(move |(name, _)| !is_mark(name))
-}
-
-/// Returns what the snapshots of a run have in common, which others may have too: the name of the run, and the first message.
-pub fn marks_of(row: &Value) -> [Option<u64>; 2] {
-    let row = without_event(row);
-    let thread = thread_of(row).filter(|_| is(row, "langgraph-state"));
-    let thread = thread.or_else(|| words("run-id").find_map(|name| row.get(name)));
-    let thread = thread.or_else(|| response_of(row));
-    let first = plain_list(row).first().map(|first| match first {
-        Value::Object(first) => {
-            let fields = without_marks(first).map(|(name, value)| (name, value.to_json()));
-            hash_of(&fields.collect::<Vec<_>>())
-        }
-        first => hash_of(&first.to_json()),
-    });
-    [thread.map(|thread| hash_of(&thread.to_json())), first]
 }
 
 pub fn borrowed(list: &[Value]) -> Messages<'_> {
@@ -781,7 +651,7 @@ fn reply_of(reply: &Object) -> Messages<'_> {
 }
 
 /// Returns the model's reply in a row of a log, beside its request; empty without one.
-fn replied_to(row: &Object) -> Messages<'_> {
+pub fn replied_to(row: &Object) -> Messages<'_> {
     let replies = words("replied").filter_map(|name| row.get(name)?.as_object());
     // Mastra has the messages of the AI SDK's reply in the record, too.
     let replies = replies.filter(|reply| !has_list(*reply, "messages"));

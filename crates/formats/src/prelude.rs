@@ -10,7 +10,6 @@ pub(crate) use crate::{
     event::{Agent, Event, Events, Fact, Origin, PARENT, Parent, Span, TextKind, ToolResult, Undo, What},
     input::{Told, listed_beside, read_small, text_of_small, told_beside},
     messages::{UNKNOWN_ROLE, add_as, add_message, add_next, add_parts, add_said, is_message, message_by},
-    named::folders_of,
     parts::{Call, Part, parts_in, parts_of},
     shapes::is,
     tools::{TOOLS, tools_of},

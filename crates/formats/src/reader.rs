@@ -1,23 +1,23 @@
 //! Reads one input: says by its first records what it holds, and hands each record to the reader of its format.
 
-use std::{collections::VecDeque, mem, sync::Arc};
+use std::{mem, sync::Arc};
 
 use knowledgepulse_json::{Text, Value};
 
 pub use crate::{
-    records::is_trace,
-    runs::{Content, EARLIER_COPIES, Item, Run, Settings},
+    records::{MOST_FIRST_RECORDS, is_trace},
+    run::{Content, EARLIER_COPIES, Item, Run, Settings},
 };
 
 use crate::{
-    DEFAULT_LIMIT, FormatName, Place,
+    FormatName, Place,
     agent::Kind,
-    conversations::{is_begun_by, join, link_of, marks_of, place_of, updates_of, usual_row},
+    conversations::{updates_of, usual_row},
     encoding::Foreign,
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
     records::{Record, Records, may_be_trace},
-    runs::{Row, Runs},
+    run::{Row, Runs, Snapshots},
     shapes::is,
     values::{list_at, object_of},
     words::{row_where, words},
@@ -52,22 +52,12 @@ pub fn of_no_format(record: &Value) -> String {
     format!("of no format that is known: {found}; docs/formats.md lists the formats")
 }
 
-/// What tells rows that may be snapshots of one run.
-type Marks = [Option<u64>; 2];
-
-/// So many rows that name their run wait for others that go on with them.
-const MOST_HELD: usize = 64;
-
-/// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.
-pub const MOST_FIRST_RECORDS: usize = 10;
-
 /// Reads one input, record by record. Its first record of a known format says what the file is.
 pub struct TraceReader {
     settings: Arc<Settings>,
     file: FileKind,
     reader: Option<Runs>,
-    /// The last rows, which later ones may go on with.
-    held: VecDeque<(Marks, Row)>,
+    rows: Snapshots,
 }
 
 /// What a file is.
@@ -104,7 +94,7 @@ impl TraceReader {
             settings: Arc::new(settings),
             file,
             reader: None,
-            held: VecDeque::new(),
+            rows: Snapshots::default(),
         }
     }
 
@@ -202,7 +192,11 @@ impl TraceReader {
                 let format = self.settings.format_of(&row.value);
                 format.unwrap_or(FormatName::OpenaiChat)
             }
-            FileKind::Rows => return self.hold(row, runs),
+            FileKind::Rows => {
+                self.end_messages(runs);
+                let rows = self.rows.take(row).into_iter();
+                return runs.extend(rows.map(|row| Run::Row(row, Arc::clone(&self.settings))));
+            }
             FileKind::Refused | FileKind::Undecided(_) => return,
         };
         if self.reader.as_ref().is_none_or(|reader| reader.format != format) {
@@ -248,57 +242,10 @@ impl TraceReader {
         runs
     }
 
-    /// Keeps a row until the next one is there, and one that names its run until several are: of snapshots of a run, which may be mixed, the
-    /// longest stands for the others.
-    fn hold(&mut self, mut row: Row, runs: &mut Vec<Run>) {
-        self.end_messages(runs);
-        let marks = marks_of(&row.value);
-        let is_one = |(mark, other): (&Option<u64>, &Option<u64>)| mark.is_some() && mark == other;
-        let is_like = |(others, _): &&mut (Marks, Row)| marks.iter().zip(others).any(is_one);
-        let of_run = self.held.iter_mut().filter(is_like).find_map(|(_, held)| {
-            let has_grown = is_begun_by(&row.value, &held.value);
-            (has_grown || is_begun_by(&held.value, &row.value)).then_some((held, has_grown))
-        });
-        if let Some((held, has_grown)) = of_run {
-            if has_grown {
-                mem::swap(held, &mut row);
-            }
-            held.copies += row.copies + 1;
-            held.place.size += row.place.size;
-            return;
-        }
-        let mut held = self.held.iter_mut().map(|(_, held)| held);
-        let before = link_of(&row.value)
-            .and_then(|link| held.find_map(|before| Some((place_of(&before.value, link)?, before))));
-        if let Some((at, before)) = before {
-            match join(&mut before.value, at, mem::take(&mut row.value)) {
-                Some(fork) => row.value = fork,
-                None => {
-                    before.place.size += row.place.size;
-                    return;
-                }
-            }
-        }
-        self.held.push_back((marks, row));
-        let size = |held: &VecDeque<(_, Row)>| held.iter().map(|(_, row)| row.place.size).sum::<u64>();
-        while let Some((marks, _)) = self.held.front() {
-            let most = match marks {
-                [None, None] => 0,
-                [None, _] => 1,
-                _ => MOST_HELD,
-            };
-            if self.held.len() <= most && size(&self.held) <= DEFAULT_LIMIT {
-                break;
-            }
-            let first = self.held.pop_front();
-            runs.extend(first.map(|(_, row)| Run::Row(row, Arc::clone(&self.settings))));
-        }
-    }
-
     /// Appends the rows that wait for others.
     fn release(&mut self, runs: &mut Vec<Run>) {
-        let held = mem::take(&mut self.held).into_iter();
-        runs.extend(held.map(|(_, row)| Run::Row(row, Arc::clone(&self.settings))));
+        let rows = self.rows.end();
+        runs.extend(rows.map(|row| Run::Row(row, Arc::clone(&self.settings))));
     }
 
     /// Ends the conversations whose messages are records.

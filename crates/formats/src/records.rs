@@ -17,6 +17,9 @@ use crate::{
     values::regex,
 };
 
+/// A file of which so many records at the beginning are of no format is refused. Sessions may begin with such records.
+pub const MOST_FIRST_RECORDS: usize = 10;
+
 /// The values of an input whose bytes are pushed as they come. It holds the bytes that were pushed and not read yet, of a value at
 /// most `limit`. Of an archive or a database it holds all bytes, and the values come once it is whole.
 ///

@@ -15,11 +15,10 @@ use std::{
 use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
     FormatName, Given,
-    copies::Group,
     encoding::Foreign,
     reader::{Content, Run, Settings, TraceReader, of_no_format},
     records::Records,
-    run::{self, Ids},
+    run::{self, Group, Ids},
     trace::warning_of,
 };
 use knowledgepulse_json::{Text, Value};

@@ -1,7 +1,7 @@
 //! Antigravity: `~/.gemini/antigravity*/brain/ID/.system_generated/logs/transcript.jsonl`, a step a line, or all of it in
 //! `transcript_full.jsonl`.
 
-use std::fs;
+use std::{ffi::OsStr, fs};
 
 use crate::prelude::*;
 
@@ -15,7 +15,8 @@ const STARTS: [&str; 2] = ["\"INVOKE_SUBAGENT\"", "\"conversationId\""];
 fn beside(path: &Path, say: &mut Events) {
     let list = path.ancestors().nth(5).map(|folder| folder.join("history.jsonl"));
     let list = list.and_then(|list| text_of_small(&list)).unwrap_or_default();
-    let name = folders_of(path).nth(2).unwrap_or_default();
+    let folder = path.ancestors().nth(3).and_then(Path::file_name);
+    let name = folder.and_then(OsStr::to_str).unwrap_or_default();
     let mut own = list.lines().filter(|line| line.contains(name));
     let own = own.find_map(|line| parse_str(line).ok()).unwrap_or_default();
     say.fact("cwd", own.get("workspace"));

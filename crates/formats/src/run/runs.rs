@@ -4,12 +4,14 @@ use std::{collections::HashMap, mem, path::PathBuf, sync::Arc};
 
 use knowledgepulse_json::{Text, Value};
 
+use super::{
+    named::Named,
+    open::{OpenTraces, check},
+};
 use crate::{
     FormatName, Given, Place, Wrong,
     agent::{Decoded, Format, Kind},
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
-    named::Named,
-    open_traces::{OpenTraces, check},
     parts::Call,
     records::is_trace,
     session::{Session, is_said},

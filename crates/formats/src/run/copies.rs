@@ -10,10 +10,10 @@ use std::{
 
 use knowledgepulse_json::{Text, Value};
 
+use super::runs::Run;
 use crate::{
     FormatName,
     event::{Event, Fact, IS_SUB_AGENT, PARENT, ToolResult, What},
-    runs::Run,
     session::{Session, is_said},
     values::{hash_of, string_of},
 };
@@ -161,7 +161,7 @@ type Sourced = (Run, String);
 /// Inputs that may have copies of each other's sessions, in the order in which they are read. Leaves out the runs that are contained in others.
 #[derive(Default)]
 pub struct Group {
-    /// The files of each input, as [`runs`](crate::run::runs) groups them.
+    /// The files of each input, as [`runs`](super::runs) groups them.
     pub inputs: Vec<Vec<String>>,
     /// What several of the inputs have in common, or several sessions of one.
     pub(crate) shared: HashSet<u64>,
@@ -215,7 +215,7 @@ fn standing((_, (mut run, source), copies): (Print, Sourced, u64)) -> Sourced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Place, runs::Content};
+    use crate::{Place, run::Content};
 
     fn print(name: &str, store: &str, ids: &[u64], said: &[u64]) -> Print {
         Print {

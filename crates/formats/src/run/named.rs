@@ -44,8 +44,3 @@ impl Named {
         Self { session, parent }
     }
 }
-
-/// Returns the names of the folders around a file, the innermost first.
-pub fn folders_of(path: &Path) -> impl Iterator<Item = &str> {
-    path.iter().rev().skip(1).filter_map(|name| name.to_str())
-}

@@ -1,5 +1,5 @@
-//! Which records are which run: what a file holds, which files are one run (the events of OpenHands in a folder, the segments of a
-//! thread of Codex), and which are copies of others.
+//! Which files are one input (the events of OpenHands in a folder, the segments of a thread of Codex), and which inputs may hold copies of
+//! each other's runs.
 
 use std::{
     cmp::Reverse,
@@ -15,14 +15,16 @@ use knowledgepulse_json::{Object, Value};
 use rayon::prelude::*;
 use regex::Regex;
 
+use super::{
+    copies::{Group, begins_as, key_of, names_of},
+    named::Named,
+    runs::{Content, Item},
+};
 use crate::{
     FormatName,
-    copies::{Group, begins_as, key_of, names_of},
     event::Events,
     input::{compression::read_text, lines_of_file, names_in_database},
-    named::Named,
-    reader::{Content, Item, MOST_FIRST_RECORDS},
-    records::{Record, Records},
+    records::{MOST_FIRST_RECORDS, Record, Records},
     trace,
     values::{fields_of, hash_of, regex, str_of},
     words::tags,
