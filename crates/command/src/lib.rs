@@ -34,7 +34,6 @@ pub(crate) use {
     scored::{Place, RunInfo, Scored, TraceInfo},
     show::{
         messages::Messages,
-        objectives::{USUAL_ROOM, told_apart},
         printable::{MOST_UNITS, counted, decimal, escaped, fixed, grouped, label_of, printable},
         results::Results,
         review::{tell_places, told},

@@ -10,6 +10,7 @@ mod free_names;
 pub mod logs;
 mod manifest;
 mod native;
+mod objectives;
 mod ordered;
 mod out;
 mod quality;
@@ -37,6 +38,7 @@ pub use forms::{
 };
 pub use free_names::FreeNames;
 pub use manifest::{Entry, Manifest, ReviewPlace};
+pub use objectives::{USUAL_ROOM, told_apart};
 pub use ordered::in_order;
 pub use out::{Files, Folder, Zip};
 pub use quality::{FOUND_FROM, Quality, begin};

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_clean::{PlaceToReview, places_in_text};
-use knowledgepulse_json::{Object, Value, json_object};
+use knowledgepulse_json::{Object, Text, Value, json_object};
 
-use crate::set::{line_of, rank_of};
+use crate::{
+    objectives::{USUAL_ROOM, told_apart},
+    set::{line_of, rank_of},
+};
 
 /// A place that a person should look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,8 +106,8 @@ impl Entry {
         )
     }
 
-    /// Returns the line of the manifest.
-    fn to_value(&self) -> Value {
+    /// Returns the line of the manifest, with the objective as it stands there.
+    fn to_value(&self, objective: Text) -> Value {
         let mut fields = Object::new();
         fields.insert("rank", self.rank);
         let mut rows = self.rows.iter().cloned();
@@ -113,7 +116,7 @@ impl Entry {
         }
         fields.insert("subagents", rows.collect::<Value>());
         fields.extend(self.about.clone());
-        fields.insert("objective", objective_of(&self.about));
+        fields.insert("objective", objective);
         let review = self.review.iter().map(|place| {
             let (file, line) = self.row_of(place);
             json_object! { "file": file, "line": line, "field": place.place.path.as_str() }
@@ -127,7 +130,10 @@ impl Manifest {
     /// Returns the lines of all sessions of the folder, by rank.
     #[must_use]
     pub fn lines(&self) -> Vec<Value> {
-        let entries = self.entries.iter().map(Entry::to_value);
+        let objectives = self.entries.iter().map(|entry| objective_of(&entry.about));
+        let objectives = told_apart(&objectives.collect::<Vec<_>>(), USUAL_ROOM);
+        let entries = self.entries.iter().zip(objectives);
+        let entries = entries.map(|(entry, objective)| entry.to_value(objective));
         let mut lines: Vec<_> = self.kept.iter().cloned().chain(entries).collect();
         lines.sort_by_key(rank_of);
         lines

@@ -16,17 +16,17 @@ use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_share::{
     self as share, Entry, FOUND_FROM, Folder, Form, MANIFEST, Manifest, Quality, Session, Settings,
-    TOLD_CONFIDENCE,
+    TOLD_CONFIDENCE, USUAL_ROOM,
     logs::{WholeFiles, add_subagents, is_database},
-    share,
+    share, told_apart,
 };
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
     ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, Messages, Output, Purpose, Result, STDIN, Scored,
-    Set, Stop, USUAL_ROOM, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
+    Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
     listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, printable, tell_places,
-    told, told_apart,
+    told,
 };
 
 /// So long ago a session of this machine was written to last, unless `--settled` says otherwise: half of one would be shared.

@@ -15,11 +15,9 @@ use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_score::select::{Neighbour, Selection, Standing, Unfit};
-use knowledgepulse_share::{Log, Shown, in_order, logs::WholeFiles, shown};
+use knowledgepulse_share::{Log, Shown, USUAL_ROOM, in_order, logs::WholeFiles, shown, told_apart};
 
-use crate::{
-    Failure, Messages, Output, Result, Set, Stop, USUAL_ROOM, VERSION, counted, escaped, told_apart,
-};
+use crate::{Failure, Messages, Output, Result, Set, Stop, VERSION, counted, escaped};
 
 /// Where the page takes its data and the conversations.
 const DATA: &str = "__KNOWLEDGEPULSE_REPORT__";

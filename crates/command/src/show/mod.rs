@@ -2,7 +2,6 @@
 
 pub mod breakdown;
 pub mod messages;
-pub(crate) mod objectives;
 pub(crate) mod printable;
 pub(crate) mod results;
 pub(crate) mod review;

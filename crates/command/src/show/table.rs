@@ -3,8 +3,9 @@
 use std::env;
 
 use console::{Alignment::Left, Style, Term, measure_text_width, pad_str, truncate_str};
+use knowledgepulse_share::told_apart;
 
-use crate::{Scored, fixed, grouped, label_of, told_apart};
+use crate::{Scored, fixed, grouped, label_of};
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;

@@ -1,11 +1,11 @@
-//! Objectives as a list shows them.
+//! Objectives as a list of sessions has them.
 
-use console::measure_text_width;
 use knowledgepulse_json::Text;
 use knowledgepulse_trace::words::is_in_word;
+use unicode_width::UnicodeWidthStr;
 
 /// The room for an objective where nothing else decides it, in columns of a terminal.
-pub(crate) const USUAL_ROOM: usize = 60;
+pub const USUAL_ROOM: usize = 60;
 
 /// The fewest objectives, and the shortest beginning in characters, that are cut: a few common words still say what a session is about.
 const LEAST_ALIKE: usize = 3;
@@ -14,7 +14,8 @@ const LEAST_BEGINNING: usize = 20;
 /// Returns the objectives of a list so that they tell its sessions apart: `…` stands for a beginning that at least half of them, and at
 /// least three, share to the end of a word, if one of them does not fit in the room, in columns of a terminal. An objective that is
 /// nothing more stays whole.
-pub(crate) fn told_apart(objectives: &[impl AsRef<str>], room: usize) -> Vec<Text> {
+#[must_use]
+pub fn told_apart(objectives: &[impl AsRef<str>], room: usize) -> Vec<Text> {
     let objectives = || objectives.iter().map(AsRef::as_ref);
     let pieces: Vec<_> = objectives().map(pieces_of).collect();
     let mut sorted: Vec<&[&str]> = pieces.iter().map(Vec::as_slice).collect();
@@ -28,7 +29,7 @@ pub(crate) fn told_apart(objectives: &[impl AsRef<str>], room: usize) -> Vec<Tex
     let is_long = |shared: &&[&str]| shared.concat().trim().chars().count() >= LEAST_BEGINNING;
     let mut beginnings: Vec<_> = shared.filter(is_long).collect();
     beginnings.dedup();
-    let is_wide = |objective: &str| measure_text_width(objective) > room;
+    let is_wide = |objective: &str| objective.width() > room;
     beginnings.retain(|shared| {
         let mut both = objectives().zip(&pieces);
         both.any(|(objective, pieces)| pieces.starts_with(shared) && is_wide(objective))
