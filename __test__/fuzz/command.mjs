@@ -223,7 +223,7 @@ async function check({ inputs, isReport, out: what, killed }) {
   for (const [at, parts] of inputs.entries()) {
     made.push(await makeInput(path.join(directory, `input-${at}`), parts, ids));
   }
-  const args = isReport ? ['report', '--no-progress'] : ['score', '--no-progress', '--format', 'jsonl'];
+  const args = isReport ? ['report'] : ['score', '--format', 'jsonl'];
   const name = isReport ? 'report.html' : 'out';
   // Without a name, a report goes into the working directory.
   const out = what === null && !isReport ? undefined : makeOutput(directory, name, what ?? 'nothing');

@@ -139,7 +139,7 @@ function outputsOf(args, env) {
 
 // The transcripts run in WebAssembly too, without a model.
 for (const line of [
-  'score - --novelty prefix --min 0.6 --explain --out out.jsonl',
+  'score - --novelty prefix --explain --out out.jsonl',
   'select 5 - --novelty full --out out.jsonl --report report.html',
 ]) {
   const args = line.split(' ');

@@ -34,7 +34,7 @@ pub(crate) use {
     scored::{Place, RunInfo, Scored, TraceInfo},
     show::{
         messages::Messages,
-        printable::{MOST_UNITS, counted, decimal, escaped, fixed, grouped, label_of, printable},
+        printable::{MOST_UNITS, counted, escaped, grouped, label_of, printable},
         results::Results,
         review::{tell_places, told},
         rows::Format,

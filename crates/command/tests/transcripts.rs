@@ -98,10 +98,10 @@ fn write_pages(folder: &Path) -> io::Result<()> {
             let words = [" scored in ", " read in "]
                 .into_iter()
                 .find(|words| line.contains(words));
-            words.and_then(|words| Some(format!("{}{words}[..] per second\n", line.split_once(words)?.0)))
+            words.and_then(|words| Some(format!("{}{words}[..] s\n", line.split_once(words)?.0)))
         };
         let lines = text.lines().map(|line| match time(line) {
-            Some(line_without) if line.ends_with("per second") => line_without,
+            Some(line_without) if line.ends_with(" s") => line_without,
             // An empty line ends the output of the last command.
             _ if line == "```" => "\n```\n".into(),
             _ => format!("{line}\n"),

@@ -50,7 +50,7 @@ class KpScore(unittest.TestCase):
 
     def test_score_takes_several_paths_and_options(self):
         other = self.write("other.jsonl", [trace(7)])
-        rows = list(kp_score.score([str(self.traces), other], explain=True, min=None))
+        rows = list(kp_score.score([str(self.traces), other], explain=True, novelty=None))
         self.assertEqual(len(rows), 7)
         self.assertTrue(set(rows[0]) > set(next(iter(kp_score.score(self.traces)))))
 

@@ -8,7 +8,7 @@ use knowledgepulse_score::{Scorer, weights::Profiles};
 
 use crate::{
     Candidate, Exit, Format, Host, InputArgs, Messages, Result, Results, Scored, Scoring, Stop, Summary,
-    Table, args::unit, load_embedder, new_memory, one_of, score::score,
+    Table, load_embedder, new_memory, one_of, score::score,
 };
 
 /// How many of the best traces a table shows.
@@ -17,14 +17,14 @@ pub(crate) const BEST: usize = 10;
 /// Score each trace from 0 to 1
 #[derive(Debug, Clone, Args)]
 #[command(
-    before_help = "Example: kp-score score runs/ --format csv > scores.csv",
+    before_help = "Example: kp-score score runs/ --format jsonl > scores.jsonl",
     next_help_heading = "Results",
     after_help = "Columns of the table:
   beats  how many of the others score less
   done   whether the agent succeeded, or ? where its log does not tell"
 )]
 pub(crate) struct ScoreArgs {
-    /// table, json, jsonl or csv [default: table, or nothing with a file]
+    /// table or jsonl [default: table, or nothing with a file]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 
@@ -32,13 +32,9 @@ pub(crate) struct ScoreArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Add what each score is made of
+    /// Add to each row of jsonl what its score is made of
     #[arg(long)]
     pub explain: bool,
-
-    /// Only traces that score at least N, 0 to 1
-    #[arg(long, value_name = "N", value_parser = unit)]
-    pub min: Option<f64>,
 
     /// Write the traces with metadata.quality_score
     #[arg(long, value_name = "FILE")]
@@ -68,22 +64,22 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
         writes: out.is_some(),
         explains: args.explain,
     };
-    let format = args.format.or(out.is_none().then_some(Format::Table));
-    if format.is_some_and(|format| format != Format::Table) && std::io::stdout().is_terminal() {
+    let usual = match args.explain {
+        true => Some(Format::JsonLines),
+        false => out.is_none().then_some(Format::Table),
+    };
+    let format = args.format.or(usual);
+    if format == Some(Format::JsonLines) && std::io::stdout().is_terminal() {
         messages.hide_bar();
     }
     let table = Table::new(true, (!args.all).then_some(BEST));
     let mut results = Results::open(format, args.explain, out, table, (messages, stop))?;
     let mut summary = Summary::new(novelty, status);
-    results.begin()?;
     let mut record = |trace: Option<(Scored, Candidate)>| {
         let Some((scored, candidate)) = trace else {
             return results.stdout.flush().map(drop);
         };
         summary.add(&scored);
-        if args.min.is_some_and(|min| scored.breakdown.score < min) {
-            return Ok(());
-        }
         results.add(&scored, || Ok(candidate.trace), None, String::new())
     };
     let seen = score(&inputs, &scoring, &mut record, messages, stop)?;

@@ -17,7 +17,7 @@ use crate::{
     next_help_heading = "Results"
 )]
 pub(crate) struct SelectArgs {
-    /// table, json, jsonl or csv [default: table, or nothing with a file]
+    /// table or jsonl [default: table, or nothing with a file]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 
@@ -72,7 +72,6 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
 
 /// Adds the chosen traces to the results; `end` says what a row ends with.
 pub(crate) fn add_chosen(set: &Set, results: &mut Results, end: impl Fn(&Chosen) -> String) -> Result<()> {
-    results.begin()?;
     for (rank, chosen) in (1..).zip(&set.selection.chosen) {
         let scored = &set.scored[chosen.index];
         let selection = set.describe(rank, chosen);

@@ -1,4 +1,4 @@
-//! Texts of traces on a terminal, and numbers as JavaScript writes them.
+//! Texts of traces on a terminal.
 
 use indicatif::HumanCount;
 use knowledgepulse_json::{Text, cut, is_white_space};
@@ -61,18 +61,6 @@ pub fn escaped(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Returns a number with this many decimals, as JavaScript's `toFixed`: of two that are equally near, the greater in magnitude.
-pub fn fixed(number: f64, decimals: u8) -> String {
-    ryu_js::Buffer::new().format_to_fixed(number, decimals).to_owned()
-}
-
-/// Returns a number with four decimals. One that they round to zero has no sign.
-pub fn decimal(number: f64) -> String {
-    let rounded: f64 = fixed(number, 4).parse().unwrap_or(number);
-    // Adding zero takes the sign from a negative zero.
-    fixed(rounded + 0.0, 4)
-}
-
 /// Returns a count with commas between groups of three digits.
 pub fn grouped(count: u64) -> String {
     HumanCount(count).to_string()
@@ -81,16 +69,6 @@ pub fn grouped(count: u64) -> String {
 /// Returns a count with its noun, which gets an `s` unless the count is 1.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
-}
-
-/// Returns a number per second: with a decimal below 10, and whole from there on.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is not negative.
-pub fn rate(number: f64) -> String {
-    if number < 10.0 {
-        fixed(number, 1)
-    } else {
-        grouped(number.round() as u64)
-    }
 }
 
 #[cfg(test)]
@@ -131,24 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn decimal_rounds_ties_up_and_leaves_out_the_sign_of_zero() {
-        for (number, text) in [
-            (0.03125, "0.0313"),
-            (-0.03125, "-0.0313"),
-            (0.00015, "0.0001"),
-            (-0.00004, "0.0000"),
-            (-0.0, "0.0000"),
-            (1.0, "1.0000"),
-        ] {
-            assert_eq!(decimal(number), text);
-        }
-    }
-
-    #[test]
-    fn grouped_and_rate_group_digits_by_three() {
+    fn grouped_groups_digits_by_three() {
         let counts = [0, 999, 1000, 1_234_567].map(grouped);
         assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([9.96, 10.0, 1499.5].map(rate), ["10.0", "10", "1,500"]);
         assert_eq!(counted(1, "trace"), "1 trace");
         assert_eq!(counted(2000, "trace"), "2,000 traces");
     }
@@ -164,13 +127,6 @@ mod tests {
             prop_assert!(
                 shown.encode_utf16().count() <= most.min(units.len()) + usize::from(units.len() > most)
             );
-        }
-
-        #[test]
-        fn fixed_is_what_rust_writes_except_for_ties(number in -1e6..1e6_f64, decimals in 0_u8..8) {
-            let is_tie = (number * 2_f64.powi(i32::from(decimals) + 1)).rem_euclid(2.0) == 1.0;
-            prop_assume!(!is_tie);
-            prop_assert_eq!(fixed(number, decimals), format!("{number:.*}", usize::from(decimals)));
         }
     }
 }

@@ -4,9 +4,7 @@ use knowledgepulse_json::Value;
 use knowledgepulse_share::metadata_of;
 
 use crate::{
-    Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table,
-    show::breakdown::value_of,
-    show::rows::{csv_header, csv_row, explanation, json_row},
+    Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table, show::rows::json_row,
 };
 
 /// The results of a run, while it goes on.
@@ -14,7 +12,7 @@ pub(crate) struct Results<'r> {
     format: Option<Format>,
     /// The rows of a table, which comes as a whole at the end.
     table: Table,
-    /// Whether the parts of each score are written.
+    /// Whether rows have the parts of each score.
     explains: bool,
     /// How many results there are so far.
     count: u64,
@@ -46,16 +44,6 @@ impl<'r> Results<'r> {
         })
     }
 
-    /// Writes what stands before the first row.
-    pub(crate) fn begin(&mut self) -> Result<()> {
-        match self.format {
-            Some(Format::Json) => self.print(r#"{"results":["#)?,
-            Some(Format::Csv) => self.print(&csv_header(self.explains))?,
-            _ => {}
-        }
-        self.stdout.flush().map(drop)
-    }
-
     /// Shows and writes what `trace` reads; `selection` says why it was chosen, and `end` for whom it stands in a table.
     pub(crate) fn add(
         &mut self,
@@ -64,31 +52,20 @@ impl<'r> Results<'r> {
         selection: Option<&Value>,
         end: String,
     ) -> Result<()> {
-        let json = || json_row(scored, self.explains, selection);
-        let row = match self.format {
-            Some(Format::Json) if self.count == 0 => format!("\n{}", json()),
-            Some(Format::Json) => format!(",\n{}", json()),
-            Some(Format::JsonLines) => json() + "\n",
-            Some(Format::Csv) => csv_row(scored, self.explains),
-            Some(Format::Table) => {
-                let below = self.explains.then(|| explanation(&scored.breakdown));
-                self.table.add(scored, end, below.unwrap_or_default());
-                String::new()
-            }
-            None => String::new(),
-        };
         self.count += 1;
-        self.print(&row)?;
-        if let Some((out, _)) = &mut self.out {
-            out.write(with_score(trace()?, scored, self.explains, selection).as_bytes())?;
+        match self.format {
+            Some(Format::JsonLines) => {
+                let row = json_row(scored, self.explains, selection) + "\n";
+                // Without anything else to write, results reach no one once the reader is gone.
+                if !self.stdout.write(row.as_bytes())? && self.out.is_none() {
+                    self.stop.end_reading();
+                }
+            }
+            Some(Format::Table) => self.table.add(scored, end),
+            None => {}
         }
-        Ok(())
-    }
-
-    /// Writes to standard output. Without anything else to write, results reach no one once the reader is gone.
-    fn print(&mut self, text: &str) -> Result<()> {
-        if !self.stdout.write(text.as_bytes())? && self.out.is_none() {
-            self.stop.end_reading();
+        if let Some((out, _)) = &mut self.out {
+            out.write(with_score(trace()?, scored, selection).as_bytes())?;
         }
         Ok(())
     }
@@ -97,7 +74,6 @@ impl<'r> Results<'r> {
     /// wrong. Returns the exit code.
     pub(crate) fn finish(mut self, summary: &mut Summary, seen: &Seen) -> Result<Exit> {
         let lack = seen.why_incomplete(self.stop);
-        summary.interrupted = self.stop.is_interrupted();
         let is_nothing = summary.scored() == 0;
         let mut left = String::new();
         let has_file = self.out.is_some();
@@ -109,12 +85,8 @@ impl<'r> Results<'r> {
                 left = format!("; {name} is as it was");
             }
         }
-        let end = match self.format {
-            Some(Format::Table) => self.table.render(&summary.sorted_scores()),
-            Some(Format::Json) => format!("\n],\"summary\":{}}}\n", summary.to_value(seen).to_json()),
-            _ => String::new(),
-        };
-        self.stdout.write(end.as_bytes())?;
+        let table = self.table.render(&summary.sorted_scores());
+        self.stdout.write(table.as_bytes())?;
         self.stdout.flush()?;
         // Why there was nothing was told, or is told below.
         let all = summary.scored() + seen.bad + seen.without_conversation;
@@ -144,15 +116,10 @@ impl<'r> Results<'r> {
     }
 }
 
-/// Returns a trace, in JSON on a line, with its score, why it was chosen, and with `explains` the parts of its score.
-fn with_score(mut trace: Value, scored: &Scored, explains: bool, selection: Option<&Value>) -> String {
+/// Returns a trace, in JSON on a line, with its score and why it was chosen.
+fn with_score(mut trace: Value, scored: &Scored, selection: Option<&Value>) -> String {
     if let Some(metadata) = metadata_of(&mut trace) {
         metadata.insert("quality_score", scored.breakdown.score);
-        // That of an earlier score would stay beside this one.
-        metadata.remove("score_breakdown");
-        if explains {
-            metadata.insert("score_breakdown", value_of(&scored.breakdown));
-        }
         if let Some(selection) = selection {
             metadata.insert("selection", selection.clone());
         }

@@ -9,10 +9,7 @@ use knowledgepulse_score::{
     select::Selection,
 };
 
-use crate::{Scored, Seen, counted, fixed, grouped, show::printable::rate};
-
-/// From this similarity on, a trace counts as a near-duplicate of an earlier one.
-const NEAR: f64 = 0.95;
+use crate::{Scored, Seen, counted, grouped};
 
 /// Counts traces and their scores.
 #[derive(Debug)]
@@ -20,55 +17,42 @@ pub(crate) struct Summary {
     start: Instant,
     /// In the order in which they were added.
     scores: Vec<f64>,
-    /// Traces that repeat an earlier one.
-    near_duplicates: u64,
-    unknown_success: u64,
-    /// How traces were compared.
-    pub method: Method,
     /// The embedder, if there was one.
-    pub embedder: Option<Status>,
-    /// The set that was chosen: how many, and which part of what all traces cover it and the known traces cover, 0 to 1.
-    pub chosen: Option<(usize, f64, f64)>,
+    embedder: Option<Status>,
+    /// Tells the set that was chosen.
+    chosen: Option<String>,
     /// Whether sessions were chosen or listed, and not scored.
     pub has_sessions: bool,
-    /// Whether the user ended the run.
-    pub interrupted: bool,
     /// The file that was written, and the traces in it.
     pub written: Option<(String, u64)>,
 }
 
-#[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
 impl Summary {
     /// Returns the summary of a run that begins now. `embedder` is its state, which words alone do not need.
     pub(crate) fn new(method: Method, embedder: Status) -> Self {
         Self {
             start: Instant::now(),
             scores: Vec::new(),
-            near_duplicates: 0,
-            unknown_success: 0,
-            method,
             embedder: (method != Method::Lexical).then_some(embedder),
             chosen: None,
             has_sessions: false,
-            interrupted: false,
             written: None,
         }
     }
 
     /// Adds a trace.
-    pub(crate) fn add(&mut self, Scored { about, breakdown, .. }: &Scored) {
-        self.scores.push(breakdown.score);
-        self.unknown_success += u64::from(about.success.is_none());
-        let nearest = breakdown.novelty.nearest.as_ref();
-        let is_near = nearest.is_some_and(|nearest| nearest.similarity >= NEAR);
-        self.near_duplicates += u64::from(is_near);
+    pub(crate) fn add(&mut self, scored: &Scored) {
+        self.scores.push(scored.breakdown.score);
     }
 
-    /// Notes the set that was chosen.
+    /// Notes how many sessions were chosen, and which part of what all show they and the known ones cover.
     pub(crate) fn note_chosen(&mut self, selection: &Selection) {
-        let before = selection.covered_before;
-        let covered = selection.chosen.last().map_or(before, |last| last.covered);
-        self.chosen = Some((selection.chosen.len(), covered, before));
+        let last = selection.chosen.last();
+        let covered = last.map_or(selection.covered_before, |last| last.covered);
+        let (chosen, percent) = (grouped(selection.chosen.len() as u64), 100.0 * covered);
+        self.chosen = Some(format!(
+            "{chosen}, which cover {percent:.0} % of what all sessions show"
+        ));
     }
 
     /// Returns how many traces were scored.
@@ -83,73 +67,29 @@ impl Summary {
         scores
     }
 
-    /// Returns how long the run has taken so far.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.start.elapsed().as_secs_f64()
-    }
-
-    /// Returns the figures for programs.
-    pub(crate) fn to_value(&self, seen: &Seen) -> Value {
-        let written = self.written.iter().map(|(file, traces)| {
-            json_object! { "file": file.as_str(), "traces": *traces }
-        });
-        let selection = self.chosen.map(|(chosen, covered, before)| {
-            json_object! { "chosen": chosen, "covered": covered, "coveredBefore": before }
-        });
-        let seconds = self.seconds();
-        json_object! {
-            "scored": self.scored(),
-            "bad": seen.bad,
-            "withoutConversation": seen.without_conversation,
-            "ignored": seen.left_out.files + seen.left_out.ignored,
-            "nearDuplicates": self.near_duplicates,
-            "unknownSuccess": self.unknown_success,
-            "seconds": seconds,
-            "perSecond": self.scored() as f64 / seconds,
-            "selection": selection,
-            "interrupted": self.interrupted,
-            "novelty": self.method.name(),
-            "embedder": self.embedder.as_ref().map(embedder_value),
-            "written": written.collect::<Value>(),
-        }
-    }
-
     /// Returns the figures for people.
     pub(crate) fn render(&self, seen: &Seen) -> String {
-        let (seconds, written) = (self.seconds(), self.written.as_ref());
         let (noun, done) = match self.has_sessions {
             true => ("session", "read"),
             false => ("trace", "scored"),
         };
-        let mut text = format!(
-            "{} {done} in {} s, {} per second",
-            counted(self.scored(), noun),
-            fixed(seconds, 1),
-            rate(self.scored() as f64 / seconds),
-        );
+        let seconds = self.start.elapsed().as_secs_f64();
+        let mut text = format!("{} {done} in {seconds:.1} s", counted(self.scored(), noun));
         if seen.bad > 0 {
             text = format!("{text}; {}", counted(seen.bad, "bad line"));
         }
         text.push('\n');
-        let of = |count: u64, words: &str| (count > 0).then(|| words.replace('#', &counted(count, noun)));
-        let mut lines = match self.has_sessions {
-            true => vec![("chosen", self.chosen.map(selection_words))],
-            false => vec![
-                ("alike", of(self.near_duplicates, "# near an earlier one")),
-                ("outcome", of(self.unknown_success, "not known of #, shown as ?")),
-            ],
-        };
-        let skipped = of(
-            seen.without_conversation,
-            "# without a conversation: see --verbose",
-        );
+        let skipped = (seen.without_conversation > 0).then(|| counted(seen.without_conversation, noun));
+        let skipped = skipped.map(|count| format!("{count} without a conversation: see --verbose"));
+        let written = self.written.as_ref();
         let written = written.map(|(file, traces)| format!("{file}: {}", counted(*traces, "trace")));
-        lines.extend([
+        let lines = [
+            ("chosen", self.chosen.clone()),
             ("skipped", skipped),
             ("ignored", seen.ignored.clone()),
             ("embedder", self.embedder.as_ref().map(embedder_words)),
             ("written", written),
-        ]);
+        ];
         for (name, words) in lines {
             if let Some(words) = words {
                 text.push_str(&format!("  {name:10}{words}\n"));
@@ -157,12 +97,6 @@ impl Summary {
         }
         text
     }
-}
-
-fn selection_words((chosen, covered, _): (usize, f64, f64)) -> String {
-    let percent = fixed(100.0 * covered, 0);
-    let chosen = grouped(chosen as u64);
-    format!("{chosen}, which cover {percent} % of what all sessions show")
 }
 
 /// Returns the fields of `EmbedderStatus` in index.d.ts.

@@ -5,7 +5,7 @@ use std::env;
 use console::{Alignment::Left, Style, Term, measure_text_width, pad_str, truncate_str};
 use knowledgepulse_share::told_apart;
 
-use crate::{Scored, fixed, grouped, label_of};
+use crate::{Scored, grouped, label_of};
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;
@@ -40,8 +40,6 @@ struct TableRow {
     scored: Scored,
     /// What the row ends with.
     end: String,
-    /// Lines below the row.
-    below: String,
 }
 
 /// The columns before the objective.
@@ -51,10 +49,10 @@ const OF_SESSIONS: [&str; 5] = ["project", "agent", "date", "turns", "facts"];
 /// Returns what a column says of a trace, beside all scores in ascending order.
 fn cell_of(heading: &str, Scored { about, breakdown, .. }: &Scored, scores: &[f64]) -> String {
     match heading {
-        "score" => fixed(breakdown.score, 3),
+        "score" => format!("{:.3}", breakdown.score),
         "beats" => {
             let below = scores.partition_point(|other| *other < breakdown.score);
-            format!("{} %", fixed(percent(below, scores.len()), 0))
+            format!("{:.0} %", percent(below, scores.len()))
         }
         "project" => label_of(&about.project.clone().unwrap_or_default(), "", MOST_UNITS),
         "agent" => label_of(&about.agent, "", MOST_UNITS),
@@ -103,14 +101,11 @@ impl Table {
         }
     }
 
-    /// Adds a trace. Its row ends with `end`, and `below` are lines that explain its score.
-    pub(crate) fn add(&mut self, scored: &Scored, end: String, below: String) {
+    /// Adds a trace, whose row ends with `end`.
+    pub(crate) fn add(&mut self, scored: &Scored, end: String) {
         self.count += 1;
-        self.rows.push(TableRow {
-            scored: scored.clone(),
-            end,
-            below,
-        });
+        let scored = scored.clone();
+        self.rows.push(TableRow { scored, end });
         if self.most.is_some_and(|most| self.rows.len() >= 2 * most + 64) {
             self.leave_out();
         }
@@ -205,8 +200,7 @@ impl Table {
             let objective = truncate_str(objective.trim(), left, "…");
             // Without the space before the first column.
             let whole = format!("{}  {objective}{end}", &line[2..]);
-            *line = format!("{}\n{}", whole.trim_end(), row.below);
-            line.truncate(line.trim_end_matches('\n').len());
+            whole.trim_end().clone_into(line);
         }
         lines.join("\n") + "\n"
     }
