@@ -556,14 +556,11 @@ const python = ['python3', 'python'].find((name) => spawnSync(name, ['-c', 'impo
     expect(plain).toMatch(/[\r\n].*bad\.jsonl:1: not JSON.*\n/);
   });
 
-  test.each([[['--quiet']], [['--format', 'jsonl']]])(
-    'kp-score score %j draws no bar',
-    async (args) => {
-      const { code, text } = await drawn([...args, many], { which: args.length > 1 ? 'both' : 'stderr' });
-      expect(code).toBe(0);
-      expect(text).not.toContain(ESCAPE);
-    },
-  );
+  test.each([[['--quiet']], [['--format', 'jsonl']]])('kp-score score %j draws no bar', async (args) => {
+    const { code, text } = await drawn([...args, many], { which: args.length > 1 ? 'both' : 'stderr' });
+    expect(code).toBe(0);
+    expect(text).not.toContain(ESCAPE);
+  });
 
   test('kp-score score without files does not wait for someone to type', async () => {
     const started = [
