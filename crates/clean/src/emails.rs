@@ -23,12 +23,15 @@ pub(super) fn parts(letters: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns an e-mail address that is not the same for everybody: `bob.o'brien@example.com`, and not `git@github.com`, `noreply@…`.
+/// Returns an e-mail address that is not the same for everybody: `bob.o'brien@example.com`, and not `git@github.com`, `noreply@…`, the name of a
+/// picture or of an algorithm of SSH.
 pub(super) fn own_email(letters: &[u8], mut found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
     let (local, domain) = text.split_at(memchr(b'@', text)?);
     let is_of_git = local == b"git" && PUBLIC_HOSTS.iter().any(|host| domain[1..] == *host.as_bytes());
-    let is_of_nobody = matches!(local, b"noreply" | b"no-reply" | b"donotreply");
+    let is_of_nobody = matches!(local, b"noreply" | b"no-reply" | b"donotreply")
+        || matches!(domain, [b'@', b'1'..=b'4', b'x', b'.', ..])
+        || matches!(&domain[1..], b"openssh.com" | b"libssh.org") && local.contains(&b'-');
     // The text before an apostrophe can be the prefix of a string: f'bob@example.com'.
     if let Some(apostrophe) = memchr(b'\'', local) {
         let is_prefix = apostrophe < 3 && local[..apostrophe].iter().all(|letter| b"bfru".contains(letter));

@@ -356,17 +356,30 @@ pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<
     let least = found.start.saturating_sub(UUID_LETTERS);
     let start = skip_back(letters, least..found.start, of_uuid);
     let end = skip_at_most(letters, start, UUID_LETTERS, of_uuid);
+    let behind = match letters.get(found.end) {
+        Some(b'.') => found.end + 1,
+        // Between blanks, more numbers are those of a list.
+        Some(b' ') if letters[found.clone()].contains(&b' ') => {
+            skip_at_most(letters, found.end, UUID_LETTERS, |letter| letter == b' ')
+        }
+        _ => letters.len(),
+    };
     let goes_on = letters[..found.start].last().is_some_and(u8::is_ascii_digit)
-        || matches!(letters[found.end..], [b'.', digit, ..] if digit.is_ascii_digit());
+        || letters.get(behind).is_some_and(u8::is_ascii_digit);
     (!goes_on && !is_uuid(&letters[start..end])).then_some(found)
 }
 
-/// Returns an IPv4 address that not every machine has: `127.0.0.1`, networks such as `224.0.0.0` and public resolvers say nothing.
+/// Returns an IPv4 address that not every machine has: `127.0.0.1`, networks such as `224.0.0.0` and public resolvers say nothing. Four small numbers
+/// are a version, outside of the network of machines that begins with 10.
 pub(super) fn own_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
     let is_everybodys = [&b"127."[..], b"255.", b"8.8.8.8", b"8.8.4.4", b"1.1.1.1"];
-    let goes_on = matches!(letters[found.end..], [b'.', digit, ..] if digit.is_ascii_digit());
-    let is_own = !text.ends_with(b".0.0.0") && !is_everybodys.iter().any(|each| text.starts_with(each));
+    let goes_on = matches!(letters[found.end..], [b'.', digit, ..] if digit.is_ascii_digit())
+        || matches!(letters[..found.start], [.., digit, b'.'] if digit.is_ascii_digit());
+    let is_small = |number: &[u8]| number.len() == 1 || number.len() == 2 && number < &b"32"[..];
+    let is_version = text.split(|letter| *letter == b'.').all(is_small) && !text.starts_with(b"10.");
+    let is_own =
+        !is_version && !text.ends_with(b".0.0.0") && !is_everybodys.iter().any(|each| text.starts_with(each));
     (is_own && !goes_on).then_some(found)
 }
 

@@ -9,6 +9,7 @@ use crate::{
     phrases,
     random::is_uuid,
     ranges::expression,
+    values::{is_expression, is_keyword, is_placeholder},
     words::{COMMON, NOBODY, Words},
 };
 
@@ -120,4 +121,14 @@ pub(super) fn is_name(name: &str) -> bool {
         && name.chars().all(is_of_name)
         && !is_uuid(name.as_bytes())
         && !is_nobody(name)
+        && !is_property(name)
+}
+
+/// Returns whether a name is a property that a program reads, or says that there is none: `var.ssh_username`, `comment.user`, `nil`.
+fn is_property(name: &str) -> bool {
+    let is_read = |(object, last): (&str, &str)| COMMON.has(last.as_bytes()) && !is_given(object);
+    is_keyword(name.as_bytes())
+        || name.is_ascii() && is_placeholder(name.as_bytes())
+        || is_expression(name.as_bytes())
+        || name.rsplit_once('.').is_some_and(is_read)
 }
