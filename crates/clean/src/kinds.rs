@@ -132,6 +132,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("private_keys", Own(pem::private_keys)),
     ("provider_keys", InText(providers::keys)),
     ("seed_phrases", Own(phrases::seed_phrases)),
+    ("rests", Own(wrapped::rests)),
     ("siblings", Own(siblings::values)),
     ("social_security_number", Match(numbers::social_security_number)),
     ("told", InText(languages::said)),

@@ -84,7 +84,7 @@ const SORTS: &[(Sort, &str)] = &[
         "passwort|kennwort|contrase(?:na|nya)|senha|palavra-?passe|wachtwoord|losenord|haslo|mot-?de-?passe|mdp|jelszo|salasana|adgangskode|passord|lozinka",
     ),
     (Sort::Directory, "pwd"),
-    (Sort::Credentials, "<auth>"),
+    (Sort::Credentials, "<auth>(?:ident)?"),
     (Sort::Authorization, "authorization"),
     (Sort::Cookie, "<cookie>s?"),
     (
@@ -439,7 +439,7 @@ impl<'l> Assignment<'l> {
         } = &pair;
         let (before, before_value) = (&letters[..name.start], &letters[..*start]);
         let text = &letters[name.clone()];
-        let sort = sort_of(text).or_else(|| spaced_key(letters, name))?;
+        let sort = sort_of(text).or_else(|| spaced(letters, name))?;
         let is_header = matches!(sort, Sort::Authorization | Sort::Cookie);
         let is_element_of = letters[name.end..*start].contains(&b']');
         // `[password] => …`, as PHP prints.
@@ -522,7 +522,8 @@ impl<'l> Assignment<'l> {
         let value = &letters[inner.clone()];
         let is_short = value.len() <= MOST_VALUE_LETTERS;
         let is_set = || is_argument(letters, self.pair.name.start);
-        let may_be_next = || !is_of_words(value) && (is_generated(value) || is_set());
+        let is_made = || is_generated(value) || languages::is_shaped(value) || is_chosen(value);
+        let may_be_next = || !is_of_words(value) && (is_made() || is_set());
         let may_be_equal = || self.sort != Sort::Token && is_mixed(value) && value.len() > 5;
         if self.pair.sign == b',' && !may_be_next() || self.is_compared && !may_be_equal() {
             return if is_short { self.pair.start } else { inner.end };
@@ -556,37 +557,7 @@ impl<'l> Assignment<'l> {
             return if is_short { self.pair.start } else { inner.end };
         }
         ranges.push(inner.clone());
-        if self.pair.is_quoted || self.pair.sign == b',' {
-            return inner.end;
-        }
-        // Behind the closing quote, if there is one.
-        let has_closing = letters.get(inner.end + opening.len() - 1) == Some(&letters[opening.end - 1]);
-        let end = inner.end + if has_closing { opening.len() } else { 0 };
-        self.find_rest(end, ranges)
-    }
-
-    /// Finds the strings that a program joins to one, and returns where they end: `"…" +\n "…"`.
-    fn find_rest(&self, mut end: usize, ranges: &mut Ranges) -> usize {
-        let letters = self.letters;
-        loop {
-            let sign = skip_at_most(letters, end, MOST_BLANKS, is_white_space);
-            let next = match letters[sign..] {
-                [b'-', b'>', ..] => sign + 2,
-                [b'+' | b'.', ..] => sign + 1,
-                _ => sign,
-            };
-            let next = skip_at_most(letters, next, MOST_BLANKS, is_white_space);
-            let Some(opening) = opening_at(letters, next).filter(|_| next > sign) else {
-                return end;
-            };
-            let inner = opening.end..closing_quote(letters, opening.clone());
-            let value = &letters[inner.clone()];
-            if !is_mixed(value) || is_marked(value) || is_path(value) || value.contains(&b' ') {
-                return end;
-            }
-            end = letters.len().min(inner.end + opening.len());
-            ranges.push(inner);
-        }
+        inner.end
     }
 
     /// Strings and numbers of a list, and of an object whose values are strings: `"secret": {"value": "…"}`. An object that names a secret
@@ -948,23 +919,21 @@ fn is_list_of_cookies(value: &[u8]) -> bool {
     value.get(name) == Some(&b'=') && is_mixed(value)
 }
 
-/// Names of two words: `API key: …`, `secret key = …`.
-fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
+/// Names of two words: `API key: …`, `access code = …`.
+fn spaced(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
+    static WORDS: Words = Words::new("api secret access private signing license");
     let is_key = letters[name.clone()].eq_ignore_ascii_case(b"key");
     // `key = …` in a file of settings.
     if is_key && letters[..name.start].last().is_none_or(|letter| *letter == b'\n') {
         return Some(Sort::OfService);
     }
-    if !is_key || letters.get(name.start.checked_sub(1)?) != Some(&b' ') {
-        return None;
-    }
-    let word = name_before(letters, name.start - 1);
-    static WORDS: Words = Words::new("api secret access private signing license");
-    let word = &letters[word];
-    let is_other = word.is_empty() || OTHER_KEYS.has(word) || !word.iter().all(u8::is_ascii_alphanumeric);
-    match WORDS.has(word) {
-        true => Some(Sort::Secret),
-        false => (!is_other).then_some(Sort::OfService),
+    let blank = name.start.checked_sub(1).filter(|at| letters[*at] == b' ')?;
+    let word = name_before(letters, blank);
+    match sort_of_label(&letters[word.start..name.end])? {
+        Sort::Told => Some(Sort::Told),
+        _ if !is_key || !letters[word.clone()].iter().all(u8::is_ascii_alphanumeric) => None,
+        _ if WORDS.has(&letters[word]) => Some(Sort::Secret),
+        _ => Some(Sort::OfService),
     }
 }
 
@@ -1011,7 +980,7 @@ fn bare_end(letters: &[u8], start: usize) -> usize {
         let ends = match letter {
             b'"' | b'`' => true,
             b'\'' => !next.is_ascii_alphanumeric(),
-            b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\'),
+            b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\' | b'\n' | b'\r'),
             b'<' => matches!(next, b'/'),
             b',' | b';' => !(next.is_ascii_alphanumeric()) || begins_name(letters, index + 1),
             b'&' => begins_name(letters, index + 1),

@@ -34,7 +34,8 @@ impl Pair {
             let closes =
                 r#"(?:\\*["'])?(?:%5[Dd])?\??\]?[*`]*(?: \([a-z][\w .-]{1,23}\))?(?: ?\.)*[\s\x80]*"#;
             // `name := value`, `name <- value` in R, `s:8:"password";s:22:"…"` as PHP serializes, Base64 in LDIF.
-            let signs = r"(?:[!=]==?|[:?+|]?=>?|<-|;s:\d{1,6}:|!?:(?:: )?|[>,])(?:\*\*)?";
+            // Redis numbers names and values alike.
+            let signs = r"(?:[!=]==?|[:?+|]?=>?|<-|;s:\d{1,6}:|!?:(?:: )?|[>,]|\d{1,3}\))(?:\*\*)?";
             let attributes = r#" [^<>]{1,128}["'][\s\x80]*>"#;
             // `name="password"`, an empty line, and the value in a form of several parts.
             let lines = r#"\\*"(?:(?:\r|\\+r)?(?:\n|\\+n)){2}"#;
@@ -47,6 +48,7 @@ impl Pair {
         let between = found.as_bytes();
         let sign = match between.strip_suffix(b"**").unwrap_or(between) {
             [.., b'='] | [.., b'=', b'>'] | [.., b'<', b'-'] => b'=',
+            [.., b')'] => b',',
             [.., sign @ (b',' | b'>')] => *sign,
             [.., b'\n' | b'n'] => b'\n',
             _ => b':',

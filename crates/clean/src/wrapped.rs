@@ -1,13 +1,17 @@
-//! Tokens that go on in the next line, or in the next string of a program.
+//! Secrets that go on in the next line, or in the next string of a program: tokens, by a view that joins them, and what was replaced so far as it
+//! was known.
 
 use std::{iter, ops::Range};
+
+use memchr::{memchr, memmem};
 
 use crate::{
     keywords::Owner,
     providers::begins_word,
-    ranges::{Pattern, skip},
-    text::{Text, is_word},
-    values::is_mixed,
+    random::{is_hexadecimal, is_id, is_random},
+    ranges::{Pattern, Ranges, skip},
+    text::{MARKER, Text, is_word},
+    values::{is_mixed, is_of_cases, is_path},
     view::View,
 };
 
@@ -37,20 +41,70 @@ fn of_token(letter: u8) -> bool {
     is_word(letter) || matches!(letter, b'-' | b'.')
 }
 
-/// Returns the part with which a token goes on that ends at `end`.
-fn next_part(letters: &[u8], end: usize) -> Option<Range<usize>> {
+/// Returns where the next line or string goes on with a token that ends at `end`.
+fn gap_behind(letters: &[u8], end: usize) -> Option<Range<usize>> {
     const MOST_BETWEEN: usize = 128;
     static GAP: Pattern = Pattern::new(concat!(
-        r#"^(?:["'`]?[ \t]*[+\\.&|\xFF]?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
-        r#"[>+|#/*.&\xFF-]{0,2}[ \t]*["'`]?|["'`][ \t]?[+.&][ \t]?["'`])"#
+        r#"^(?:(?:\\{0,3}["'`])?[ \t]*[+\\.&|\xFF]?[ \t]*(?:=20)?(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
+        r#"[>+|#/*.&\xFF-]{0,2}[ \t]*(?:\\{0,3}["'`])?|\\{0,3}["'`][ \t]?(?:[+.&]|->)[ \t]?\\{0,3}["'`])"#
     ));
     let gap = GAP.find(&letters[end..letters.len().min(end + MOST_BETWEEN)])?;
-    let start = end + gap.end();
+    Some(end..end + gap.end())
+}
+
+/// Returns the part with which a token goes on that ends at `end`.
+fn next_part(letters: &[u8], end: usize) -> Option<Range<usize>> {
+    let start = gap_behind(letters, end)?.end;
     let part = start..skip(letters, start, of_token);
     let is_part = part.len() >= LEAST_BEHIND
         && !is_of_words(&letters[part.clone()])
         && !is_name(&letters[start..], part.len());
     is_part.then_some(part)
+}
+
+/// Returns the rest of a secret whose beginning, or its marker, ends at `end`: in the next string any with digits, in the next line one at random.
+fn rest_behind(letters: &[u8], end: usize) -> Option<Range<usize>> {
+    const DIGESTS: [usize; 2] = [40, 64];
+    let gap = gap_behind(letters, end)?;
+    let (start, between) = (gap.end, &letters[gap]);
+    let of_rest = |letter: u8| letter.is_ascii_graphic() && !b"\"'`\\|,;".contains(&letter);
+    let rest = start..skip(letters, start, of_rest);
+    let text = &letters[rest.clone()];
+    let is_quoted = |signs: &[u8]| signs.iter().any(|sign| b"\"'`".contains(sign));
+    let middle = between
+        .iter()
+        .rposition(|letter| b"+.&>".contains(letter))
+        .unwrap_or(0);
+    let is_joined = is_quoted(&between[..middle]) && is_quoted(&between[middle..]);
+    let is_line = || {
+        let ends = letters[rest.end..]
+            .first()
+            .is_none_or(|letter| !b",; ".contains(letter));
+        let is_digest = is_hexadecimal(text) && DIGESTS.contains(&text.len());
+        ends && is_random(text) && (is_mixed(text) || is_of_cases(text)) && !is_digest && !is_id(text)
+    };
+    let is_other = text.starts_with(MARKER) || is_path(text) || is_name(text, skip(text, 0, is_word));
+    (!is_other && (is_joined && is_mixed(text) || is_line())).then_some(rest)
+}
+
+/// Finds the rest of each secret that was replaced as far as its line or its string told it.
+pub(super) fn rests(letters: &[u8]) -> Ranges {
+    const MOST_MARKER: usize = 32;
+    const MOST_PARTS: usize = 32;
+    let mut ranges = Ranges::new();
+    for start in memmem::find_iter(letters, MARKER) {
+        let marker = &letters[start..letters.len().min(start + MOST_MARKER)];
+        // Nothing names what begins a line of Base64.
+        let is_named = marker[MARKER.len()..].starts_with(b"password") && !letters[..start].ends_with(b"\n");
+        let Some(length) = memchr(b']', marker).filter(|_| is_named) else {
+            continue;
+        };
+        let parts = iter::successors(rest_behind(letters, start + length + 1), |part| {
+            rest_behind(letters, part.end)
+        });
+        ranges.extend(parts.take(MOST_PARTS));
+    }
+    ranges
 }
 
 /// Returns a view of the words of several parts, whose first one begins with the keyword of a token.
