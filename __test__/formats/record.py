@@ -196,6 +196,18 @@ async def autogen():
     write("autogen/result.json", json.dumps(result.model_dump(mode="json")))
     write("autogen/messages.jsonl", "\n".join(message.model_dump_json() for message in result.messages))
     write("autogen/team.json", json.dumps(await team.save_state()))
+    # An agent that is a tool of another one.
+    from autogen_agentchat.tools import AgentTool
+
+    def agent_of(name, tool, replies):
+        client = ReplayChatCompletionClient(replies, model_info=information)
+        return AssistantAgent(name, client, tools=[tool], max_tool_iterations=3)
+
+    inner = agent_of("gauge", depth, [reply(call(0)), reply(call(1)), reply(ANSWER)])
+    asked = FunctionCall(id="c9", name="gauge", arguments=json.dumps({"task": "Measure the Elbe."}))
+    outer = agent_of("rivers", AgentTool(inner), [reply([asked], "Ask the gauge."), reply(ANSWER)])
+    messages = (await outer.run(task=TASK)).messages
+    write("autogen/tool.jsonl", "\n".join(message.model_dump_json() for message in messages))
 
 
 def smolagents():

@@ -1,5 +1,7 @@
 //! Reasoning, calls and results that open models write in their texts, as chat templates and prompts have them.
 
+use std::borrow::Cow;
+
 use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
@@ -8,7 +10,8 @@ use crate::{
     values::{elements_of, first_of, has_text, list_of, object_of, text_in},
     words::{row_where, tags, words},
     written::{
-        alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls, react_in, read,
+        alone, as_react, bare_calls_in, between, block_in, calls_in, commands_in, literal, may_have_calls,
+        react_in, read,
     },
 };
 
@@ -22,6 +25,9 @@ const RETURN: &str = "## Return of ";
 /// Where gpt-oss says whose words follow, and where these end.
 const MESSAGE: &str = "<|message|>";
 const ENDS: [&str; 5] = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"];
+
+/// What Solar's models are given before a result, behind the name of its tool.
+const RESULT_MARK: &str = "<|tool_response:result|>";
 
 /// What memories of smolagents have before calls.
 const CALLING: &str = "Calling tools:";
@@ -76,8 +82,12 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
             calls_in(calls).or_else(|| parts_of_model(text))
         }),
         "tool" => named().or_else(|| {
-            let observed = || words("observed").find_map(|head| only()?.strip_prefix(head));
-            let observed = || Some(vec![Part::Text(observed()?.trim().into())]);
+            let observed = || {
+                let plain = as_react(only()?);
+                let result = words("observed").find_map(|head| plain.strip_prefix(head));
+                let result = result.or(matches!(plain, Cow::Owned(_)).then_some(&plain));
+                Some(vec![Part::Text(result?.trim().into())])
+            };
             let Some(text) = text else { return observed() };
             let channels = || text.contains(MESSAGE).then(|| parts_of_channels(text))?;
             parts_of_results(text, &["result", "tool-result"])
@@ -99,8 +109,9 @@ fn named_result(text: &str, beginning: &str) -> Option<Vec<Part>> {
 
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls.
 fn parts_of_model(text: &str) -> Option<Vec<Part>> {
-    if text.contains("Action Input:")
-        && let Some(parts) = react_in(text)
+    let plain = as_react(text);
+    if plain.contains("Action Input:")
+        && let Some(parts) = react_in(&plain)
     {
         return Some(parts);
     }
@@ -257,6 +268,16 @@ fn results_in(text: &str) -> Vec<Part> {
     // Claude 2 has the name of the tool before its output.
     let named = inside(text, "stdout").filter(|_| text.starts_with("<tool_name>"));
     let text = named.map_or(text, |(_, told, _)| told.trim());
+    // Solar's models have the id of the call and the name of the tool before it, Gemma's the name.
+    let text = text.rsplit_once(RESULT_MARK).map_or(text, |(_, result)| result);
+    if let Some((_, result)) = text
+        .strip_prefix("response:")
+        .and_then(|text| text.split_once('{'))
+        && let Some((Value::Object(fields), "")) = literal(&text[text.len() - result.len() - 1..])
+    {
+        let only = fields.get("value").filter(|_| fields.len() == 1).cloned();
+        return vec![Part::result(None, Some(&only.unwrap_or(fields.into())), None)];
+    }
     let json = (text.starts_with(['{', '[']) && text.contains("call_id")).then(|| parse_str(text).ok());
     let parts: Vec<_> = elements_of(json.flatten().as_ref())
         .iter()
@@ -387,6 +408,28 @@ mod tests {
                 "Action: ls\nAction Input: {}\nObservation:",
                 Some(vec![no_args()]),
             ),
+            (
+                "a < b\n✿FUNCTION✿: ls\n✿ARGS✿: {}\n✿FUNCTION✿: ls\n✿ARGS✿: {}\n✿RESULT✿: c\n✿RESULT✿: d\n✿RETURN✿: e",
+                Some(vec![
+                    text(),
+                    no_args(),
+                    no_args(),
+                    Part::observed("c"),
+                    Part::observed("d"),
+                    Part::Text("e".into()),
+                ]),
+            ),
+            ("✿FUNCTION✿: ls\n✿ARGS✿: {}\n✿RESULT✿", Some(vec![no_args()])),
+            (">>>all\na < b\n>>>ls\n{}", Some(vec![text(), no_args()])),
+            (
+                "<|from|>assistant\n<|recipient|>ls\n<|content|>{}<|stop|>",
+                Some(vec![no_args()]),
+            ),
+            (
+                "<<function>>ls()<<function>>ls()",
+                Some(vec![no_args(), no_args()]),
+            ),
+            ("In Python:\n>>>x\n1", None),
             ("Action: the action to take\nAction Input: its input", None),
             ("[ls()]<|eot|>", Some(vec![no_args()])),
             (
@@ -457,6 +500,20 @@ mod tests {
             r#"<tool_result>1</tool_result><tool_result>2</tool_result>"#,
         ] {
             assert_eq!(parts_by("tool", Some(&text.into())), results, "{text}");
+        }
+        for text in [
+            "<results>\n1\n</results>",
+            "<|tool_response>response:a{value:<|\"|>1<|\"|>}<tool_response|>",
+            "<|tool_response|><|tool_response:begin|>c<|tool_response:name|>a<|tool_response:result|>1<|tool_response:end|>",
+        ] {
+            assert_eq!(parts_by("tool", Some(&text.into())), results[..1], "{text}");
+        }
+        for text in ["✿RESULT✿: 1", "<|from|>a\n<|recipient|>all\n<|content|>1"] {
+            assert_eq!(
+                parts_by("tool", Some(&text.into())),
+                [Part::Text("1".into())],
+                "{text}"
+            );
         }
         let named = Part::result(Some(&"functions.a:0".into()), Some(&"1".into()), None);
         assert_eq!(

@@ -107,6 +107,9 @@ const MOST_BLANKS: usize = 64;
 /// Only so many code units of a result are looked at, because a result may be megabytes long.
 const FAILURE_LENGTH: usize = 256;
 
+/// Only so many calls that wait are searched for a task.
+const MOST_WAITING: usize = 32;
+
 /// The most characters of an objective that is taken from the first step.
 const MOST_FIRST_WORDS: usize = 120;
 
@@ -441,12 +444,20 @@ impl TraceBuilder {
             TextKind::Message => self.summary = Some(self.add("thought", text)),
             TextKind::Told if self.objective.is_none() && self.steps.is_empty() => self.user_before(text),
             TextKind::User if self.objective.is_none() => self.objective = Some(text),
+            TextKind::User if self.has_asked(&text) => self.leave_out("task of an agent that a call runs"),
             TextKind::Reasoning => {
                 let at = self.add("thought", text);
                 self.reasoning.push(at);
             }
             TextKind::User | TextKind::Event | TextKind::Told => drop(self.add("observation", text)),
         }
+    }
+
+    /// Returns whether a text is an argument of a call that waits for its result: the task of the agent that it runs.
+    fn has_asked(&self, text: &Text) -> bool {
+        let last = self.unanswered.iter().rev().take(MOST_WAITING);
+        let mut calls = last.map(|at| fields_of(&self.steps[*at], "input"));
+        calls.any(|input| input.iter().any(|(_, argument)| argument.as_text() == Some(text)))
     }
 
     /// Takes a call of a tool.

@@ -1,6 +1,6 @@
 //! Calls that models write as text, in the styles of their chat templates: a table of openings, and the shapes of what is within.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use knowledgepulse_json::{Object, Text, Value, parse_str};
 use regex::Regex;
@@ -40,7 +40,9 @@ static NAMESPACE: LazyLock<Regex> =
 
 /// Marks between the parts of a call and behind it.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"(?:function)?<｜tool_sep｜>|<[|｜][^<>|｜]*[|｜]>|\[(?:TOOL_CALLS|ARGS)\]|```[a-z]*|</s>")
+    regex(
+        r"(?:function)?<｜tool_sep｜>|<[|｜][^<>|｜]*[|｜]>|\[(?:TOOL_CALLS|ARGS)\]|<<function>>|```[a-z]*|</s>",
+    )
 });
 
 /// Where Mistral's models have the id of a call.
@@ -57,7 +59,16 @@ static LIKE: LazyLock<Regex> = LazyLock::new(|| {
 static ACTION: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?m)^[ \t]*Action: *([^\n]+)\n+[ \t]*Action Input:"));
 static PASSAGE: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(?m)^[ \t]*(?:Observation|Thought|Action|Final Answer):"));
+    LazyLock::new(|| regex(r"(?m)^[ \t]*(?:Observation|Thought|Action|Final Answer|✿RETURN✿):"));
+
+/// What some models write in the place of the words of that style, and these words.
+static LIKE_REACT: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let rows = tags("like-react").iter();
+    rows.map(|[like, words]| (regex(like), *words)).collect()
+});
+
+/// What Qwen-Agent has before the words behind a result.
+const RETURN: &str = "✿RETURN✿:";
 
 /// How the result of such a call begins.
 pub const OBSERVATION: &str = "Observation:";
@@ -237,9 +248,26 @@ fn commands_of_xml(text: &str) -> Option<(Vec<Text>, Vec<Object>)> {
     Some((thoughts.collect(), commands))
 }
 
+/// Returns a text of Qwen-Agent and of functionary in the words of the ReAct style, and any other text as it is.
+pub fn as_react(text: &str) -> Cow<'_, str> {
+    let is_like = ["✿", ">>>", "<|recipient|>"]
+        .iter()
+        .any(|mark| text.contains(mark));
+    let rows = LIKE_REACT.iter().filter(|_| is_like);
+    rows.fold(text.into(), |text, (like, words)| {
+        match like.replace_all(&text, *words) {
+            Cow::Owned(text) => text.into(),
+            Cow::Borrowed(_) => text,
+        }
+    })
+}
+
 /// Returns what a text of the ReAct style says: its words, its calls, and the results behind them. `None` for a text without a call.
 pub fn react_in<'t>(text: &'t str) -> Option<Vec<Part>> {
-    let words = |text: &str| Some(Part::Text(text.trim().into())).filter(|_| !text.trim().is_empty());
+    let words = |text: &str| {
+        let text = text.trim().trim_start_matches(RETURN).trim();
+        (!text.is_empty()).then(|| Part::Text(text.into()))
+    };
     let passage = |text: &'t str| text.split_at(PASSAGE.find(text).map_or(text.len(), |next| next.start()));
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some(found) = ACTION.captures(rest) {
@@ -251,7 +279,7 @@ pub fn react_in<'t>(text: &'t str) -> Option<Vec<Part>> {
         let (input, after) = passage(&rest[found.get_match().end()..]);
         parts.push(Part::called(name, input));
         rest = after;
-        if let Some(result) = after.trim_start().strip_prefix(OBSERVATION) {
+        while let Some(result) = rest.trim_start().strip_prefix(OBSERVATION) {
             // CrewAI repeats the format behind a failure.
             let result = result.split("\nMoving on then.").next()?;
             let (result, after) = passage(result);
