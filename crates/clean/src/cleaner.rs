@@ -222,6 +222,11 @@ impl Cleaner {
             let ranges = ranges.filter(|range| !range.is_empty() && is_new(range));
             found.extend(ranges.map(|range| Named::of(range, kind.name)));
         }
+        let names = self.options.identifiers.then(|| self.identities.find(&decoded));
+        found.extend(names.into_iter().flatten().filter_map(|named| {
+            let range = view.original(&named.range, 1)?;
+            Some(Named { range, ..named })
+        }));
         Named::keep_apart(&mut found);
         self.replace(text, found, "");
     }

@@ -90,21 +90,16 @@ fn may_begin(letter: u8, has_elements: bool) -> bool {
 fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<u16>, usize)> {
     const MOST_LETTERS: usize = 24;
     const MOST_LETTERS_OF_ELEMENTS: usize = 320;
-    // Hexadecimal and decimal numbers, signs behind a backslash, those of HTML, the colours of a terminal, and elements: each row is a line,
+    // Hexadecimal and decimal numbers, bytes of UTF-8 in URLs and in C, units of UTF-16 in JSON, signs behind a backslash, those of HTML, the colours of a terminal, and elements: each row is a line,
     // and a tab stands before each cell.
     static CODE: Pattern = Pattern::new(concat!(
         r"^(?:(?:%|\\u00|\\x)(?P<hexadecimal>[2-7][0-9A-Fa-f])|&#[xX]0{0,4}(?P<html>[2-7][0-9A-Fa-f]);|&#0{0,4}(?P<decimal>\d{2,3});",
-        r"|\\(?P<sign>/)|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
+        r"|(?P<bytes>(?:%[C-Ec-e][0-9A-Fa-f]|\\3[0-5][0-7])(?:%[89ABab][0-9A-Fa-f]|\\2[0-7]{2}){1,2})",
+        r"|\\u(?P<unit>(?:00[A-Fa-f]|0[1-9A-Fa-f][0-9A-Fa-f]|[1-9A-Ca-cE-Fe-f][0-9A-Fa-f]{2}|[Dd][0-7][0-9A-Fa-f])[0-9A-Fa-f])",
+        r"|\\(?P<sign>[/@])|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos|commat);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
         r"|(?i:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?|<dt\b[^<>]{0,80}>\s{0,40})",
         r"|(?P<tab><(?:t[dh]|dd)\b[^<>]{0,80}>\s{0,40})|</?(?:t[dh]|d[dlt])\b[^<>]{0,80}>\s{0,40}|</?(?:b|i|em|code|strong)>))"
     ));
-    const NAMES: [(&[u8], u8); 5] = [
-        (b"quot", b'"'),
-        (b"amp", b'&'),
-        (b"lt", b'<'),
-        (b"gt", b'>'),
-        (b"apos", b'\''),
-    ];
     let first = *units.first()?;
     // Letters that show nothing: soft hyphen, of zero width, and the mark of an order of bytes.
     if matches!(first, 0xAD | 0x200B..=0x200D | 0x2060 | 0xFEFF) {
@@ -115,9 +110,9 @@ fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<
     let may_be_code = match first {
         0x1B => second == b'[',
         0x25 => second.is_ascii_hexdigit(),
-        0x26 => b"#qalg".contains(&second),
+        0x26 => b"#qalgc".contains(&second),
         0x3C => has_elements,
-        0x5C => b"/ux0e\\".contains(&second),
+        0x5C => b"/@ux03e\\".contains(&second),
         _ => false,
     };
     if !may_be_code {
@@ -130,26 +125,36 @@ fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<
     };
     let found = CODE.captures(&letters[..letters.len().min(most)])?;
     let group = |name| found.name(name).map(|part| part.as_bytes());
-    let number = |digits: &[u8], base| u8::from_str_radix(std::str::from_utf8(digits).ok()?, base).ok();
-    let named = |name: &[u8]| {
-        NAMES
-            .iter()
-            .find(|(each, _)| *each == name)
-            .map(|(_, sign)| *sign)
+    let number = |digits: &[u8], base| u16::from_str_radix(str::from_utf8(digits).ok()?, base).ok();
+    let named = || match group("name")? {
+        b"quot" => Some(b'"'),
+        b"amp" => Some(b'&'),
+        b"lt" => Some(b'<'),
+        b"gt" => Some(b'>'),
+        b"apos" => Some(b'\''),
+        _ => Some(b'@'),
     };
-    let hexadecimal = || number(group("hexadecimal").or(group("html"))?, 16);
+    let hexadecimal = || number(group("hexadecimal").or(group("html")).or(group("unit"))?, 16);
     let decimal = || number(group("decimal")?, 10);
+    let letter_of = || {
+        let text = str::from_utf8(group("bytes")?).ok()?;
+        let base = if text.starts_with('%') { 16 } else { 8 };
+        let bytes = text.split(['%', '\\']).skip(1);
+        let bytes: Option<Vec<u8>> = bytes.map(|byte| u8::from_str_radix(byte, base).ok()).collect();
+        String::from_utf8(bytes?).ok()?.encode_utf16().next()
+    };
     let sign = || group("sign").or(group("backslash"))?.first().copied();
     let of_table = || group("tab").map(|_| b'\t').or(group("line").map(|_| b'\n'));
+    let of_ascii = || sign().or_else(of_table).or_else(named).map(u16::from);
     let shown = hexadecimal()
         .or_else(decimal)
-        .or_else(sign)
-        .or_else(of_table)
-        .or_else(|| named(group("name")?));
-    // A number that stands for no letter is no code; a colour stands for nothing.
-    let is_code = shown.map_or(group("decimal").is_none(), |shown| {
-        matches!(shown, b'\t' | b'\n' | 0x20..=0x7E)
-    });
+        .or_else(letter_of)
+        .or_else(of_ascii);
+    // What stands for no letter is no code; a colour stands for nothing.
+    let is_code = shown.map_or(
+        group("bytes").is_none(),
+        |shown| matches!(shown, 0x09 | 0x0A | 0x20..=0x7E | 0xA0..),
+    );
     let length = found[0].len() - usize::from(group("backslash").is_some());
-    is_code.then_some((shown.map(u16::from), length))
+    is_code.then_some((shown, length))
 }

@@ -6,9 +6,12 @@ use memchr::memchr;
 
 use crate::{
     identity::PUBLIC_HOSTS,
-    ranges::{find_letter, skip, skip_back},
+    ranges::{Pattern, find_letter, skip, skip_back},
     text::LATIN,
 };
+
+/// The most letters of an address around the address in it.
+const MOST_INNER: usize = 80;
 
 /// Returns the parts of a text that have an `@`, as far as letters of addresses go.
 pub(super) fn parts(letters: &[u8]) -> impl Iterator<Item = Range<usize>> {
@@ -24,8 +27,10 @@ pub(super) fn parts(letters: &[u8]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Returns an e-mail address that is not the same for everybody: `bob.o'brien@example.com`, and not `git@github.com`, `noreply@…`, the name of a
-/// picture or of an algorithm of SSH.
+/// picture or of an algorithm of SSH. An address within it belongs to it: `bounces+bob=example.com@lists.example.org`.
 pub(super) fn own_email(letters: &[u8], mut found: Range<usize>) -> Option<Range<usize>> {
+    static OUTER: Pattern =
+        Pattern::new(r"(?:(?i:bounces?|srs\d)|[A-Za-z0-9._-]{1,40}\+)[A-Za-z0-9._%+=-]{0,80}=$");
     let text = &letters[found.clone()];
     let (local, domain) = text.split_at(memchr(b'@', text)?);
     let is_of_git = local == b"git" && PUBLIC_HOSTS.iter().any(|host| domain[1..] == *host.as_bytes());
@@ -40,5 +45,8 @@ pub(super) fn own_email(letters: &[u8], mut found: Range<usize>) -> Option<Range
             found.start += apostrophe + 1;
         }
     }
+    let least = found.start.saturating_sub(MOST_INNER);
+    let outer = OUTER.find(&letters[least..found.start]);
+    found.start = outer.map_or(found.start, |outer| least + outer.start());
     (!is_of_git && !is_of_nobody).then_some(found)
 }

@@ -369,7 +369,7 @@ pub(super) fn phone_outside_uuid(letters: &[u8], found: Range<usize>) -> Option<
     (!goes_on && !is_uuid(&letters[start..end])).then_some(found)
 }
 
-/// Returns an IPv4 address that not every machine has: `127.0.0.1`, networks such as `224.0.0.0` and public resolvers say nothing. Four small numbers
+/// Returns an IPv4 address that not every machine has: `127.0.0.1`, networks such as `224.0.0.0` and `10.1.2.0/24`, and public resolvers say nothing. Four small numbers
 /// are a version, outside of the network of machines that begins with 10.
 pub(super) fn own_address(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let text = &letters[found.clone()];
@@ -378,8 +378,12 @@ pub(super) fn own_address(letters: &[u8], found: Range<usize>) -> Option<Range<u
         || matches!(letters[..found.start], [.., digit, b'.'] if digit.is_ascii_digit());
     let is_small = |number: &[u8]| number.len() == 1 || number.len() == 2 && number < &b"32"[..];
     let is_version = text.split(|letter| *letter == b'.').all(is_small) && !text.starts_with(b"10.");
-    let is_own =
-        !is_version && !text.ends_with(b".0.0.0") && !is_everybodys.iter().any(|each| text.starts_with(each));
+    let is_private = [&b"10."[..], b"172.", b"192.168."]
+        .iter()
+        .any(|each| text.starts_with(each));
+    let is_network = text.ends_with(b".0.0.0")
+        || is_private && text.ends_with(b".0") && letters[found.end..].starts_with(b"/");
+    let is_own = !is_version && !is_network && !is_everybodys.iter().any(|each| text.starts_with(each));
     (is_own && !goes_on).then_some(found)
 }
 

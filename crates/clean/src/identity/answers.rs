@@ -31,19 +31,14 @@ impl Identities {
         let text = text.rsplit_once("Output:\n").map_or(text, |(_, output)| output);
         let is_printed = |line: &&str| !line.is_empty() && !line.starts_with(['[', '{', '<', '$']);
         let lines: Vec<&str> = text.lines().map(str::trim).filter(is_printed).take(200).collect();
-        let mut learned = None;
         let mut asked = mem::take(&mut self.asked);
-        for (at, commands) in asked.iter().enumerate() {
+        let answered = asked.iter().position(|commands| {
             // As in a terminal.
-            let typed = |(command, line)| format!("$ {command}\n{line}\n");
-            for typed in answers_of(commands, &lines).into_iter().map(typed) {
-                learned = self.learn_bytes(typed.as_bytes()).then_some(at).or(learned);
-            }
-            if learned.is_some() {
-                break;
-            }
-        }
-        learned.map(|at| asked.remove(at));
+            let typed = answers_of(commands, &lines).into_iter();
+            let typed = typed.map(|(command, line)| format!("$ {command}\n{line}\n"));
+            typed.fold(false, |has, typed| self.learn_bytes(typed.as_bytes()) | has)
+        });
+        answered.map(|at| asked.remove(at));
         self.asked = asked;
     }
 }

@@ -46,8 +46,9 @@ pub(super) fn is_person(text: &str) -> bool {
         word.chars().all(is_of_name)
             && !word.starts_with(char::is_lowercase)
             && word.chars().any(char::is_alphabetic)
-            // `McLeod`, and not `WriteFile`.
+            // `McLeod`, and neither `WriteFile` nor `UIImage`.
             && !word.as_bytes().windows(2).skip(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+            && !word.as_bytes().windows(3).any(|next| next[0].is_ascii_uppercase() && next[1].is_ascii_uppercase() && next[2].is_ascii_lowercase())
     };
     let words: Vec<&str> = text.split(' ').collect();
     let is_common = |word: &&str| is_nobody(word) || COMMON.has(word.as_bytes());

@@ -25,7 +25,7 @@ impl Identities {
                 r"(?:Ma?c|[DO](?:'|’))?[A-Z\xc3-\xd4][a-z\x80-\xff]+(?:-[A-Z][a-z\x80-\xff]+)?";
             let particles = PARTICLES.iter().collect::<Vec<_>>().join("|");
             expression(&format!(
-                r#"(?:^|[^A-Za-z0-9_/.@#$\\\x80-\xff-])({WORD}(?: (?:(?:{particles}|[A-Z]\.) )*{WORD}){{1,2}}|{WORD}, {WORD})"#
+                r#"(?:^|[^A-Za-z0-9_.@#$\x80-\xff-])({WORD}(?: (?:(?:{particles}|[A-Z]\.) )*{WORD}){{1,2}}|{WORD}, {WORD})"#
             ))
         });
         let bytes = text.as_bytes();
@@ -39,9 +39,15 @@ impl Identities {
                 &bytes[range.end..],
             );
             let Some(found) = text.get(range).filter(|_| {
+                // A folder is called like a person as a whole.
+                let goes_on: &[u8] = if before.ends_with(b"/") || before.ends_with(b"\\") {
+                    b"@ ,;-"
+                } else {
+                    b"/@"
+                };
                 !behind
                     .first()
-                    .is_some_and(|next| is_word(*next) || b"/@".contains(next))
+                    .is_some_and(|next| is_word(*next) || goes_on.contains(next))
             }) else {
                 continue;
             };

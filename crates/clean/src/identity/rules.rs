@@ -203,8 +203,9 @@ impl Identities {
                 "bare" if !COMMON.has(value.as_bytes()) && is_name(trimmed(value)) => {
                     self.add(Who::User, vec![trimmed(value).to_owned()], &before, "", true);
                 }
-                "host" => self.add_host(value, &before, &after),
-                "box" if !is_english(value) => self.add_host(value, "", ""),
+                "host" | "box" if name == "host" || !is_english(value) => {
+                    self.add_host(value, &before, &after)
+                }
                 "home" | "dir" => self.add_directory(value, name == "home"),
                 "name" => self.add_author(value, &group("mail")),
                 "mail" => {

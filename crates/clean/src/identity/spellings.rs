@@ -129,15 +129,11 @@ pub(super) fn spellings(name: String) -> Vec<String> {
     if name.is_ascii() {
         return vec![name];
     }
-    let escaped = name.encode_utf16().map(|unit| match char::from_u32(unit.into()) {
-        Some(letter) if letter.is_ascii() => letter.to_string(),
-        _ => format!("\\u{unit:04x}"),
-    });
     let apart: String = name.to_lowercase().nfd().collect();
     let letters = apart.chars().filter(|letter| !ACCENTS.contains(letter));
     let own = |letter| OWN.iter().find(|(own, _)| *own == letter);
     let plain = letters.map(|letter| own(letter).map_or(letter, |(_, plain)| *plain));
-    vec![plain.collect(), apart.clone(), escaped.collect(), name]
+    vec![plain.collect(), apart.clone(), name]
 }
 
 /// Returns whether a name is replaced wherever it stands: it has a space, or it is long enough and no common words.

@@ -373,6 +373,25 @@ fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
         "jdoe s001 - 10:01 - w",
         "node      4242 jdoe   23u  IPv4 0x1 0t0 TCP *:3000 (LISTEN)",
         "nas7x login: jdoe\nPassword:",
+        "/run/desktop/mnt/host/wsl/mounts/Ubuntu/home/jdoe/x",
+        "zed://file/Users/jdoe/x",
+        "~/.vim/undo/%home%jdoe%a.c",
+        r"\\nas7x\redirected$\jdoe\Documents",
+        "Disconnected from user jdoe 10.0.0.9 port 22",
+        "\tAccount Name:\t\tjdoe\n",
+        "memberUid: jdoe\n",
+        "runuser -u jdoe -- ls",
+        "sudo -iu jdoe",
+        "login -pf jdoe",
+        "Reviewed-by: @jdoe\n",
+        "Hello jdoe, welcome back",
+        "Welcome to HCP Terraform, jdoe!",
+        "Switched active account for git.example to jdoe\n",
+        "docker build -t registry.corp.example/jdoe/shop:1 .",
+        "$ gem owner x\nOwners for gem: x\n- jdoe\n",
+        "$ aws iam get-user --query User.UserName\njdoe\n",
+        r"\x2Fhome\x2Fjdoe\x2Fx",
+        "%252Fhome%252Fjdoe%252Fx",
     ] {
         let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
         assert!(
@@ -450,6 +469,11 @@ fn learn_text_finds_names_beside_their_labels_in_any_notation() {
         "* 1a2b3c4 - fix (3 hours ago) <Malin Bergqvist>",
         "{\"first\": \"MALIN\", \"last\": \"BERGQVIST\"}",
         "C:\\Documents and Settings\\Malin Bergqvist\\x",
+        "C:\\Documents and Settings\\Malin Bergqvist",
+        "D:\\Dokumente und Einstellungen\\Malin Bergqvist\\x",
+        "file:///Users/Malin%20Bergqvist/x",
+        "/Users/x/Bergq Dropbox/Malin Bergqvist/x",
+        "/Volumes/x/Box-Box/Malin Bergqvist/x",
         "Welcome back, Malin Bergqvist!",
     ] {
         let found = cleaned_text(place, "ask Malin or Bergqvist");
@@ -484,6 +508,8 @@ fn learn_text_finds_a_company_by_its_domain_and_its_name() {
             "user-1",
         ),
         (r"C:\Users\x\Dropbox (Bergq Bygg)\a", "Bergq Bygg", "user-1"),
+        ("/Users/x/Bergq Bygg Dropbox/a", "Bergq Bygg", "user-1"),
+        ("G:/Shared drives/Bergq Bygg/a", "Bergq Bygg", "user-1"),
         ("x@gmail.com bob@lists.python.org", "gmail python", "gmail python"),
     ] {
         assert_eq!(cleaned_text(learned, text), expected, "{learned}");
@@ -552,6 +578,29 @@ fn learn_text_finds_the_machine() {
         "dn: cn=x,ou=people,dc=krypton7\n",
         "session helper-NORDHAFEN\\\\KRYPTON7$-65864",
         "PSComputerName : KRYPTON7\n",
+        "DNSHostName: krypton7\n",
+        "<34>1 2026-11-29T14:00:00Z krypton7 sshd 812 - - x",
+        "29 nov. 14:00:00 krypton7 app[2]: x",
+        "scp a.tgz krypton7:/srv/",
+        "ssh -p 22 krypton7 uptime",
+    ] {
+        assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
+    }
+}
+
+#[test]
+fn a_machine_in_a_domain_is_learned_where_a_connection_names_it() {
+    for place in [
+        "Host fj\n  HostName krypton7.bergbygg.example.se\n",
+        "  ProxyJump jdoe@krypton7.bergbygg.example.se\n",
+        "Match host krypton7.bergbygg.example.se user x",
+        "debug1: Connecting to krypton7.bergbygg.example.se [10.0.0.9] port 22.",
+        "Connected to krypton7.bergbygg.example.se.",
+        "[web]\nkrypton7.bergbygg.example.se ansible_user=x",
+        "server: https://krypton7.bergbygg.example.se:6443",
+        "# krypton7.bergbygg.example.se:22 SSH-2.0-OpenSSH_9.6",
+        "rsync -a x/ krypton7.bergbygg.example.se:/srv/x",
+        "PING krypton7.bergbygg.example.se (10.0.0.9)",
     ] {
         assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
     }
@@ -646,6 +695,10 @@ fn paths_keep_their_shape() {
         ("\"/home/parsley\" parsley", "\"/home/user-1\" parsley"),
         ("/home/max/a.rs max(1)", "/home/user-1/a.rs max(1)"),
         ("/home/李明/x.txt", "/home/user-1/x.txt"),
+        ("/home/%E6%9D%8E%E6%98%8E/x.txt", "/home/user-1/x.txt"),
+        (r"/home/\346\235\216\346\230\216/x.txt", "/home/user-1/x.txt"),
+        (r"/home/jos\u00e9/x.txt", "/home/user-2/x.txt"),
+        ("/home/jos%C3%A9/x.txt", "/home/user-2/x.txt"),
         (
             "/opt/maja2/x /home/node/x '/home/settings'",
             "/opt/maja2/x /home/node/x '/home/settings'",
@@ -745,6 +798,12 @@ fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
         "see https://acme.atlassian.net/wiki/spaces/ENG/pages/4",
         "    @classmethod\n@fontSizeH1: 50px;\nuse the @property2 decorator(x)",
         "add 'as_usize' to x; pow(256,e-r-1); the user said so; x.svg?org=tinylibs",
+        "\"owner\": \"silversquirl\",\n  \"ref\": \"main\",\n  \"repo\": \"ini\",\n  \"type\": \"github\"",
+        "BUILTIN\\Administrators:(F)\nNT AUTHORITY\\SYSTEM:(OI)(F)",
+        "http://minio-1.minio.default.svc.cluster.local/data",
+        "placeholderImage:[UIImage imageNamed:x]; label: 'Brazilian Portuguese'",
+        "\t\tAuthor:       sig,\n\t\tEmail: x; docker build -t staging-k8s.gcr.io/explorer:1",
+        "Connected to oauth2.googleapis.com; ssh v2; look in /usr/Visual Studio/x",
     ] {
         let mut identities = Identities::default();
         identities.learn_text(text);
