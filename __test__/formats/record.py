@@ -2,7 +2,7 @@
 folders in agents/ have it. `npm run check:fix` lays out their JSON.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
-langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0 with teich 0.3.6, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
 claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9, openai-harmony 0.0.8, langchain-community 0.4.2, opik 2.2.122.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43, for `traced_dspy` -dspy 0.1.48, for `traced_autogen` -autogen-agentchat 0.1.22; all with opentelemetry-sdk.
@@ -433,6 +433,8 @@ async def spans_of_google_adk():
 
 
 def strands():
+    os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
+    from opentelemetry import trace
     from strands import Agent, tool
     from strands.models import Model
     from strands.session.file_session_manager import FileSessionManager
@@ -458,11 +460,14 @@ def strands():
                 yield {"contentBlockStop": {}}
             yield {"messageStop": {"stopReason": reason}}
 
+    provider, printed = printed_spans()
+    trace.set_tracer_provider(provider)
     manager = FileSessionManager(session_id="river-1", storage_dir="strands")
     Agent(model=Script(), tools=[tool(depth)], session_manager=manager, callback_handler=None)(TASK)
     files = Path("strands/session_river-1/agents/agent_default/messages")
     messages = [json.dumps(json.loads((files / f"message_{at}.json").read_text())) for at in range(6)]
     write("strands/messages.jsonl", "\n".join(messages))
+    write("otel-strands/spans.jsonl", re.sub(r'File \\"[^"]*/', r'File \\"', printed()))
 
 
 async def agent_framework():
@@ -1195,7 +1200,7 @@ def opik():
 
 
 def data_sets():
-    from datasets import Dataset
+    from datasets import Dataset, load_dataset
     from pyarrow import parquet
 
     call = lambda at: {"type": "function", "function": {"name": "depth", "arguments": CALLS[at]}}
@@ -1212,6 +1217,9 @@ def data_sets():
     table.to_parquet(OUT / "openai-chat-parquet-json/rows.parquet")
     parquet.write_table(table.data.table, OUT / "openai-chat-parquet-json/zstd.parquet", compression="zstd")
     parquet.write_table(table.data.table, OUT / "brotli.parquet", compression="brotli")
+    (OUT / "openai-chat-session-row").mkdir(exist_ok=True)
+    session = load_dataset("json", data_files=str(Path(__file__).with_name("codex.jsonl")), split="train")
+    session.remove_columns("file_path").to_json(OUT / "openai-chat-session-row/rows.jsonl")
 
 
 if __name__ == "__main__":

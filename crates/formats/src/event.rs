@@ -1,6 +1,6 @@
 //! What an adapter says of a record: events, flat values that keep no state. `session` makes a conversation of them.
 
-use std::{collections::HashSet, mem, path::PathBuf};
+use std::{mem, path::PathBuf};
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -540,17 +540,6 @@ impl Events {
         let outcome = fields_where(record, |name, _| matches!(name, "success" | "confidence"));
         if !outcome.is_empty() {
             self.add(What::Fact(Fact::Outcome(outcome)));
-        }
-    }
-
-    /// Takes the results of these calls for failures.
-    pub fn fail(&mut self, calls: &HashSet<Text>) {
-        for what in self.list.iter_mut().flat_map(|event| &mut event.what) {
-            if let What::Result(result) = what
-                && result.id.as_ref().is_some_and(|id| calls.contains(id))
-            {
-                result.failed = Some(true);
-            }
         }
     }
 

@@ -7,9 +7,9 @@ use knowledgepulse_json::{Object, Text, Value, cut, parse_str};
 
 use crate::{
     values::{
-        Fields, NAME_LENGTH, elements_of, fields_of, fields_where, first_named, first_of, has_list, has_text,
-        id_of, input_of, is_blank, is_given, is_true, is_truthy, joined, joined_parts, json_of, list_at,
-        list_of, object_of, parsed, str_of, string_of, text_in, text_of_part, truth_of,
+        Fields, NAME_LENGTH, elements_of, fields_of, fields_where, first_at, first_named, first_of, has_list,
+        has_text, id_of, input_of, is_blank, is_given, is_true, is_truthy, joined, joined_parts, json_of,
+        list_at, list_of, object_of, parsed, str_of, string_of, text_in, text_of_part, truth_of,
     },
     words::{is_one, words},
 };
@@ -320,7 +320,7 @@ fn of_kind(kind: &str, value: &Value) -> Option<Part> {
     let get = |name| value.get(name);
     Some(match kind.replace('_', "").to_lowercase().as_str() {
         "thinking" | "think" | "thoughts" | "reasoning" | "textreasoning" | "reasoningcontent" => {
-            Part::thought(get("reasoningText").unwrap_or(value))
+            Part::thought(first_at(value, "reasoningText content/reasoningText").unwrap_or(value))
         }
         "redactedthinking" => Part::Thought(None),
         "tooluse" | "toolcall" | "toolrequest" | "functioncall" => Part::Call(Call::of(value)),

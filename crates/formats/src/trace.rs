@@ -97,8 +97,13 @@ const MAX_NAMED: usize = 3;
 /// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent, and of the OpenAI Agents SDK. A return code of 0 is told apart below.
 static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"^(?i-u:error\b|execution error in|i encountered an error while trying to use the tool|an error occurred while (?:running|calling|executing|invoking) the (?:tool|function)|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<(?:exception|(?:\w{1,30}_)?error)>|<returncode>)",
+        r"^(?i-u:error\b|exit code:? [1-9]|execution error in|i encountered an error while trying to use the tool|an error occurred while (?:running|calling|executing|invoking) the (?:tool|function)|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<(?:exception|(?:\w{1,30}_)?error)>|<returncode>)",
     )
+});
+
+/// How a result ends whose command failed, behind which OpenHands may have its folder.
+static FAILED_END: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"(?m)^\[(?:The command completed|Command finished) with exit code [1-9][0-9]*\.?\]")
 });
 
 /// How many blanks may be before these words.
@@ -137,6 +142,10 @@ fn says_failure(text: &Text) -> bool {
             return true;
         }
     }
+    let end = text.floor_char_boundary(text.len().saturating_sub(FAILURE_LENGTH));
+    if FAILED_END.is_match(&text[end..]) {
+        return true;
+    }
     if !text.as_bytes().starts_with(b"{") || units_of(text) > JSON_LENGTH {
         return false;
     }
@@ -154,6 +163,23 @@ fn says_failure(text: &Text) -> bool {
         || is_truthy(value.get("error"))
         || is_truthy(value.get("exception_info"))
         || ["exit_code", "exitCode", "returncode"].into_iter().any(is_code)
+}
+
+/// Opens a result that has its exit code in JSON, as shells had it before they wrote text.
+fn opened(result: ToolResult) -> ToolResult {
+    let has_code = result.content.as_bytes().starts_with(b"{\"output\":");
+    let whole = has_code.then(|| parse_str(&result.content).unwrap_or_default());
+    let code = whole
+        .as_ref()
+        .and_then(|whole| number_of(whole.at(&["metadata", "exit_code"])));
+    match (whole.and_then(|whole| text_at(&whole, "output")), code) {
+        (Some(content), Some(code)) => ToolResult {
+            content,
+            failed: result.failed.or(Some(code != 0.0)),
+            ..result
+        },
+        _ => result,
+    }
 }
 
 /// Returns a call as text, for the comparison by novelty: the tool, then a line for each argument, `name: value`. Strings
@@ -477,7 +503,8 @@ impl TraceBuilder {
     }
 
     /// Takes the result of a call.
-    pub fn result(&mut self, mut result: ToolResult) {
+    pub fn result(&mut self, result: ToolResult) {
+        let mut result = opened(result);
         self.is_conversation = true;
         self.replace_files(&mut result.content);
         let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
@@ -662,6 +689,9 @@ mod tests {
             "Traceback (most recent call last):\n",
             "json.decoder.JSONDecodeError: Expecting value",
             "<returncode>1</returncode>",
+            "Exit code: 1\nExecution output of [bash]:\n",
+            "EXECUTION RESULT of [execute_bash]:\nx\n[Command finished with exit code 1]",
+            "x\n[The command completed with exit code 127.]\n[Current working directory: /workspace]",
             "<returncode>",
             "<exception>x",
             "<tool_error>x",
@@ -679,6 +709,9 @@ mod tests {
         for text in [
             "errors: 0",
             "<returncode>0</returncode>",
+            "Exit code: 0\nx",
+            "x\n[Command finished with exit code 0]",
+            "It says [Command finished with exit code 1]",
             "no error",
             "<errors>0</errors>",
             r#"{"error":null,"exit_code":0}"#,

@@ -2,7 +2,7 @@
 //! Bedrock's Converse, Gemini, and the AI SDK of Vercel. Rows of data sets, ShareGPT and states of LangGraph hold such messages too;
 //! `messages` has how a message or an item becomes steps.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::borrow::Cow;
 
 use crate::{
     conversations::{JOINED, borrowed, is_of_member, messages_of, state_in, updates_of, without_event},
@@ -86,33 +86,7 @@ fn decode(value: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
         add_next(say, before.replace(&**message), message);
     }
     say.without_null_arguments();
-    add_session(say, record.get("trace"));
     Ok(Decoded::Whole)
-}
-
-/// Adds what rows of `datasets` say in the records of a session alone, the lines of a text: the outcome, and for some agents which calls
-/// failed.
-fn add_session(say: &mut Events, session: Option<&Value>) {
-    let mut lines = session.and_then(Value::as_str).unwrap_or_default().lines();
-    let mut failed = HashSet::new();
-    let header = lines.next().and_then(|header| parse_str(header).ok());
-    say.outcome_in(object_of(header.as_ref()));
-    for record in lines.filter(|line| line.contains("rror\":true") || line.contains("rror\": true")) {
-        let record = parse_str(record).unwrap_or_default();
-        failed.extend(
-            parts_of(in_path(&record, "message/content"))
-                .into_iter()
-                .filter_map(|part| match part {
-                    Part::Result {
-                        id,
-                        failed: Some(true),
-                        ..
-                    } => id,
-                    _ => None,
-                }),
-        );
-    }
-    say.fail(&failed);
 }
 
 fn is_first(list: Option<&Value>, holds: fn(&Value) -> bool) -> bool {

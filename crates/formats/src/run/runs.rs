@@ -13,10 +13,11 @@ use crate::{
     agent::{Decoded, Format, Kind},
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
     parts::Call,
-    records::is_trace,
+    records::{MOST_FIRST_RECORDS, Records, is_trace},
     session::{Session, is_said},
+    shapes::is,
     trace::TraceBuilder,
-    values::{first_named, joined, list_at, object_of, str_of, string_of},
+    values::{first_named, joined, list_at, object_of, str_of, string_of, text_at},
 };
 
 /// Options of an input.
@@ -123,6 +124,7 @@ impl Run {
         match self {
             Self::Done(item) => vec![item],
             Self::Session(session, format, given) => vec![item_of(session.finish(), format, &given)],
+            Self::Row(row, settings) if let Some(items) = session_in(&row, &settings) => items,
             Self::Row(row, settings) => {
                 let copies = row.copies;
                 let mut runs = Vec::new();
@@ -139,6 +141,39 @@ impl Run {
             }
         }
     }
+}
+
+/// Builds the traces of the session whose lines a row of `datasets` has; `None` without a session of an agent that is known. They are of
+/// the row's format, because the session has no file.
+fn session_in(row: &Row, settings: &Settings) -> Option<Vec<Item>> {
+    let text = text_at(&row.value, "trace").filter(|_| is(&row.value, "session-row"))?;
+    let mut records = Records::default();
+    records
+        .push(text.as_bytes())
+        .and_then(|()| records.finish())
+        .ok()?;
+    let records: Vec<_> = records.filter_map(|record| record.content.ok()).collect();
+    let mut first = records.iter().take(MOST_FIRST_RECORDS);
+    let format = first.find_map(|record| FormatName::of(record, None))?;
+    let inner = Settings {
+        given: Arc::clone(&settings.given),
+        ..Settings::default()
+    };
+    let mut reader = Runs::of(format, &Arc::new(inner)).filter(|_| format.is_of_sessions())?;
+    let mut runs = Vec::new();
+    for record in &records {
+        reader.read(record, row.place, &mut runs);
+    }
+    reader.end(&mut runs);
+    let items = runs.into_iter().flat_map(Run::build);
+    let items = items.filter(|item| matches!(item.content, Content::Converted(_)));
+    let items: Vec<_> = items
+        .map(|item| Item {
+            format: settings.format_of(&row.value),
+            ..item
+        })
+        .collect();
+    (!items.is_empty()).then_some(items)
 }
 
 /// Builds the trace of a run.
