@@ -142,7 +142,7 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
         // An option of many programs.
         ErrorKind::UnknownArgument if argument.as_deref() == Some("--json") => {
             return Err(Failure::usage(
-                "there is no option --json; --format jsonl prints JSON",
+                "there is no option --json; --format json prints JSON",
             ));
         }
         _ => {

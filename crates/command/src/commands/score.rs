@@ -8,7 +8,7 @@ use knowledgepulse_score::{Scorer, weights::Profiles};
 
 use crate::{
     Candidate, Exit, Format, Host, InputArgs, Messages, Result, Results, Scored, Scoring, Stop, Summary,
-    Table, load_embedder, new_memory, one_of, score::score,
+    Table, args::unit, load_embedder, new_memory, one_of, score::score,
 };
 
 /// How many of the best traces a table shows.
@@ -24,7 +24,7 @@ pub(crate) const BEST: usize = 10;
   done   whether the agent succeeded, or ? where its log does not tell"
 )]
 pub(crate) struct ScoreArgs {
-    /// table or jsonl [default: table, or nothing with a file]
+    /// table, json or jsonl [default: table, or nothing with a file]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 
@@ -35,6 +35,10 @@ pub(crate) struct ScoreArgs {
     /// Add to each row of jsonl what its score is made of
     #[arg(long)]
     pub explain: bool,
+
+    /// Only traces that score at least N, 0 to 1
+    #[arg(long, value_name = "N", value_parser = unit)]
+    pub min: Option<f64>,
 
     /// Write the traces with metadata.quality_score
     #[arg(long, value_name = "FILE")]
@@ -69,7 +73,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
         false => out.is_none().then_some(Format::Table),
     };
     let format = args.format.or(usual);
-    if format == Some(Format::JsonLines) && std::io::stdout().is_terminal() {
+    if matches!(format, Some(Format::Json | Format::JsonLines)) && std::io::stdout().is_terminal() {
         messages.hide_bar();
     }
     let table = Table::new(true, (!args.all).then_some(BEST));
@@ -80,6 +84,9 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
             return results.stdout.flush().map(drop);
         };
         summary.add(&scored);
+        if args.min.is_some_and(|min| scored.breakdown.score < min) {
+            return Ok(());
+        }
         results.add(&scored, || Ok(candidate.trace), None, String::new())
     };
     let seen = score(&inputs, &scoring, &mut record, messages, stop)?;

@@ -17,7 +17,7 @@ use crate::{
     next_help_heading = "Results"
 )]
 pub(crate) struct SelectArgs {
-    /// table or jsonl [default: table, or nothing with a file]
+    /// table, json or jsonl [default: table, or nothing with a file]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 

@@ -27,7 +27,7 @@ pub(crate) struct SessionsArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// table or jsonl [default: table]
+    /// table, json or jsonl [default: table]
     #[arg(long, value_enum, hide_possible_values = true)]
     pub format: Option<Format>,
 

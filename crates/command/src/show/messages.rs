@@ -30,9 +30,9 @@ pub(crate) struct MessageArgs {
     #[arg(long, global = true)]
     pub verbose: bool,
 
-    /// Whether rows that scroll by show the progress themselves.
-    #[arg(skip)]
-    has_rows: bool,
+    /// Draw no progress bar
+    #[arg(long, global = true)]
+    pub no_progress: bool,
 }
 
 /// Writes messages and draws the progress bar, from any thread. Clones share the bar. Drops text that cannot be written: the
@@ -71,7 +71,7 @@ impl Messages {
 
     /// Draws no bar: rows that scroll by show the progress themselves.
     pub(crate) fn hide_bar(&self) {
-        self.options().has_rows = true;
+        self.options().no_progress = true;
     }
 
     fn options(&self) -> MutexGuard<'_, MessageArgs> {
@@ -123,7 +123,7 @@ impl Messages {
     /// thread that could draw it.
     pub fn start_progress(&self, total_bytes: Option<u64>) {
         let options = *self.options();
-        if cfg!(target_family = "wasm") || self.is_silent || options.quiet || options.has_rows {
+        if cfg!(target_family = "wasm") || self.is_silent || options.quiet || options.no_progress {
             return;
         }
         let template = match total_bytes {

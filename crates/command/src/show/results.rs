@@ -7,6 +7,9 @@ use crate::{
     Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table, show::rows::json_row,
 };
 
+/// What stands before the first row of an object of JSON.
+const JSON_BEGINS: &str = "{\"results\":[";
+
 /// The results of a run, while it goes on.
 pub(crate) struct Results<'r> {
     format: Option<Format>,
@@ -53,16 +56,20 @@ impl<'r> Results<'r> {
         end: String,
     ) -> Result<()> {
         self.count += 1;
-        match self.format {
-            Some(Format::JsonLines) => {
-                let row = json_row(scored, self.explains, selection) + "\n";
-                // Without anything else to write, results reach no one once the reader is gone.
-                if !self.stdout.write(row.as_bytes())? && self.out.is_none() {
-                    self.stop.end_reading();
-                }
+        let row = || json_row(scored, self.explains, selection);
+        let text = match self.format {
+            Some(Format::Json) if self.count == 1 => format!("{JSON_BEGINS}\n{}", row()),
+            Some(Format::Json) => format!(",\n{}", row()),
+            Some(Format::JsonLines) => row() + "\n",
+            Some(Format::Table) => {
+                self.table.add(scored, end);
+                String::new()
             }
-            Some(Format::Table) => self.table.add(scored, end),
-            None => {}
+            None => String::new(),
+        };
+        // Without anything else to write, results reach no one once the reader is gone.
+        if !self.stdout.write(text.as_bytes())? && self.out.is_none() {
+            self.stop.end_reading();
         }
         if let Some((out, _)) = &mut self.out {
             out.write(with_score(trace()?, scored, selection).as_bytes())?;
@@ -85,8 +92,14 @@ impl<'r> Results<'r> {
                 left = format!("; {name} is as it was");
             }
         }
-        let table = self.table.render(&summary.sorted_scores());
-        self.stdout.write(table.as_bytes())?;
+        let end = match self.format {
+            Some(Format::Json) => {
+                let begin = if self.count == 0 { JSON_BEGINS } else { "" };
+                format!("{begin}\n],\"summary\":{}}}\n", summary.to_value(seen).to_json())
+            }
+            _ => self.table.render(&summary.sorted_scores()),
+        };
+        self.stdout.write(end.as_bytes())?;
         self.stdout.flush()?;
         // Why there was nothing was told, or is told below.
         let all = summary.scored() + seen.bad + seen.without_conversation;

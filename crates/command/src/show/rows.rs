@@ -10,8 +10,10 @@ use crate::{Scored, escaped, show::breakdown::value_of};
 pub(crate) enum Format {
     /// A table for people.
     Table,
+    /// An object of JSON with all results and the figures of the run.
+    Json,
     /// A JSON object on a line for each trace.
-    #[value(name = "jsonl", alias = "json")]
+    #[value(name = "jsonl")]
     JsonLines,
 }
 

@@ -67,6 +67,20 @@ impl Summary {
         scores
     }
 
+    /// Returns the figures for programs.
+    pub(crate) fn to_value(&self, seen: &Seen) -> Value {
+        let written = self.written.as_ref();
+        json_object! {
+            "scored": self.scored(),
+            "bad": seen.bad,
+            "withoutConversation": seen.without_conversation,
+            "ignored": seen.left_out.files + seen.left_out.ignored,
+            "seconds": self.start.elapsed().as_secs_f64(),
+            "embedder": self.embedder.as_ref().map(embedder_value),
+            "written": written.map(|(file, traces)| json_object! { "file": file.as_str(), "traces": *traces }),
+        }
+    }
+
     /// Returns the figures for people.
     pub(crate) fn render(&self, seen: &Seen) -> String {
         let (noun, done) = match self.has_sessions {
