@@ -7,7 +7,7 @@ use memchr::{memchr, memmem, memrchr};
 use regex::bytes::Regex;
 
 use crate::{
-    commands::is_said,
+    commands::{is_algorithm, is_said},
     keywords::{self, Owner},
     languages::{self, is_shaped, password_behind},
     lines::{LEAST_WRAPPED_LETTERS, Lines, of_base64, wrapped},
@@ -26,6 +26,9 @@ pub(super) const MOST_LETTERS: usize = 2048;
 
 /// Names that are no parts of words: the first one neither at its beginning, nor any of them at its end.
 const WHOLE: [&str; 8] = ["rand", "sid", "psk", " key", ".key", "_key", "-key", "wg show"];
+
+/// Shorter names are no parts of words: letters at random have them too.
+const LEAST_PART: usize = 4;
 
 /// Returns the names of columns and lines.
 pub(super) fn names() -> Vec<Vec<u8>> {
@@ -47,7 +50,7 @@ pub(super) fn values(text: &Text) -> Ranges {
     while let [name, ..] = keywords::from(text.keywords(Owner::Columns), from) {
         let found = &name.range;
         let is_part = name.number < WHOLE.len() && is_word_at(Some(found.end))
-            || name.number == 0 && is_word_at(found.start.checked_sub(1));
+            || (name.number == 0 || found.len() < LEAST_PART) && is_word_at(found.start.checked_sub(1));
         if is_part || begins_marker(letters, found.start) {
             from = if is_part { found.start + 1 } else { found.end };
             continue;
@@ -55,11 +58,13 @@ pub(super) fn values(text: &Text) -> Ranges {
         let line = line_at(letters, found.start);
         from = line.end;
         // Nothing in a line of Base64 is a name.
-        let is_base64 = line.len() >= LEAST_WRAPPED_LETTERS
-            && letters[line.clone()]
-                .trim_ascii_end()
-                .iter()
-                .all(|letter| of_base64(*letter));
+        let start = skip(&letters[..line.end], line.start, |letter| {
+            b" \t\"'".contains(&letter)
+        });
+        let run = start..skip(&letters[..line.end], start, of_base64);
+        let mut behind = letters[run.end..line.end].iter();
+        let is_base64 =
+            run.len() >= LEAST_WRAPPED_LETTERS && behind.all(|letter| b" \r\\n\"',".contains(letter));
         if line.len() > MOST_LETTERS || is_base64 {
             continue;
         }
@@ -233,7 +238,8 @@ fn trimmed(letters: &[u8], cell: Range<usize>) -> Range<usize> {
 
 /// Returns whether a cell names a secret.
 fn is_name(cell: &[u8]) -> bool {
-    is_heading(cell) && is_secret_name(cell)
+    let is_file = cell.contains(&b'/') && cell.contains(&b'.');
+    is_heading(cell) && !is_file && is_secret_name(cell)
 }
 
 /// Returns whether a cell can be the heading of a column.
@@ -329,7 +335,11 @@ impl Table {
         sort: Cells,
         is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Self> {
-        let is_heading = |cell: &Range<usize>| sort == Cells::Words || is_heading(&letters[cell.clone()]);
+        // A string is an argument of a program.
+        let is_string = |cell: &Range<usize>| sort == Cells::Blanks && letters[..cell.start].ends_with(b"\"");
+        let is_heading = |cell: &Range<usize>| {
+            sort == Cells::Words || is_heading(&letters[cell.clone()]) && !is_string(cell)
+        };
         if cells.len() < 2 || !cells.iter().all(is_heading) {
             return None;
         }
@@ -341,8 +351,9 @@ impl Table {
             let next = line_at(letters, (line.end + 1).min(letters.len()));
             let before = line_at(letters, line.start.saturating_sub(1));
             is_rule(&letters[next.clone()])
-                || line.start > 0 && is_rule(&letters[before])
+                || line.start > 0 && is_rule(&letters[before.clone()])
                 || cells.len() > 2
+                    && (line.start == 0 || !sort.fits(&letters[before]))
                     && next.len() <= MOST_LETTERS
                     && sort.split(letters, next).len() == cells.len()
         };
@@ -421,7 +432,8 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
         && value.len() >= LEAST_LETTERS
         && is_mixed(text(value))
         && (is_kind || is_name(text(name)))
-        && is_value(text(value));
+        && is_value(text(value))
+        && !is_algorithm(text(value));
     is_secret.then(|| value.clone())
 }
 
@@ -515,7 +527,7 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     // The name of a thing that has the secret, or of an account.
     static NAME: Pattern = Pattern::new(r"(?i)name: *$");
     let text = letters[line.clone()].trim_ascii_end();
-    if text.starts_with(b"-----") && text.ends_with(b"PUBLIC KEY-----") {
+    if text.ends_with(b"PUBLIC KEY-----") {
         return None;
     }
     let ends_with_colon = text.ends_with(b":");

@@ -2,20 +2,21 @@
 
 use std::{collections::HashMap, ops::Range, sync::LazyLock};
 
+use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
     keywords::{Owner, apart},
     languages::is_shaped,
     lines::Lines,
-    names::{is_camel, is_label, is_secret, is_secret_name},
+    names::{is_camel, is_label, is_of_words, is_secret, is_secret_name},
     pairs::{closing_quote, opening_at},
     random::{is_opaque, is_random},
     ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
     text::{Text, is_white_space, is_word, starts_with},
     values::{
         is_chosen, is_expression, is_generated, is_keyword, is_marked, is_mixed, is_nothing, is_path,
-        is_small_number,
+        is_small_number, is_term,
     },
     words::Words,
 };
@@ -88,6 +89,7 @@ impl Row {
     /// Returns the secret within an argument.
     fn part(&self, letters: &[u8], argument: Range<usize>) -> Option<Range<usize>> {
         let text = &letters[argument.clone()];
+        let start = argument.start;
         let secret = match self.part {
             None => argument,
             Some((first, last)) => {
@@ -102,7 +104,11 @@ impl Row {
             }
         };
         let value = &letters[secret.clone()];
+        // Another field, as its name and a word for its value say: `DB_HOST=mysql`.
+        let name = &letters[start..secret.start];
+        let is_other = name.ends_with(b"=") && is_of_words(value) && !is_secret_name(&name[..name.len() - 1]);
         (is_value(value)
+            && !is_other
             && !is_small_number(value)
             && value.iter().any(u8::is_ascii_alphanumeric)
             && !is_marked(text)
@@ -397,7 +403,7 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         });
         from = name_end;
         let before = start.checked_sub(1).map_or(b' ', |index| letters[index]);
-        if name_start - start > 2 || is_word(before) || matches!(before, b'.' | b'/' | b')') {
+        if name_start - start > 2 || is_word(before) || before >= 0x80 || b"./)+".contains(&before) {
             continue;
         }
         let limit = letters.len().min(name_end + MOST_SECRET_LETTERS);
@@ -476,25 +482,32 @@ fn is_value(value: &[u8]) -> bool {
     !value.starts_with(b"-") && !is_nothing(value)
 }
 
-/// Returns whether a value that a sentence tells can be a secret.
-pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> bool {
+/// Returns whether a text is the name of an algorithm, a format or a version.
+pub(super) fn is_algorithm(text: &[u8]) -> bool {
     const ALGORITHMS: &[&str] = &[
         "argon2", "base64", "md5", "oauth2", "pbkdf2", "sha", "utf", "http", "bcrypt", "scrypt", "v1", "v2",
         "v3", "2fa", "aes", "rs256", "hs256", "es256", "0x", "ed25519", "x25519", "x509", "k8s", "i18n",
         "l10n", "s3", "gpio",
     ];
+    ALGORITHMS.iter().any(|each| starts_with(text, each)) || is_term(text)
+}
+
+/// Returns whether a value that a sentence tells can be a secret.
+pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> bool {
     const SIGNS: &[u8] = b"!#$%&*+?@^~";
     let text = &letters[value.clone()];
-    let is_algorithm = || ALGORITHMS.iter().any(|each| starts_with(text, each));
     let has_letter = text.iter().any(u8::is_ascii_alphabetic);
-    let has = |signs: &[u8]| text.iter().any(|letter| signs.contains(letter));
+    // A sign behind a word ends a sentence.
+    let inner = text.strip_suffix(b"!").unwrap_or(text);
+    let has = |signs: &[u8]| inner.iter().any(|letter| signs.contains(letter));
     let is_spoken = if is_quoted {
         text.len() > 2 && !text.contains(&b' ') && !is_keyword(text)
     } else {
         text.len() > 5
             && (is_mixed(text) || is_random(text) || has_letter && has(SIGNS) && !has(b"()=,;"))
-            && !is_algorithm()
+            && !is_algorithm(text)
             && !is_expression(text)
+            && memmem::find(text, b"://").is_none()
             && (is_generated(text) || has(SIGNS) && !has(b"(=<\\") || !has(b"(=/<:[@"))
     };
     is_spoken

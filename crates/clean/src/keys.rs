@@ -34,7 +34,9 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
 
 /// Returns a connection string that has more than hosts, their ports and a path. Of one that is cut off, a password may be the last part.
 pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    static HARMLESS: Pattern = Pattern::new(r"^\w[\w+]*://[\w.-]*(?::\d{1,5})?(?:/[^@=]*)?$");
+    static HARMLESS: Pattern = Pattern::new(
+        r"^\w[\w+]*://(?:[\w.-]+@)?[\w.-]*(?::\d{1,5})?(?:/[^@=]*|\?(?:(?:dbname|host|port|user)=[^&@]*&?)*)?$",
+    );
     static ACCOUNT: Pattern = Pattern::new(r"^\w[\w+]*://[^/@]*:[^/@]*@");
     let text = &letters[found.clone()];
     let is_harmless = HARMLESS.is_match(text) || ACCOUNT.is_match(text) && url_credentials(text).is_empty();

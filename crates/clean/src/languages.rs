@@ -348,7 +348,8 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             && (verbs.is_some() || follows_colon() || is_other && count == 0)
             && matches!(digits, 4..=8)
             && word.iter().all(|letter| b"0123456789#*-".contains(letter));
-        let is_told_so = is_told && is_named;
+        // A number with its letters, not a word.
+        let is_told_so = is_told && is_named && (!may_be_number || verbs.is_none() || digits > 0);
         if is_told_so && is_pin
             || (is_told_so && !is_over
                 || may_be_shape && is_shaped(word) && (is_named && words == 0 || !is_id(word)))
@@ -359,7 +360,9 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
             let is_whole = is_quoted && letters.get(closing) == letters.get(begins - 1);
             return Some(value.start..if is_whole { closing } else { value.end });
         }
-        let is_sentence = text.ends_with(b".") || text.iter().any(|letter| b";(){}=".contains(letter));
+        let closing = skip_back(text, 0..text.len(), |letter| b"\"'),".contains(&letter));
+        let is_sentence =
+            text[..closing].ends_with(b".") || text.iter().any(|letter| b";(){}=".contains(letter));
         if verbs.is_some() && letters[end..].starts_with(b"\"") {
             return None;
         }

@@ -19,7 +19,7 @@ use crate::{
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_chosen, is_expression, is_generated, is_keyword,
-        is_marked, is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number,
+        is_marked, is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number, is_term,
     },
     words::{COMMON, Words},
 };
@@ -251,7 +251,16 @@ pub(super) fn is_secret(name: &[u8], value: &[u8]) -> bool {
 
 /// Returns whether a value is recognisably no secret, whatever its name.
 fn is_harmless(value: &[u8]) -> bool {
-    is_keyword(value) || is_placeholder(value) || is_small_number(value)
+    is_keyword(value) || is_placeholder(value) || is_small_number(value) || is_term(value)
+}
+
+/// Returns whether a value is a sentence: it begins with a capital, goes on with words in small letters, and ends with a point or has letters beyond
+/// ASCII or many words.
+fn is_sentence(value: &[u8]) -> bool {
+    static SENTENCE: Pattern = Pattern::new(
+        r"^[A-Z\xFE\xFF][a-z\xFE\xFF'-]*(?:(?: [^\d ]+)+[.!?]|(?: [^\d ]+){5,}|(?: [^\d ]+)*[ a-z][\xFE\xFF][^\d]*)$",
+    );
+    SENTENCE.is_match(value) && value.contains(&b' ')
 }
 
 /// Returns whether a value in quotes is a secret.
@@ -302,7 +311,9 @@ static OTHERS: Words = Words::of("names.others");
 
 /// Returns whether a name is that of a header of somebody's own, which says of no id, digest or place.
 fn is_own_header(name: &[u8]) -> bool {
-    starts_with(name, "x-") && !name.split(|letter| *letter == b'-').any(|part| OTHERS.has(part))
+    starts_with(name, "x-")
+        && !name.ends_with(b"id")
+        && !name.split(|letter| *letter == b'-').any(|part| OTHERS.has(part))
 }
 
 /// Returns whether a value has the look of one drawn from all signs, as WordPress's salts are.
@@ -366,7 +377,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
 }
 
 /// Returns whether a value is of words, as names are.
-fn is_of_words(value: &[u8]) -> bool {
+pub(super) fn is_of_words(value: &[u8]) -> bool {
     value
         .iter()
         .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'-' | b'.'))
@@ -440,6 +451,9 @@ impl<'l> Assignment<'l> {
         let (before, before_value) = (&letters[..name.start], &letters[..*start]);
         let text = &letters[name.clone()];
         let sort = sort_of(text).or_else(|| spaced(letters, name))?;
+        // An item of a list that is called so names a field of a secret of Kubernetes.
+        let is_item = text == b"secretKey" && before.ends_with(b"- ");
+        let sort = if is_item { Sort::Generated } else { sort };
         let is_header = matches!(sort, Sort::Authorization | Sort::Cookie);
         let is_element_of = letters[name.end..*start].contains(&b']');
         // `[password] => …`, as PHP prints.
@@ -461,7 +475,7 @@ impl<'l> Assignment<'l> {
         let is_compared = matches!(before_value, [.., b'=' | b'!', b'=']);
         // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`, `render pass: …`, `checksum/secret: …`
         static VERB: Pattern = Pattern::new(
-            r"(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not|first|second|third|final|render|depth|shadow|lighting|geometry|color|compute|shading|compiler)) (?i:pass)$|checksum/[^/]*$",
+            r"(?:(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not|first|second|third|final|render|depth|shadow|lighting|geometry|color|compute|shading|compiler)) (?i:pass)|checksum/[^/]*|\balias \w+)$",
         );
         if name.is_empty()
             || is_refused
@@ -552,6 +566,8 @@ impl<'l> Assignment<'l> {
             || is_marked(value)
             || is_between
             || is_type
+            || self.repeats_name(value)
+            || is_sentence(value)
             || !is_secret_string(sort, value.trim_ascii())
         {
             return if is_short { self.pair.start } else { inner.end };
@@ -676,6 +692,7 @@ impl<'l> Assignment<'l> {
             && (self.is_environment || !is_reference(value))
             && !is_keyword(without_marks(value))
             && !self.is_own_name(without_marks(value))
+            && !self.is_part_of_program(start..end)
             && is_secret_string(self.sort, value)
             && !(self.is_environment
                 && self.pair.sign == b'='
@@ -690,7 +707,8 @@ impl<'l> Assignment<'l> {
             && !self.begins_sentence(start..end);
         if is_secret {
             let end = self.line_from(start, end);
-            ranges.push(start..end);
+            let names_secret = !is_mixed(value) && is_label(&letters[start..end]);
+            ranges.extend((!names_secret).then_some(start..end));
             return end;
         }
         // `password: str = "…"`, `getenv("PASSWORD") or "…"`, `SecretStr("…")`.
@@ -705,7 +723,11 @@ impl<'l> Assignment<'l> {
         let letters = self.letters;
         let most = (start + MOST_NAME_LETTERS).min(letters.len());
         // A call.
-        if letters[end - 1] == b'('
+        let is_called =
+            letters[end..].starts_with(b" ") && letters[start..end].iter().all(|letter| is_word(*letter));
+        if let Some(opening) = opening_at(letters, end + 1).filter(|_| is_called) {
+            return Some(opening);
+        } else if letters[end - 1] == b'('
             && letters[start..end - 1]
                 .iter()
                 .all(|letter| is_word(*letter) || matches!(letter, b'.' | b':'))
@@ -750,23 +772,61 @@ impl<'l> Assignment<'l> {
         };
         let (name, own) = (joined(&self.letters[self.pair.name.clone()]), joined(value));
         let goes_on = || (name.starts_with(&own) || own.starts_with(&name)) && is_of_words(value);
-        let last = name.rsplit(|letter| *letter == b'.').next().unwrap_or(&name);
-        let is_token = || self.sort == Sort::Token && self.pair.sign == b'=';
-        let is_argument =
-            || value.contains(&b'_') && (own.ends_with(last) || is_token()) && is_of_words(value);
-        !self.is_environment && !own.is_empty() && (name.ends_with(&own) || goes_on() || is_argument())
+        let is_token = self.sort == Sort::Token && self.pair.sign == b'=';
+        let is_argument = || is_token && value.contains(&b'_') && is_of_words(value);
+        self.repeats_name(value)
+            || !self.is_environment && !own.is_empty() && (name.ends_with(&own) || goes_on() || is_argument())
+    }
+
+    /// Returns whether a value is of several words, of which the last one is that of the name: `SECRET_KEY=build-key`.
+    fn repeats_name(&self, value: &[u8]) -> bool {
+        let is_joint = |letter: &u8| b"_-.".contains(letter);
+        let name = self.letters[self.pair.name.clone()].rsplit(is_joint).next();
+        let mut words = value.rsplit(is_joint);
+        let last = words
+            .next()
+            .zip(name)
+            .is_some_and(|(last, name)| last.eq_ignore_ascii_case(name));
+        last && words.next().is_some() && is_of_words(value)
+    }
+
+    /// Returns whether a value without quotes is called with what follows it, is joined to a variable, or stands for a word: `Just secret`,
+    /// `name:${file}`, `--secret=NAME`.
+    fn is_part_of_program(&self, value: Range<usize>) -> bool {
+        let (letters, name) = (self.letters, &self.letters[self.pair.name.clone()]);
+        let text = &letters[value.clone()];
+        let next = value.end + 1..skip(letters, letters.len().min(value.end + 1), is_word);
+        let is_called = letters[value.end..].starts_with(b" ")
+            && text.iter().all(|letter| is_word(*letter))
+            && !matches!(letters.get(next.end), Some(b'=' | b':'))
+            && (opening_at(letters, next.start).is_some() || is_secret_name(&letters[next]));
+        let joined = memmem::find(text, b"${").is_some_and(|at| !is_mixed(&text[..at]));
+        let is_variable = || {
+            text.iter()
+                .all(|letter| letter.is_ascii_uppercase() || *letter == b'_')
+        };
+        is_called
+            || joined
+            || name.starts_with(b"--") && is_variable()
+            || letters[..self.pair.name.start].ends_with(b"/") && is_of_words(text)
     }
 
     /// Returns whether a value is the first word of what a sentence explains: `The secret: keep functions short`.
     fn begins_sentence(&self, value: Range<usize>) -> bool {
         let (letters, name) = (self.letters, &self.pair.name);
-        let is_word = b"secret".len() >= name.len() && self.pair.sign == b':';
+        let is_word = b"secret".len() >= name.len();
         let is_said = matches!(
             letters[..name.start],
             [.., b'a'..=b'z' | b'A'..=b'Z', b' ' | b'-']
         );
         let goes_on = matches!(letters[value.end..], [b' ', b'a'..=b'z', ..]);
-        is_word && is_said && goes_on && COMMON.has(&letters[value])
+        // An entry of a list: `'secrets:Manage deployment secrets'`.
+        let is_entry = matches!(letters[..name.start], [.., b'\'' | b'"']) && value.start == name.end + 1;
+        let text = &letters[value];
+        self.pair.sign == b':'
+            && goes_on
+            && (is_word && is_said && COMMON.has(text)
+                || is_entry && is_of_words(text) && text[0].is_ascii_uppercase())
     }
 
     /// Returns whether a word without quotes stands in a program, where it is a name or a type.

@@ -94,12 +94,19 @@ pub(super) fn is_hexadecimal(word: &[u8]) -> bool {
 /// What the ids of formats, of requests and of things begin with, and names of digests.
 static IDS: Words = Words::new(include_str!("../rules/ids.txt"));
 
-/// Returns whether a word names a thing: an UUID, an id with a known prefix, or a public key of age or Nostr.
+/// Returns whether a word names a thing: an UUID, an id with a known prefix, a public key of age or Nostr, or a certificate.
 pub(super) fn is_id(word: &[u8]) -> bool {
-    is_uuid(word) || word.starts_with(b"age1") || word.starts_with(b"npub1") || {
+    const PUBLIC: [&[u8]; 3] = [b"age1", b"npub1", b"LS0tLS1CRUdJTiBDRVJU"];
+    is_uuid(word) || PUBLIC.iter().any(|prefix| word.starts_with(prefix)) || {
         let prefix = word.split(|letter| !letter.is_ascii_alphanumeric()).next();
         prefix.is_some_and(|prefix| prefix.len() < word.len() && IDS.has(prefix))
     }
+}
+
+/// Returns whether a word is an id of 26 letters of Crockford's Base32 that begins with a time, as ULIDs and those of TypeID do.
+fn is_ulid(word: &[u8]) -> bool {
+    let is_of_ulid = |letter: &u8| letter.is_ascii_alphanumeric() && !b"ilouILOU".contains(letter);
+    word.len() == 26 && matches!(word[..2], [b'0', b'0'..=b'2']) && word.iter().all(is_of_ulid)
 }
 
 /// Returns whether a word is a UUID.
@@ -192,7 +199,7 @@ fn is_prefixed(word: &[u8]) -> bool {
             .iter()
             .any(|end| word.ends_with(end))
     });
-    if is_uuid(tail) {
+    if is_ulid(tail) || tail.last_chunk::<36>().is_some_and(|last| is_uuid(last)) {
         return is_named;
     }
     let is_digest = || {

@@ -89,7 +89,12 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
             };
             // A value whose name stands beside it is told by that.
             let secrets: Vec<_> = match (found.name("name"), found.name("value")) {
-                (Some(name), Some(value)) if is_secret(name.as_bytes(), value.as_bytes()) => vec![value],
+                (Some(name), Some(value))
+                    if is_secret(name.as_bytes(), value.as_bytes())
+                        && !is_limit(&letters[..within.start + value.start()], value.as_bytes()) =>
+                {
+                    vec![value]
+                }
                 (Some(_), Some(_)) => Vec::new(),
                 _ => found.iter().skip(1).flatten().collect(),
             };
@@ -112,6 +117,14 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
         }
     }
     merged(ranges)
+}
+
+/// Returns whether a value is a number without quotes, as limits and times are.
+fn is_limit(before: &[u8], value: &[u8]) -> bool {
+    const MOST_DIGITS: usize = 7;
+    value.len() <= MOST_DIGITS
+        && value.iter().all(u8::is_ascii_digit)
+        && !matches!(before.last(), Some(b'"' | b'\''))
 }
 
 /// Returns whether a field is a model's thought that only its provider can read: Base64 under a name that the formats of agents have.

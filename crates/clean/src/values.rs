@@ -55,7 +55,7 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         r"^(?:(?:\w+ )?(?:[<\[{]|\$\{)|\([a-z][\w ,]*\)$|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:change|replace)[_-]?(?:me|this|with)(?:[_-][a-z]+)*$|(?:required|nullable|sometimes)\|)",
         r"|(?:[$@:][A-Za-z_]*|:[a-z]\w*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/\\|`,;:(){}\[\]+\x80-\xFF -]*|//[a-z]",
         // A number, an example of AWS, a licence, and words that say what stands there: `my-test-key`.
-        r"|[A-Za-z0-9+/]{9,}EXAMPLE(?:KEY)?|[A-Za-z]+(?:-[A-Za-z]+)*-v?\d{1,2}(?:\.\d{1,2}){1,2}(?:-[a-z]+)*|\d+(?:\.\d+)?e[+-]?\d+|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
+        r"|[A-Za-z0-9+/]{9,}EXAMPLE(?:KEY)?|[A-Za-z]+(?:-[A-Za-z]+)*-v?\d{1,2}(?:\.\d{1,2}){1,2}(?:-[a-z]+)*|\d+(?:\.\d+)?e[+-]?\d+|[a-z]+(?::[a-z]+){2,}|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
     ));
     EXPRESSION.is_match(value) || is_cut_off(value)
 }
@@ -81,6 +81,15 @@ pub(super) fn is_chosen(value: &[u8]) -> bool {
     let of_words = |words: &[u8]| words.split(|letter| b"-.".contains(letter)).any(is_rare);
     let found = EXPRESSION.captures(value);
     found.is_some_and(|found| found.get(1).is_none_or(|words| of_words(words.as_bytes())))
+}
+
+/// Returns whether a value is a term of common words and of some with a number: `cl100k_base`, `oauth2-code`, `v2-legacy`.
+pub(super) fn is_term(value: &[u8]) -> bool {
+    static TERM: Pattern = Pattern::new(
+        r"^(?:[a-z]{3,}|[a-z]{1,4}\d{1,5}[a-z]?)(?:[_-](?:[a-z]{3,}|[a-z]{1,4}\d{1,5}[a-z]?))+$",
+    );
+    let is_rare = |part: &[u8]| !is_mixed(part) && !COMMON.has(part);
+    is_mixed(value) && TERM.is_match(value) && !value.split(|letter| b"_-".contains(letter)).any(is_rare)
 }
 
 /// Returns whether a value has the look of a generated one: letters and digits, both of them, and nothing that separates
@@ -155,7 +164,7 @@ pub(super) fn is_path(value: &[u8]) -> bool {
 /// Returns whether a value is a piece of a program that computes one: a call, a property, a comparison, an operator.
 pub(super) fn is_expression(value: &[u8]) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        let operator = r"[=>|]|\+(?:[^A-Za-z0-9]|$)|!=|&&|&['\[]";
+        let operator = r"[=>|]|\+(?:[^A-Za-z0-9]|$)|![=\[]|&&|&['\[]";
         // A call, an element, or a type with its parameters.
         let call = r"\.?[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|\{(?:$|[A-Z])|<.*>$)";
         // Of Rust, the optional one of a property, and of PowerShell, as `Read-Host`.
