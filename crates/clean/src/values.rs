@@ -166,7 +166,7 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         let operator = r"[=>|]|\+(?:[^A-Za-z0-9]|$)|![=\[]|&&|&['\[]";
         // A call, an element, or a type with its parameters.
-        let call = r"\.?[A-Za-z_$][\w.$:?!>-]*(?:[(\[]|\{(?:$|[A-Z])|<.*>$)";
+        let call = r"\.?[A-Za-z_$][\w.$:?!>,-]*(?:[(\[]|\{(?:$|[A-Z])|<.*>$)";
         // Of Rust, the optional one of a property, and of PowerShell, as `Read-Host`.
         let path = r"[A-Za-z_$][\w$.]*\?\.[A-Za-z_$]|(?:::)?[A-Za-z_$][\w$]*::[A-Za-z<]|[A-Z][A-Za-z]+-[A-Z][A-Za-z]+$";
         let property = format!(r"(?:\$[\w$]*|@\w+|(?i:{ROOTS}))(?:\.|->|[?!]\.|::)");
