@@ -5,7 +5,7 @@ pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-ag
 langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0 with teich 0.3.6, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
 openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
 claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9, openai-harmony 0.0.8, langchain-community 0.4.2, opik 2.2.122.
-For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43, for `traced_dspy` -dspy 0.1.48, for `traced_autogen` -autogen-agentchat 0.1.22; all with opentelemetry-sdk.
+For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43, for `traced_dspy` -dspy 0.1.48, for `spans_of_openai` -openai 0.1.66, for `traced_autogen` -autogen-agentchat 0.1.22; all with opentelemetry-sdk.
 For `agno_older` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
 """
 
@@ -333,6 +333,33 @@ def printed_spans():
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     return provider, lambda: "\n".join(span.to_json(indent=None) for span in exporter.get_finished_spans())
+
+
+def spans_of_openai():
+    """Writes spans of a program that asks the model and calls the tools itself, each in a trace of its own."""
+    import httpx
+    from openai import OpenAI
+    from openinference.instrumentation.openai import OpenAIInstrumentor
+
+    call = lambda at: {"id": f"c{at}", "type": "function", "function": {"name": "depth", "arguments": json.dumps(CALLS[at])}}
+    replies = iter([("Ask the gauge.", [call(0)]), ("Once more.", [call(1)]), (ANSWER, None)])
+
+    def reply(request):
+        content, calls = next(replies)
+        message = {"role": "assistant", "content": content} | ({"tool_calls": calls} if calls else {})
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        return httpx.Response(200, json={"id": "r", "object": "chat.completion", "created": 1, "model": "script", "choices": [choice]})
+
+    provider, printed = printed_spans()
+    OpenAIInstrumentor().instrument(tracer_provider=provider)
+    client = OpenAI(api_key="none", http_client=httpx.Client(transport=httpx.MockTransport(reply)))
+    messages = [{"role": "user", "content": TASK}]
+    for result in ["Error: name a place", "2.1 m", None]:
+        message = client.chat.completions.create(model="script", messages=messages).choices[0].message
+        messages.append(message.model_dump(exclude_none=True))
+        if result:
+            messages.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": result})
+    write("otel-openai/spans.jsonl", printed())
 
 
 def traced_langgraph():

@@ -38,6 +38,11 @@ impl Session {
         self.events.extend(events);
     }
 
+    /// Adds the events of another run, which is of this one.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.add(other.events, other.builder.place.size);
+    }
+
     /// Says a fact of the run before its events, if it has a value.
     pub fn fact(&mut self, name: &'static str, value: Option<impl Into<Value>>) {
         self.builder.keep(name, value.map(Into::into).as_ref());

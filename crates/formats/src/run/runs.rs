@@ -1,6 +1,11 @@
 //! Reads the records of one input by the adapter of its agent, and tells its runs apart.
 
-use std::{collections::HashMap, mem, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    mem,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use knowledgepulse_json::{Text, Value};
 
@@ -16,6 +21,7 @@ use crate::{
     records::{MOST_FIRST_RECORDS, Records, is_trace},
     session::{Session, is_said},
     shapes::is,
+    spans::SaidAlone,
     trace::TraceBuilder,
     values::{first_named, joined, list_at, object_of, str_of, string_of, text_at},
 };
@@ -160,6 +166,8 @@ fn session_in(row: &Row, settings: &Settings) -> Option<Vec<Item>> {
         ..Settings::default()
     };
     let mut reader = Runs::of(format, &Arc::new(inner)).filter(|_| format.is_of_sessions())?;
+    let file = str_of(row.value.get("file_path")).map(Path::new);
+    reader.named = file.map_or(reader.named, |file| Named::by(format.name(), file));
     let mut runs = Vec::new();
     for record in &records {
         reader.read(record, row.place, &mut runs);
@@ -359,7 +367,8 @@ impl Runs {
     fn end_all(&mut self, runs: &mut Vec<Run>) {
         self.tasks.clear();
         let sessions = mem::take(&mut self.open).into_all();
-        runs.extend(sessions.map(|session| self.run(session)));
+        let sessions = with_one_trace(sessions, self.agent().kind);
+        runs.extend(sessions.into_iter().map(|session| self.run(session)));
     }
 
     fn run(&self, session: Session) -> Run {
@@ -376,6 +385,37 @@ impl Runs {
         let before = mem::replace(&mut self.index, index);
         mem::take(&mut self.is_joined) || index == before.map(|before| before + 1)
     }
+}
+
+/// So many runs may a span go on with, the last ones.
+const MOST_BEFORE: usize = 64;
+
+/// Joins runs of one span each that go on with each other: without a span around them, each call of a model has a trace of its own.
+fn with_one_trace(sessions: impl Iterator<Item = Session>, kind: Kind) -> Vec<Session> {
+    let mut kept: Vec<(Session, Option<SaidAlone>)> = Vec::new();
+    for session in sessions {
+        let said = (kind == Kind::Spans)
+            .then(|| SaidAlone::of(session.named().0))
+            .flatten();
+        let is_later = |before: &SaidAlone| said.as_ref().is_some_and(|said| said.goes_on_with(before));
+        let is_earlier = |later: &SaidAlone| said.as_ref().is_some_and(|said| later.goes_on_with(said));
+        let mut others = kept.iter_mut().rev().take(MOST_BEFORE);
+        let other = others.find_map(|(other, before)| {
+            let before = before.as_mut()?;
+            let has_grown = is_later(before);
+            (has_grown || is_earlier(before)).then_some((other, before, has_grown))
+        });
+        match (other, said) {
+            (Some((other, before, has_grown)), Some(said)) => {
+                other.join(session);
+                if has_grown {
+                    *before = said;
+                }
+            }
+            (_, said) => kept.push((session, said)),
+        }
+    }
+    kept.into_iter().map(|(session, _)| session).collect()
 }
 
 /// Returns the tasks that calls of an event give to sub-agents, by the ids of the calls.

@@ -9,7 +9,8 @@ use crate::prelude::*;
 #[derive(Debug)]
 pub struct Item {
     what: What,
-    key: u64,
+    /// A number for what it says.
+    pub key: u64,
     /// Whether a message has it.
     is_spoken: bool,
     /// Whether the span of a tool has it.
