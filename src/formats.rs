@@ -345,17 +345,14 @@ fn native(item: Item) -> NativeItem {
         ..NativeItem::default()
     };
     match item.content {
-        Content::Converted(trace) => {
-            found.known = Some(pair_of(known_of(&trace)));
-            found.json = Some(trace.to_json());
-        }
-        Content::Plain(value) if item.format.is_none() => {
+        Content::Read(value) if item.format.is_none() => {
             found.error = Some(utf_16_of(&of_no_format(&value).into()));
         }
-        Content::Plain(value) => {
-            found.known = Some(pair_of(known_of(&value)));
-            // A value of JavaScript stays as it is.
-            found.json = found.line.map(|_| value.to_json());
+        Content::Read(trace) => {
+            found.known = Some(pair_of(known_of(&trace)));
+            // A trace that is a value of JavaScript stays as it is.
+            let is_told = item.format != Some(FormatName::Trace) || found.line.is_some();
+            found.json = is_told.then(|| trace.to_json());
         }
         Content::Wrong(reason) => found.error = Some(utf_16_of(&reason)),
         Content::Skipped(reason) => found.skipped = Some(utf_16_of(&reason)),

@@ -28,7 +28,7 @@ fuzz_target!(|text: &str| {
         return;
     };
     let traces = items.into_iter().filter_map(|item| match item.content {
-        Content::Converted(trace) | Content::Plain(trace) => {
+        Content::Read(trace) => {
             Some((item.format?, item.place.line, trace))
         }
         _ => None,

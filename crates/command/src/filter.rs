@@ -195,7 +195,7 @@ impl Filter {
 
     /// Returns whether what was read in a file is no session, or a wanted one.
     pub(crate) fn wants(&self, file: &str, item: &Item) -> bool {
-        let (Content::Converted(trace) | Content::Plain(trace)) = &item.content else {
+        let Content::Read(trace) = &item.content else {
             return false;
         };
         self.of_session(file, item.format, trace) == Verdict::Wanted

@@ -29,7 +29,7 @@ pub(crate) use {
     files::{Output, STDIN, Target, Waiting, is_same_file, name_of, target_of},
     filter::{Filter, agent_of},
     host::Host,
-    read::{Inputs, Item, ReadTrace, Seen, State},
+    read::{Inputs, Item, Seen, State},
     score::{Candidate, Scoring, load_embedder},
     scored::{Place, RunInfo, Scored, TraceInfo},
     show::{

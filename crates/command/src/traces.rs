@@ -8,12 +8,12 @@ use std::{
     thread,
 };
 
-use knowledgepulse_formats::{Known, reader::of_no_format, trace::known_of};
-use knowledgepulse_json::Text;
+use knowledgepulse_formats::{FormatName, Known, reader::of_no_format, trace::known_of};
+use knowledgepulse_json::{Text, Value};
 
 pub use crate::read::{Inputs, Item, State};
 use crate::{
-    Failure, Messages, ReadTrace, Result, Seen, Stop, TraceInfo,
+    Failure, Messages, Result, Seen, Stop, TraceInfo,
     read::{MOST_WAITING_BATCHES, PAUSE, Reader, go_on, read},
 };
 
@@ -106,17 +106,13 @@ pub(crate) fn each(inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Resu
 }
 
 /// Writes a trace as JSON, on any core.
-fn prepared(read: ReadTrace) -> std::result::Result<TraceRead, Text> {
-    let is_object = read.value.as_object().is_some();
-    let foreign = read
-        .foreign
-        .or_else(|| (!is_object).then(|| of_no_format(&read.value)));
-    if let Some(foreign) = foreign {
-        return Err(foreign.into());
-    }
+fn prepared(format: Option<FormatName>, value: Value) -> std::result::Result<TraceRead, Text> {
+    let Some(format) = format.filter(|_| value.as_object().is_some()) else {
+        return Err(of_no_format(&value).into());
+    };
     Ok(TraceRead {
-        known: known_of(&read.value),
-        about: TraceInfo::of(&read.value, read.format),
-        json: read.value.to_json(),
+        known: known_of(&value),
+        about: TraceInfo::of(&value, format),
+        json: value.to_json(),
     })
 }

@@ -55,7 +55,7 @@ fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
     let items = reader.read_all(text.as_bytes()).unwrap();
     let traces = items.into_iter().filter_map(|item| {
         let trace = match item.content {
-            Content::Converted(trace) | Content::Plain(trace) => trace,
+            Content::Read(trace) => trace,
             _ => return None,
         };
         Some((item.format?, item.place.line, trace))

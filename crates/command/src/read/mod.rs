@@ -16,7 +16,7 @@ use knowledgepulse_error::guarded;
 use knowledgepulse_formats::{
     FormatName, Given,
     encoding::Foreign,
-    reader::{Content, Run, Settings, TraceReader, of_no_format},
+    reader::{Content, Run, Settings, TraceReader},
     records::Records,
     run::{self, Group, Ids},
     trace::warning_of,
@@ -66,16 +66,6 @@ impl Inputs {
     }
 }
 
-/// A trace that was read.
-pub(crate) struct ReadTrace {
-    /// The format that it was converted from, or [`FormatName::Trace`].
-    pub format: FormatName,
-    /// The trace.
-    pub value: Value,
-    /// The hint for a record of no known format, if it is no trace.
-    pub foreign: Option<String>,
-}
-
 /// A record on its way: where it is, and what became of it.
 #[derive(Debug)]
 pub struct Item<P> {
@@ -102,11 +92,11 @@ pub enum State<P> {
     Unread(String),
 }
 
-/// Prepares a trace on any core.
+/// Prepares a trace, and the format that it was converted from, on any core. A value of no known format may be a trace.
 ///
 /// # Errors
 /// Why it is no trace.
-pub(crate) type Prepare<P> = dyn Fn(ReadTrace) -> std::result::Result<P, Text> + Send + Sync;
+pub(crate) type Prepare<P> = dyn Fn(Option<FormatName>, Value) -> std::result::Result<P, Text> + Send + Sync;
 
 /// Takes records in the order of the input: traces, and what is wrong or unread.
 pub(crate) type Take<'t, P> = dyn FnMut(Vec<Item<P>>, &mut Seen) -> Result<()> + 't;
@@ -318,7 +308,7 @@ impl<P: Send + 'static> Reader<P> {
         let prepared = built.into_par_iter().map(|(item, source)| Item {
             place: place_of(&source, item.place.line, item.place.index),
             warning: match &item.content {
-                Content::Converted(trace) => warning_of(trace),
+                Content::Read(trace) if item.format != Some(FormatName::Trace) => warning_of(trace),
                 _ => None,
             },
             state: self.state_of(&source, item.format, item.content),
@@ -331,19 +321,13 @@ impl<P: Send + 'static> Reader<P> {
         let value = match content {
             Content::Wrong(reason) => return State::Wrong(reason),
             Content::Skipped(reason) => return State::Skipped(reason),
-            Content::Converted(value) | Content::Plain(value) => value,
+            Content::Read(value) => value,
         };
-        let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
         match self.inputs.filter.of_session(source, format, &value) {
             Verdict::Wanted => {}
             verdict => return State::LeftOut(verdict),
         }
-        let read = ReadTrace {
-            format: format.unwrap_or(FormatName::Trace),
-            value,
-            foreign,
-        };
-        (self.prepare)(read).map_or_else(State::Wrong, State::Read)
+        (self.prepare)(format, value).map_or_else(State::Wrong, State::Read)
     }
 
     /// Reads the files of a run as one input, which is named by the first.

@@ -8,6 +8,7 @@ use std::sync::{
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
+use knowledgepulse_formats::{FormatName, reader::of_no_format};
 use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
@@ -22,7 +23,7 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
-    Failure, Host, Inputs, Item, Messages, ReadTrace, Scored, Seen, State, Stop, TraceInfo, agent_of,
+    Failure, Host, Inputs, Item, Messages, Scored, Seen, State, Stop, TraceInfo, agent_of,
     choose::labels::ids_of, read::read,
 };
 
@@ -107,7 +108,7 @@ pub(crate) fn score(
 ) -> crate::error::Result<Seen> {
     let scorer = Arc::clone(&scoring.scorer);
     let (writes, explains) = (scoring.writes, scoring.explains);
-    let prepare = move |trace: ReadTrace| prepared(trace, &scorer, (writes, explains));
+    let prepare = move |format, trace| prepared(format, trace, &scorer, (writes, explains));
     let mut take = |items: Vec<Item<Prepared>>, seen: &mut Seen| {
         let begun = items.into_iter().filter_map(|item| {
             let State::Read(prepared) = item.state else {
@@ -165,8 +166,12 @@ impl Scoring<'_> {
 }
 
 /// Prepares a trace on any core: reads it, with the text that a comparison needs, and its words.
-fn prepared(read: ReadTrace, scorer: &Scorer, (writes, explains): (bool, bool)) -> Result<Prepared, Text> {
-    let ReadTrace { value, foreign, .. } = read;
+fn prepared(
+    format: Option<FormatName>,
+    value: Value,
+    scorer: &Scorer,
+    (writes, explains): (bool, bool),
+) -> Result<Prepared, Text> {
     let mut sufficiency = Sufficiency::default();
     let mut needed = |units: &[u16]| sufficiency.read(units);
     let texts = match scorer.memory.as_ref().map(Memory::method) {
@@ -174,12 +179,12 @@ fn prepared(read: ReadTrace, scorer: &Scorer, (writes, explains): (bool, bool)) 
         Some(Method::Prefix) => Texts::Needed(&mut needed),
         Some(_) => Texts::Whole,
     };
-    let trace = json::read(&value, texts).map_err(|error| match foreign {
+    let trace = json::read(&value, texts).map_err(|error| match value.as_object() {
         // The user may have meant another format.
-        Some(foreign) => Text::from(format!("{error}, and it is {foreign}")),
-        None => error.to_string().into(),
+        Some(_) if format.is_none() => Text::from(format!("{error}, and it is {}", of_no_format(&value))),
+        _ => error.to_string().into(),
     })?;
-    let mut about = TraceInfo::of(&value, read.format);
+    let mut about = TraceInfo::of(&value, format.unwrap_or(FormatName::Trace));
     about.domain = trace.task_domain.as_deref().unwrap_or("default").into();
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());

@@ -199,7 +199,7 @@ pub struct Ids(HashSet<u64>);
 impl Ids {
     /// Returns whether a session is a new one. Gives it an id of its own where only its steps tell it from another one.
     pub fn claim(&mut self, item: &mut Item) -> bool {
-        let Content::Converted(trace) = &mut item.content else {
+        let Content::Read(trace) = &mut item.content else {
             return true;
         };
         if !item.format.is_some_and(FormatName::is_of_sessions) {

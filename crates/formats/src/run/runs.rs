@@ -59,10 +59,8 @@ pub struct Item {
 /// The trace of a record, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A trace that was converted.
-    Converted(Value),
-    /// A value that is a trace already, or that no format recognises.
-    Plain(Value),
+    /// A trace; where no format recognises the value, that.
+    Read(Value),
     /// The problem.
     Wrong(Text),
     /// Why there is no trace: the records are not of a conversation.
@@ -87,7 +85,7 @@ impl Row {
     pub(crate) fn plain(self, format: Option<FormatName>) -> Run {
         let is_native = format.is_some() || is_trace(&self.value);
         let format = is_native.then_some(FormatName::Trace);
-        Run::done(self.place, format, Content::Plain(self.value))
+        Run::done(self.place, format, Content::Read(self.value))
     }
 }
 
@@ -174,7 +172,7 @@ fn session_in(row: &Row, settings: &Settings) -> Option<Vec<Item>> {
     }
     reader.end(&mut runs);
     let items = runs.into_iter().flat_map(Run::build);
-    let items = items.filter(|item| matches!(item.content, Content::Converted(_)));
+    let items = items.filter(|item| matches!(item.content, Content::Read(_)));
     let items: Vec<_> = items
         .map(|item| Item {
             format: settings.format_of(&row.value),
@@ -190,7 +188,7 @@ fn item_of(builder: TraceBuilder, format: FormatName, given: &Given) -> Item {
     let content = match (builder.is_empty(), builder.is_conversation) {
         (true, true) => Content::Wrong(builder.empty_reason()),
         (true, false) => Content::Skipped(builder.empty_reason()),
-        (false, _) => Content::Converted(builder.finish(given)),
+        (false, _) => Content::Read(builder.finish(given)),
     };
     Item {
         place,

@@ -127,10 +127,10 @@ fn written(item: Item, expected: &Value) -> String {
         format!(r#"{{"line":{line},"index":{index},"error":{error}}}"#)
     };
     let trace = match item.content {
-        Content::Plain(value) if item.format.is_none() => {
+        Content::Read(value) if item.format.is_none() => {
             return wrong(&of_no_format(&value).into());
         }
-        Content::Converted(trace) | Content::Plain(trace) => trace,
+        Content::Read(trace) => trace,
         Content::Wrong(reason) => return wrong(&reason),
         Content::Skipped(reason) => panic!("{reason:?}"),
     };
@@ -185,7 +185,7 @@ fn recordings_of_platforms_in_another_order_become_the_same_traces() {
             let items = read(&file, text.as_bytes()).into_iter();
             items
                 .map(|item| match item.content {
-                    Content::Converted(trace) => ["id", "steps"].map(|key| trace.get(key).unwrap().to_json()),
+                    Content::Read(trace) => ["id", "steps"].map(|key| trace.get(key).unwrap().to_json()),
                     _ => panic!("{name} becomes traces"),
                 })
                 .collect::<BTreeSet<_>>()
@@ -339,7 +339,9 @@ fn change(value: &mut Json, at: usize, number: &mut usize) {
 fn contents_of(items: &[Item]) -> BTreeMap<String, usize> {
     let mut contents = BTreeMap::new();
     for item in items {
-        if let Content::Converted(trace) = &item.content {
+        if let Content::Read(trace) = &item.content
+            && item.format.is_some()
+        {
             let objective = trace.at(&["task", "objective"]);
             let steps = trace.get("steps").and_then(Value::as_array).unwrap();
             let steps = steps.iter().map(|step| step.get("content"));

@@ -65,7 +65,7 @@ fn read(path: &Path) -> Vec<(Option<&'static str>, Value)> {
     });
     let items = reader.read_all(&bytes_of(path)).unwrap();
     let traces = items.into_iter().filter_map(|item| match item.content {
-        Content::Converted(trace) => Some((item.format.map(|format| format.name()), trace)),
+        Content::Read(trace) => Some((item.format.map(|format| format.name()), trace)),
         Content::Wrong(reason) if reason.starts_with("this part of the input cannot be read: ") => None,
         content => panic!("{}: {content:?}", path.display()),
     });
@@ -239,7 +239,7 @@ fn copies_in(files: &[PathBuf]) -> Vec<Value> {
     let built = items.into_iter().flat_map(|(run, _)| run.build());
     built
         .map(|item| match item.content {
-            Content::Converted(trace) => trace,
+            Content::Read(trace) => trace,
             content => panic!("{content:?}"),
         })
         .collect()

@@ -44,7 +44,7 @@ fn batch(spans: &[Json]) -> Json {
 
 /// Returns the objective and the contents of the steps of the only trace of spans, a line each with its type.
 fn told(spans: &[Json]) -> String {
-    let [Content::Converted(trace)] = &read(&[batch(spans)])[..] else {
+    let [Content::Read(trace)] = &read(&[batch(spans)])[..] else {
         panic!("not one trace");
     };
     let objective = trace.get("task").and_then(|task| str_of(task.get("objective")));
@@ -158,7 +158,7 @@ fn an_input_that_goes_on_with_another_is_read_as_if_it_were_alone() {
             .map(|(at, list)| span(at + 1, &values(list)));
         let found = read(&[batch(&spans.collect::<Vec<_>>())]);
         let texts = found.into_iter().map(|content| match content {
-            Content::Converted(trace) => {
+            Content::Read(trace) => {
                 let left_out = trace
                     .get("metadata")
                     .and_then(|metadata| metadata.get("imported")?.get("left_out"));
@@ -192,7 +192,7 @@ fn an_input_that_goes_on_with_another_is_read_as_if_it_were_alone() {
 fn a_span_without_an_id_costs_no_other() {
     let good = span(1, &[("input.value", json!("Hello"))]);
     let found = read(&[batch(&[json!({}), good])]);
-    let [Content::Wrong(reason), Content::Converted(..)] = &found[..] else {
+    let [Content::Wrong(reason), Content::Read(..)] = &found[..] else {
         panic!("{found:?}");
     };
     assert_eq!(reason, "not otel: a span has no traceId");
@@ -267,7 +267,7 @@ fn spans_are_found_wherever_an_exporter_puts_them() {
     let mut span = span(1, &said);
     span["traceId"] = "5b8efff798038103d269b633813fc60c".into();
     let trace_of = |record: Json| match &read(&[record])[..] {
-        [Content::Converted(trace)] => trace.to_json(),
+        [Content::Read(trace)] => trace.to_json(),
         found => panic!("{found:?}"),
     };
     let expected = trace_of(batch(&[span.clone()]));

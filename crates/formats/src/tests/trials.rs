@@ -40,7 +40,7 @@ fn traces_of(file: PathBuf) -> Vec<Result<Value, String>> {
     });
     let items = records.flat_map(|record| reader.read(record));
     let results = items.flat_map(Run::build).map(|item| match item.content {
-        Content::Converted(trace) => Ok(trace),
+        Content::Read(trace) => Ok(trace),
         Content::Wrong(reason) => Err(reason.to_string()),
         other => panic!("{other:?}"),
     });
