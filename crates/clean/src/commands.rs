@@ -9,7 +9,7 @@ use crate::{
     keywords::{Owner, apart},
     languages::is_shaped,
     lines::Lines,
-    names::{is_camel, is_label, is_of_words, is_secret, is_secret_name},
+    names::{is_camel, is_label, is_of_words, is_secret, is_secret_name, is_stored},
     pairs::{closing_quote, opening_at},
     random::{is_opaque, is_random},
     ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
@@ -391,9 +391,6 @@ fn gap_at(letters: &[u8], at: usize) -> Option<usize> {
 
 /// `--password hunter2`, `-token abc`, also in the list of arguments of a program: `["--password", "hunter2"]`.
 pub(super) fn named_options(letters: &[u8]) -> Ranges {
-    // The name of a secret in a store: `aws … --secret-id prod/db-creds`.
-    static STORED: Pattern =
-        Pattern::new(r"^[a-z0-9]+(?:[-_/.][a-z]+[0-9]{0,3})*(?:[-_/][a-z]+|-[0-9]{1,3})$");
     let mut ranges = Ranges::new();
     let mut from = 0;
     while let Some(start) = find_letter(letters, from, b'-') {
@@ -423,7 +420,7 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         // Of some service.
         let name = if name == b"key" { b"x-key" } else { name };
         let is_named = || is_secret_name(name) && is_argument(text) && is_secret(name, text);
-        let is_stored = matches!(name, b"secret" | b"secret-id" | b"secret-name") && STORED.is_match(text);
+        let is_stored = matches!(name, b"secret" | b"secret-id" | b"secret-name") && is_stored(text);
         let is_place = name.is_empty() || name.ends_with(b"id") || name.ends_with(b"ref");
         if let Some(secret) = chosen_in(letters, start, name_start..name_end, &word) {
             from = secret.end;

@@ -342,11 +342,9 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     if languages::is_word_for_secret(value) || value.ends_with(b":") && !is_mixed(value) {
         return true;
     }
-    // The name of one in a vault, which has a number: `prod-db-01-password`.
-    static NUMBERED: Pattern = Pattern::new(r"^(?:[a-z]+-)+\d{1,3}(?:-[a-z]+)+$");
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
-        (!word.iter().any(u8::is_ascii_digit) || NUMBERED.is_match(word))
+        (!word.iter().any(u8::is_ascii_digit) || is_stored(word))
             && sort_of(word)
                 .is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService | Sort::Told))
     };
@@ -356,7 +354,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
             is_environment(value)
                 || is_camel(value)
                 || value.iter().any(|letter| b"_.".contains(letter))
-                || NUMBERED.is_match(value)
+                || is_mixed(value)
                 || LABELS.has(&letters.collect::<Vec<_>>())
         };
     }
@@ -374,6 +372,13 @@ pub(super) fn is_label(value: &[u8]) -> bool {
             || value
                 .split(is_separator)
                 .any(|word| names_secret(word) || word.eq_ignore_ascii_case(b"key")))
+}
+
+/// Returns whether a value can be the name of a secret in a store: `prod/db-creds`, `prod-db-01-password`.
+pub(super) fn is_stored(value: &[u8]) -> bool {
+    static STORED: Pattern =
+        Pattern::new(r"^[a-z0-9]+(?:[-_/.](?:[a-z]+|[a-z]*\d{1,3}))*(?:[-_/][a-z]+|-\d{1,3})$");
+    STORED.is_match(value)
 }
 
 /// Returns whether a value is of words, as names are.
@@ -723,9 +728,8 @@ impl<'l> Assignment<'l> {
         let letters = self.letters;
         let most = (start + MOST_NAME_LETTERS).min(letters.len());
         // A call.
-        let is_called =
-            letters[end..].starts_with(b" ") && letters[start..end].iter().all(|letter| is_word(*letter));
-        if let Some(opening) = opening_at(letters, end + 1).filter(|_| is_called) {
+        let argument = self.argument_of(start..end).filter(|_| self.pair.sign == b'=');
+        if let Some(opening) = argument.and_then(|at| opening_at(letters, at)) {
             return Some(opening);
         } else if letters[end - 1] == b'('
             && letters[start..end - 1]
@@ -790,24 +794,29 @@ impl<'l> Assignment<'l> {
         last && words.next().is_some() && is_of_words(value)
     }
 
+    /// Returns where the argument of a function begins that a word without quotes can be: `Just secret`.
+    fn argument_of(&self, word: Range<usize>) -> Option<usize> {
+        let is_apart = self.letters[word.start - 1] == b' ' && self.letters[word.end..].starts_with(b" ");
+        let is_function = is_apart && self.letters[word.clone()].iter().all(|letter| is_word(*letter));
+        is_function.then_some(word.end + 1)
+    }
+
     /// Returns whether a value without quotes is called with what follows it, is joined to a variable, or stands for a word: `Just secret`,
     /// `name:${file}`, `--secret=NAME`.
     fn is_part_of_program(&self, value: Range<usize>) -> bool {
         let (letters, name) = (self.letters, &self.letters[self.pair.name.clone()]);
         let text = &letters[value.clone()];
-        let next = value.end + 1..skip(letters, letters.len().min(value.end + 1), is_word);
-        let is_called = letters[value.end..].starts_with(b" ")
-            && text.iter().all(|letter| is_word(*letter))
-            && !matches!(letters.get(next.end), Some(b'=' | b':'))
-            && (opening_at(letters, next.start).is_some() || is_secret_name(&letters[next]));
+        let is_called = self.argument_of(value).is_some_and(|at| {
+            let end = skip(letters, at, is_word);
+            opening_at(letters, at).is_some()
+                || is_secret_name(&letters[at..end]) && !matches!(letters.get(end), Some(b'=' | b':'))
+        });
         let joined = memmem::find(text, b"${").is_some_and(|at| !is_mixed(&text[..at]));
-        let is_variable = || {
-            text.iter()
-                .all(|letter| letter.is_ascii_uppercase() || *letter == b'_')
-        };
+        let is_variable = || is_of_words(text) && !text.iter().any(u8::is_ascii_lowercase);
         is_called
             || joined
             || name.starts_with(b"--") && is_variable()
+            || matches!(name, b"--secret" | b"--secret-id" | b"--secret-name") && is_stored(text)
             || letters[..self.pair.name.start].ends_with(b"/") && is_of_words(text)
     }
 

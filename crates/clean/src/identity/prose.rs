@@ -5,9 +5,8 @@ use std::{cell::LazyCell, collections::HashSet, sync::LazyLock};
 use regex::bytes::Regex;
 
 use super::{
-    Identities, Who,
+    Identities,
     people::{PARTICLES, is_english, is_full_name, is_given},
-    spellings::forms_of,
 };
 use crate::{phrases, ranges::expression, text::is_word, words::Words};
 
@@ -17,8 +16,7 @@ static THINGS: Words = Words::of("identity.things");
 const BEFORE_NAME: usize = 24;
 
 impl Identities {
-    /// Learns full names: a given name and a word that is not common, wherever they stand. Two words of which none is a known name or looks like
-    /// English are a name if they stand alone, behind a label, in quotes, in brackets or in a cell; each by itself is then left as it is.
+    /// Learns full names: a given name and a word that is not common, wherever they stand.
     pub(super) fn learn_names(&mut self, text: &str) {
         static NAME: LazyLock<Regex> = LazyLock::new(|| {
             const WORD: &str =
@@ -89,15 +87,6 @@ impl Identities {
                 let login = inner.split(|byte| *byte == b')').next().unwrap_or_default();
                 let login = if login.contains(&b'.') { &[] } else { login };
                 self.add_author(name, &format!("{}@", String::from_utf8_lossy(login)));
-            } else if is_alone
-                && is_own(found, false)
-                && !found
-                    .split(' ')
-                    .any(|word| is_english(word) || small.contains(&*word.to_lowercase()))
-            {
-                let mut forms = forms_of(found);
-                forms.retain(|form| !found.split(' ').any(|word| word == form));
-                self.add(Who::User, forms, "", "", false);
             }
         }
     }
