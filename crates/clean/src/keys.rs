@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
 use regex::bytes::Captures;
 
 use crate::{
     ranges::{Pattern, Ranges},
+    text::MARKER,
     values::{is_mixed, is_placeholder},
     words::Words,
 };
@@ -39,7 +41,9 @@ pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Ra
     );
     static ACCOUNT: Pattern = Pattern::new(r"^\w[\w+]*://[^/@]*:[^/@]*@");
     let text = &letters[found.clone()];
-    let is_harmless = HARMLESS.is_match(text) || ACCOUNT.is_match(text) && url_credentials(text).is_empty();
+    let is_clean = memmem::find(text, MARKER).is_some();
+    let is_harmless =
+        is_clean || HARMLESS.is_match(text) || ACCOUNT.is_match(text) && url_credentials(text).is_empty();
     (!is_harmless).then_some(found)
 }
 

@@ -289,7 +289,9 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let is_blank = |letter| is_around(letter) && !matches!(letter, b'\n' | b'\r');
         let start = skip(&letters[..limit], at, is_blank);
         words += usize::from(count > 0 && (verbs.is_some() || letters[at..start].contains(&b' ')));
-        if start >= limit || words > MOST_WORDS || matches!(letters[start], b'\n' | b'\r') {
+        // The secret was replaced before.
+        let is_found = letters[start..].starts_with(b"REDACTED:password");
+        if start >= limit || words > MOST_WORDS || is_found || matches!(letters[start], b'\n' | b'\r') {
             return None;
         }
         // The end of a string in a list.
