@@ -15,9 +15,10 @@ use crate::{
     random::{is_hexadecimal, is_id, is_random, is_uuid},
     ranges::{Pattern, Ranges, expression, merged, skip, skip_back},
     siblings::SECRET_KINDS,
-    text::{OTHER, Text, is_white_space, is_word},
+    text::{MARKER, OTHER, Text, is_white_space, is_word},
     values::{
         is_chosen, is_expression, is_generated, is_marked, is_mixed, is_nothing, is_path, is_small_number,
+        is_varied,
     },
 };
 
@@ -428,13 +429,18 @@ fn second_of(letters: &[u8], cells: &[Range<usize>], sort: Cells) -> Option<Rang
         Some(_) => last,
         None => cells[1],
     };
-    let is_secret = is_table
-        && value.len() >= LEAST_LETTERS
-        && is_mixed(text(value))
-        && (is_kind || is_name(text(name)))
-        && is_value(text(value))
-        && !is_algorithm(text(value));
-    is_secret.then(|| value.clone())
+    let is_possible = |cell: &Range<usize>| {
+        let cell = text(cell);
+        is_table && cell.len() >= LEAST_LETTERS && is_mixed(cell) && is_value(cell) && !is_algorithm(cell)
+    };
+    if is_possible(value) && (is_kind || is_name(text(name))) {
+        return Some(value.clone());
+    }
+    // In a row without a heading, the name may stand in any column.
+    let mut pairs = cells.windows(2).skip(1);
+    let is_pair =
+        |pair: &&[&Range<usize>]| is_possible(pair[1]) && is_varied(text(pair[1])) && is_name(text(pair[0]));
+    pairs.find(is_pair).map(|pair| pair[1].clone())
 }
 
 /// Returns the word behind the name of a secret in a line of words alone, as in files of configuration: `bindpw …`, `enable secret 0 …`,
@@ -541,9 +547,12 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     let is_labelled = label.is_some_and(|label| is_name(label.as_bytes()));
     let rest = line.end..letters.len().min(line.end + MOST_LETTERS);
     let lines = Lines::new(letters, rest).skip(1);
-    let mut lines = lines.filter(|line| !letters[line.clone()].trim_ascii().is_empty());
+    let lines = lines.filter(|line| !letters[line.clone()].trim_ascii().is_empty());
     let of_label = |letter: &u8| letter.is_ascii_alphabetic() || b" -".contains(letter);
-    lines.by_ref().take(LINES).find_map(|line| {
+    // What was cleaned before is told no more.
+    let is_clean = |line: &Range<usize>| memmem::find(&letters[line.clone()], MARKER).is_some();
+    let mut lines = lines.take(LINES).take_while(|line| !is_clean(line));
+    lines.find_map(|line| {
         let colon = memchr(b':', &letters[line.clone()]).map(|at| line.start + at);
         let label = colon.filter(|colon| letters[line.start..*colon].iter().all(of_label));
         let answer = is_asked

@@ -180,6 +180,11 @@ impl<'l> Command<'l> {
         let mut inputs = Vec::new();
         let (mut script, mut has_document) = (None, false);
         let (mut at, mut end) = next_word(letters, start);
+        // The end of a program's path in quotes: `"C:\Program Files\x.exe" /p …`.
+        if matches!(letters[end..], [b'"' | b'\'', b' ', ..]) {
+            command.push(letters, at..end);
+            (at, end) = next_word(letters, end + 1);
+        }
         while at < end && command.programs.len() < MOST_WORDS {
             let signs = skip(&letters[..end], at, |letter| letter == b'<') - at;
             let is_here = signs > 1;
@@ -476,7 +481,7 @@ fn is_argument(value: &[u8]) -> bool {
 }
 
 fn is_value(value: &[u8]) -> bool {
-    !value.starts_with(b"-") && !is_nothing(value)
+    !matches!(value, [b'-' | b'(', ..]) && !is_nothing(value)
 }
 
 /// Returns whether a text is the name of an algorithm, a format or a version.

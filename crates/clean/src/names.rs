@@ -20,6 +20,7 @@ use crate::{
     values::{
         DECLARATIONS, STOP_WORDS, is_basic_credentials, is_chosen, is_expression, is_generated, is_keyword,
         is_marked, is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number, is_term,
+        is_varied,
     },
     words::{COMMON, Words},
 };
@@ -541,7 +542,8 @@ impl<'l> Assignment<'l> {
         let value = &letters[inner.clone()];
         let is_short = value.len() <= MOST_VALUE_LETTERS;
         let is_set = || is_argument(letters, self.pair.name.start);
-        let is_made = || is_generated(value) || languages::is_shaped(value) || is_chosen(value);
+        let is_made =
+            || is_generated(value) || is_varied(value) || languages::is_shaped(value) || is_chosen(value);
         let may_be_next = || !is_of_words(value) && (is_made() || is_set());
         let may_be_equal = || self.sort != Sort::Token && is_mixed(value) && value.len() > 5;
         if self.pair.sign == b',' && !may_be_next() || self.is_compared && !may_be_equal() {

@@ -164,12 +164,12 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
     merged(ranges)
 }
 
-/// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D`, but not behind the name of a hash.
+/// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D` and `=3D`, but not behind the name of a hash.
 pub(super) fn begins_word(letters: &[u8], start: usize) -> bool {
     match &letters[..start] {
         [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b's', b'h', b'a', _, _, _, b'-'] => false,
-        [.., b'%', first, second] if first.is_ascii_hexdigit() && second.is_ascii_hexdigit() => true,
+        [.., b'%' | b'=', first, second] if first.is_ascii_hexdigit() && second.is_ascii_hexdigit() => true,
         [.., last] => !is_word(*last) && *last != b'+',
         [] => true,
     }

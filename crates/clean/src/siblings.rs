@@ -8,7 +8,7 @@ use crate::{
     lines::line_start,
     names::{is_secret, is_secret_name},
     pairs::{Pair, closing_quote, name_before, opening_at},
-    random::is_random,
+    random::{is_hexadecimal, is_random},
     ranges::{Letters, Pattern, Ranges, find, merged, skip, skip_back},
     text::{MARKER, is_word},
     values::{is_expression, is_mixed, is_nothing},
@@ -27,10 +27,21 @@ pub(super) static SECRET_KINDS: Words = Words::of("siblings.secret_kinds");
 /// Fields of a cookie.
 static COOKIES: Words = Words::new("domain httponly samesite secure expirationdate hostonly");
 
+/// Fields that have the digits of a key.
+static DIGITS: Words = Words::new("cborhex raw hex data bytes");
+
+/// Returns whether a field has a long key.
+fn has_key((name, value): &(&[u8], &[u8])) -> bool {
+    const LEAST_LETTERS: usize = 48;
+    value.len() >= LEAST_LETTERS && is_of(&DIGITS, name) && (is_hexadecimal(value) || is_random(value))
+}
+
 /// Returns whether a field may make one of its object secret. Most objects have none.
-fn may_be_secret((name, value): &(&[u8], &[u8])) -> bool {
+fn may_be_secret(field: &(&[u8], &[u8])) -> bool {
+    let (name, value) = field;
     match *name {
         b"kty" => true,
+        _ if has_key(field) => true,
         b"type" => matches!(*value, b"api" | b"api_key"),
         name => is_value_of(name, value),
     }
@@ -73,6 +84,8 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
         .map(|(_, value)| *value)
         .find(|value| is_secret_name(value));
     let is_secret_kind = with(&KINDS).any(|(_, value)| SECRET_KINDS.has(value));
+    static KEYS: Pattern = Pattern::new(r"(?i)(?:signing|secret|private|spend).?(?:key|secret)|^private$");
+    let is_key_kind = fields.iter().any(|(_, value)| KEYS.is_match(value));
     let is_cookie = with(&COOKIES).count() > 0 && text(b"name").is_some();
     let is_key = text(b"kty").is_some();
     let is_of_api = text(b"type").is_some_and(|kind| matches!(kind, b"api" | b"api_key"));
@@ -85,6 +98,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
             && !is_expression(value)
             && (is_value && name.is_some_and(|name| is_secret(name, value))
                 || VALUES.has(field) && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
+                || is_key_kind && has_key(&(field, value))
                 || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
                 || is_key && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
                 || is_of_api && *field == b"key")
@@ -277,8 +291,9 @@ fn column(letters: &[u8], at: usize) -> usize {
 
 /// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.
 pub(super) fn values(letters: &[u8]) -> Ranges {
-    static NEEDED: Pattern =
-        Pattern::new(r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|efault|<string|\btext\b|\bapi\b");
+    static NEEDED: Pattern = Pattern::new(
+        r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|efault|<string|cborHex|\b(?:raw|hex|data|bytes)\b|\btext\b|\bapi\b",
+    );
     const MOST_LEVELS: usize = 64;
     if !NEEDED.is_match(letters) {
         return Ranges::new();

@@ -6,6 +6,7 @@ use regex::bytes::Regex;
 
 use crate::{
     base64::Decoder,
+    random::{is_hexadecimal, is_random},
     ranges::{Pattern, expression, skip},
     text::{MARKER, OTHER},
     words::{COMMON, Words},
@@ -53,7 +54,7 @@ pub(super) fn is_nothing(value: &[u8]) -> bool {
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
         r"^(?:(?:\w+ )?(?:[<\[{]|\$\{)|\([a-z][\w ,]*\)$|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:change|replace)[_-]?(?:me|this|with)(?:[_-][a-z]+)*$|(?:required|nullable|sometimes)\|)",
-        r"|(?:[$@:][A-Za-z_]*|:[a-z]\w*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/\\|`,;:(){}\[\]+\x80-\xFF -]*|//[a-z]",
+        r"|(?:[$@:][A-Za-z_]*|:[a-z]\w*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|(?:user|host)-\d+|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/\\|`,;:(){}\[\]+\x80-\xFF -]*|//[a-z]",
         // A number, an example of AWS, a licence, and words that say what stands there: `my-test-key`.
         r"|[A-Za-z0-9+/]{9,}EXAMPLE(?:KEY)?|[A-Za-z]+(?:-[A-Za-z]+)*-v?\d{1,2}(?:\.\d{1,2}){1,2}(?:-[a-z]+)*|\d+(?:\.\d+)?e[+-]?\d+|[a-z]+(?::[a-z]+){2,}|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
     ));
@@ -101,6 +102,14 @@ pub(super) fn is_mixed(value: &[u8]) -> bool {
 /// Returns whether a value has small letters and capitals.
 pub(super) fn is_of_cases(value: &[u8]) -> bool {
     value.iter().any(u8::is_ascii_lowercase) && value.iter().any(u8::is_ascii_uppercase)
+}
+
+/// Returns whether a value has digits and letters of both cases, or letters at random, as no word of a table has.
+pub(super) fn is_varied(value: &[u8]) -> bool {
+    const LEAST: usize = 10;
+    let digits = value.iter().filter(|letter| letter.is_ascii_digit()).count();
+    let is_word = value.len() >= LEAST && digits > 1 && !value.contains(&b' ');
+    is_word && (is_of_cases(value) || is_random(value) && !is_hexadecimal(value))
 }
 
 /// Returns whether a value is long, and of hexadecimal digits or Base64 as generated keys are. A UUID is the name of a

@@ -45,7 +45,7 @@ fn of_token(letter: u8) -> bool {
 fn gap_behind(letters: &[u8], end: usize) -> Option<Range<usize>> {
     const MOST_BETWEEN: usize = 128;
     static GAP: Pattern = Pattern::new(concat!(
-        r#"^(?:(?:\\{0,3}["'`])?[ \t]*[+\\.&|\xFF]?[ \t]*(?:=20)?(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
+        r#"^(?:(?:\\{0,3}["'`])?[ \t]*(?:[+\\.&|=\xFF]|=20)?[ \t]*(?:\r?\n|(?:\\+r)?\\+n)[ \t]*(?:\d{1,6}(?:\t|[^\w\s]{1,3}[ \t]*))?"#,
         r#"[>+|#/*.&\xFF-]{0,2}[ \t]*(?:\\{0,3}["'`])?|\\{0,3}["'`][ \t]?(?:[+.&]|->)[ \t]?\\{0,3}["'`])"#
     ));
     let gap = GAP.find(&letters[end..letters.len().min(end + MOST_BETWEEN)])?;
@@ -94,8 +94,10 @@ pub(super) fn rests(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
     for start in memmem::find_iter(letters, MARKER) {
         let marker = &letters[start..letters.len().min(start + MOST_MARKER)];
-        // Nothing names what begins a line of Base64.
-        let is_named = marker[MARKER.len()..].starts_with(b"password") && !letters[..start].ends_with(b"\n");
+        // Nothing names what stands in a line of Base64.
+        let before = letters[..start].last();
+        let has_name = before.is_some_and(|letter| *letter != b'\n' && !letter.is_ascii_alphanumeric());
+        let is_named = has_name && marker[MARKER.len()..].starts_with(b"password");
         let Some(length) = memchr(b']', marker).filter(|_| is_named) else {
             continue;
         };
