@@ -33,7 +33,7 @@ const LEAST_PART: usize = 4;
 
 /// Returns the names of columns and lines.
 pub(super) fn names() -> Vec<Vec<u8>> {
-    const OTHERS: &str = "whoami pass secret securestring pwd bindpw rootpw credential sessionid apikey authkey community genkey keygen pwgen";
+    const OTHERS: &str = "whoami pass secret securestring pwd bindpw rootpw credential sessionid sessid apikey authkey community genkey keygen pwgen";
     let own = WHOLE.into_iter().chain(OTHERS.split(' '));
     let own = own.map(|word| word.as_bytes().to_vec());
     own.chain(languages::latin_words()).collect()
