@@ -52,34 +52,19 @@ impl Told {
     }
 }
 
-/// What the only span of a run says, in numbers for its items: its input, and both its input and its output.
-pub struct SaidAlone([Vec<u64>; 2]);
-
-impl SaidAlone {
-    /// Returns what the only span among events says; `None` without an output, or of several spans.
-    pub fn of(events: &[Event]) -> Option<Self> {
-        let mut spans = events
-            .iter()
-            .flat_map(|event| &event.what)
-            .filter_map(|what| match what {
-                What::Span(span) => Some(span),
-                _ => None,
-            });
-        let (span, None) = (spans.next()?, spans.next()) else {
-            return None;
-        };
-        let said =
-            Some(said_in(span)).filter(|said| !said.output.is_empty() && !is_tool(&span.attributes))?;
-        let keys = |items: &[Item]| items.iter().map(|item| item.key).collect::<Vec<_>>();
-        let input = keys(&said.input);
-        let both = [input.clone(), keys(&said.output)].concat();
-        Some(Self([input, both]))
-    }
-
-    /// Returns whether its input begins with all that another one says.
-    pub fn goes_on_with(&self, Self([_, before]): &Self) -> bool {
-        self.0[0].starts_with(before)
-    }
+/// Returns what the only span of a run says, in numbers for its items: its input, and that with its output. Both are empty for a tool or
+/// without an output, and for other runs.
+pub fn said_alone(events: &[Event]) -> [Vec<u64>; 2] {
+    let whats = events.iter().flat_map(|event| &event.what);
+    let mut spans = whats.filter(|what| matches!(what, What::Span(_)));
+    let (Some(What::Span(span)), None) = (spans.next(), spans.next()) else {
+        return [Vec::new(), Vec::new()];
+    };
+    let said = (!is_tool(&span.attributes)).then(|| said_in(span));
+    let said = said.filter(|said| !said.output.is_empty()).unwrap_or_default();
+    let keys = |items: &[Item]| items.iter().map(|item| item.key).collect::<Vec<_>>();
+    let [input, output] = [&said.input, &said.output].map(|items| keys(items));
+    [input.clone(), [input, output].concat()]
 }
 
 /// Replaces the spans among events by what they say together. Events without spans stay as they are.

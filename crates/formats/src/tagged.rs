@@ -1,17 +1,15 @@
 //! Reasoning, calls and results that open models write in their texts, as chat templates and prompts have them.
 
-use std::borrow::Cow;
-
 use knowledgepulse_json::{Text, Value, parse_str};
 
 use crate::{
     contexts::inside,
-    parts::{Part, parts_in, parts_of},
+    parts::{Call, Part, parts_in, parts_of},
     values::{elements_of, first_of, has_text, list_of, object_of, text_in},
     words::{row_where, tags, words},
     written::{
-        alone, as_react, bare_calls_in, between, block_in, calls_in, commands_in, literal, may_have_calls,
-        react_in, read,
+        alone, as_react, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls, react_in,
+        read,
     },
 };
 
@@ -82,12 +80,8 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
             calls_in(calls).or_else(|| parts_of_model(text))
         }),
         "tool" => named().or_else(|| {
-            let observed = || {
-                let plain = as_react(only()?);
-                let result = words("observed").find_map(|head| plain.strip_prefix(head));
-                let result = result.or(matches!(plain, Cow::Owned(_)).then_some(&plain));
-                Some(vec![Part::Text(result?.trim().into())])
-            };
+            let observed = || words("observed").find_map(|head| only()?.strip_prefix(head));
+            let observed = || Some(vec![Part::Text(observed()?.trim().into())]);
             let Some(text) = text else { return observed() };
             let channels = || text.contains(MESSAGE).then(|| parts_of_channels(text))?;
             parts_of_results(text, &["result", "tool-result"])
@@ -162,6 +156,11 @@ fn parts_of_model(text: &str) -> Option<Vec<Part>> {
             let inner = &tagged[begin.len()..];
             let (body, after) = inner.split_once(end).unwrap_or((inner, ""));
             return Tag::Parts(thoughts(body), after);
+        }
+        // A whole turn may have the results behind its calls.
+        let result = || tags("result").iter().find_map(|tags| between(tagged, *tags));
+        if let Some((body, after)) = before.trim().is_empty().then(result).flatten() {
+            return Tag::Parts(results_in(body.trim()), after);
         }
         match read(tagged) {
             None => Tag::None,
@@ -270,13 +269,14 @@ fn results_in(text: &str) -> Vec<Part> {
     let text = named.map_or(text, |(_, told, _)| told.trim());
     // Solar's models have the id of the call and the name of the tool before it, Gemma's the name.
     let text = text.rsplit_once(RESULT_MARK).map_or(text, |(_, result)| result);
-    if let Some((_, result)) = text
-        .strip_prefix("response:")
-        .and_then(|text| text.split_once('{'))
-        && let Some((Value::Object(fields), "")) = literal(&text[text.len() - result.len() - 1..])
-    {
-        let only = fields.get("value").filter(|_| fields.len() == 1).cloned();
-        return vec![Part::result(None, Some(&only.unwrap_or(fields.into())), None)];
+    let of_gemma = text.strip_prefix("response:").and_then(calls_in);
+    if let Some([Part::Call(Call { args, .. })]) = of_gemma.as_deref() {
+        let only = args.get("value").filter(|_| args.len() == 1).cloned();
+        return vec![Part::result(
+            None,
+            Some(&only.unwrap_or(args.clone().into())),
+            None,
+        )];
     }
     let json = (text.starts_with(['{', '[']) && text.contains("call_id")).then(|| parse_str(text).ok());
     let parts: Vec<_> = elements_of(json.flatten().as_ref())
@@ -344,7 +344,6 @@ mod tests {
     use knowledgepulse_json::object;
 
     use super::*;
-    use crate::parts::Call;
 
     fn thought(text: &str) -> Part {
         Part::Thought(Some(text.into()))
@@ -379,6 +378,10 @@ mod tests {
                 Some(vec![call(object([("path", "a".into())]))]),
             ),
             ("<tool_call>ls</tool_call>", Some(vec![no_args()])),
+            (
+                "<tool_call>ls</tool_call>\n<tool_response>\nc\n</tool_response>\na < b",
+                Some(vec![no_args(), Part::observed("c"), text()]),
+            ),
             ("Write <tool_call>ls</tool_call> to call it.", None),
             ("a < b\n[ls()]", Some(vec![text(), no_args()])),
             ("a < b\n[see (x)]", None),
@@ -416,7 +419,7 @@ mod tests {
                     no_args(),
                     Part::observed("c"),
                     Part::observed("d"),
-                    Part::Text("e".into()),
+                    Part::Text("Final Answer: e".into()),
                 ]),
             ),
             ("✿FUNCTION✿: ls\n✿ARGS✿: {}\n✿RESULT✿", Some(vec![no_args()])),
@@ -508,13 +511,8 @@ mod tests {
         ] {
             assert_eq!(parts_by("tool", Some(&text.into())), results[..1], "{text}");
         }
-        for text in ["✿RESULT✿: 1", "<|from|>a\n<|recipient|>all\n<|content|>1"] {
-            assert_eq!(
-                parts_by("tool", Some(&text.into())),
-                [Part::Text("1".into())],
-                "{text}"
-            );
-        }
+        let observed = parts_by("tool", Some(&"✿RESULT✿: 1".into()));
+        assert_eq!(observed, [Part::Text("1".into())]);
         let named = Part::result(Some(&"functions.a:0".into()), Some(&"1".into()), None);
         assert_eq!(
             parts_by("tool", Some(&"## Return of functions.a:0\n1".into())),

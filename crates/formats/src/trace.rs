@@ -24,8 +24,8 @@ use crate::{
     parts::Call,
     pictures,
     values::{
-        NAME_LENGTH, fields_of, is_blank, is_given, is_truthy, joined, json_of, number_of, numeric_of, regex,
-        some_object, str_of, text_at, truth_of,
+        NAME_LENGTH, fields_of, in_path, is_blank, is_given, is_truthy, joined, json_of, number_of,
+        numeric_of, regex, some_object, str_of, text_at, truth_of,
     },
     words::is_one,
 };
@@ -157,29 +157,14 @@ fn says_failure(text: &Text) -> bool {
         return false;
     };
     let has = |name| value.get(name) == Some(&Value::Bool(true));
-    let is_code = |name| numeric_of(value.get(name)).is_some_and(|code| code != 0.0);
+    let is_code = |path| numeric_of(in_path(&value, path)).is_some_and(|code| code != 0.0);
     has("isError")
         || has("is_error")
         || is_truthy(value.get("error"))
         || is_truthy(value.get("exception_info"))
-        || ["exit_code", "exitCode", "returncode"].into_iter().any(is_code)
-}
-
-/// Opens a result that has its exit code in JSON, as shells had it before they wrote text.
-fn opened(result: ToolResult) -> ToolResult {
-    let has_code = result.content.as_bytes().starts_with(b"{\"output\":");
-    let whole = has_code.then(|| parse_str(&result.content).unwrap_or_default());
-    let code = whole
-        .as_ref()
-        .and_then(|whole| number_of(whole.at(&["metadata", "exit_code"])));
-    match (whole.and_then(|whole| text_at(&whole, "output")), code) {
-        (Some(content), Some(code)) => ToolResult {
-            content,
-            failed: result.failed.or(Some(code != 0.0)),
-            ..result
-        },
-        _ => result,
-    }
+        || ["exit_code", "exitCode", "returncode", "metadata/exit_code"]
+            .into_iter()
+            .any(is_code)
 }
 
 /// Returns a call as text, for the comparison by novelty: the tool, then a line for each argument, `name: value`. Strings
@@ -503,8 +488,7 @@ impl TraceBuilder {
     }
 
     /// Takes the result of a call.
-    pub fn result(&mut self, result: ToolResult) {
-        let mut result = opened(result);
+    pub fn result(&mut self, mut result: ToolResult) {
         self.is_conversation = true;
         self.replace_files(&mut result.content);
         let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
@@ -702,6 +686,7 @@ mod tests {
             "I encountered an error while trying to use the tool. This was the error: name a place.",
             r#"{"error":"x"}"#,
             r#"{"exit_code":"2"}"#,
+            r#"{"output":"x","metadata":{"exit_code":1}}"#,
             r#"{"isError":true}"#,
         ] {
             assert!(says_failure(&text.into()), "{text}");

@@ -59,16 +59,13 @@ static LIKE: LazyLock<Regex> = LazyLock::new(|| {
 static ACTION: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?m)^[ \t]*Action: *([^\n]+)\n+[ \t]*Action Input:"));
 static PASSAGE: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(?m)^[ \t]*(?:Observation|Thought|Action|Final Answer|✿RETURN✿):"));
+    LazyLock::new(|| regex(r"(?m)^[ \t]*(?:Observation|Thought|Action|Final Answer):"));
 
 /// What some models write in the place of the words of that style, and these words.
 static LIKE_REACT: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let rows = tags("like-react").iter();
     rows.map(|[like, words]| (regex(like), *words)).collect()
 });
-
-/// What Qwen-Agent has before the words behind a result.
-const RETURN: &str = "✿RETURN✿:";
 
 /// How the result of such a call begins.
 pub const OBSERVATION: &str = "Observation:";
@@ -264,10 +261,7 @@ pub fn as_react(text: &str) -> Cow<'_, str> {
 
 /// Returns what a text of the ReAct style says: its words, its calls, and the results behind them. `None` for a text without a call.
 pub fn react_in<'t>(text: &'t str) -> Option<Vec<Part>> {
-    let words = |text: &str| {
-        let text = text.trim().trim_start_matches(RETURN).trim();
-        (!text.is_empty()).then(|| Part::Text(text.into()))
-    };
+    let words = |text: &str| Some(Part::Text(text.trim().into())).filter(|_| !text.trim().is_empty());
     let passage = |text: &'t str| text.split_at(PASSAGE.find(text).map_or(text.len(), |next| next.start()));
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some(found) = ACTION.captures(rest) {

@@ -120,17 +120,21 @@ fn add_result(say: &mut Events, item: &Value) {
         _ => say.text_of(output),
     };
     let succeeded = truth_of(object_of(output).get("success"));
+    // A result with its exit code, as shells had it before they wrote text.
+    let has_code = content.as_bytes().starts_with(b"{\"output\":");
+    let whole: Option<Value> = has_code.then(|| parse_str(&content).ok()).flatten();
+    let whole = object_of(whole.as_ref());
     let beginning = cut(&content, BEGINNING).to_owned();
-    let code = exit_code_in(&beginning);
-    let is_plain = code.is_none() && !beginning.starts_with("{\"output\":");
-    let is_refused = is_plain && words("codex-refused").any(|words| beginning.contains(words));
+    let code = number_of(fields_of(whole, "metadata").get("exit_code"));
+    let code = code.or_else(|| exit_code_in(&beginning));
+    let is_refused = code.is_none() && words("codex-refused").any(|words| beginning.contains(words));
     let said = succeeded.map(|is_true| !is_true).or(code.map(|code| code != 0.0));
     let id = text_at(item, "call_id");
     if is_refused {
         say.add_all(id.clone().map(|id| What::Failed(id, false)));
     }
     let failed = if is_refused { Some(false) } else { said };
-    say.result(id, content, failed);
+    say.result(id, text_at(whole, "output").unwrap_or(content), failed);
 }
 
 /// Returns the exit code that a result of a command begins with; the output comes after a line `Output:`.

@@ -1,11 +1,6 @@
 //! Reads the records of one input by the adapter of its agent, and tells its runs apart.
 
-use std::{
-    collections::HashMap,
-    mem,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::HashMap, mem, path::PathBuf, sync::Arc};
 
 use knowledgepulse_json::{Text, Value};
 
@@ -21,7 +16,7 @@ use crate::{
     records::{MOST_FIRST_RECORDS, Records, is_trace},
     session::{Session, is_said},
     shapes::is,
-    spans::SaidAlone,
+    spans::said_alone,
     trace::TraceBuilder,
     values::{first_named, joined, list_at, object_of, str_of, string_of, text_at},
 };
@@ -152,10 +147,8 @@ impl Run {
 fn session_in(row: &Row, settings: &Settings) -> Option<Vec<Item>> {
     let text = text_at(&row.value, "trace").filter(|_| is(&row.value, "session-row"))?;
     let mut records = Records::default();
-    records
-        .push(text.as_bytes())
-        .and_then(|()| records.finish())
-        .ok()?;
+    records.push(text.as_bytes()).ok()?;
+    records.finish().ok()?;
     let records: Vec<_> = records.filter_map(|record| record.content.ok()).collect();
     let mut first = records.iter().take(MOST_FIRST_RECORDS);
     let format = first.find_map(|record| FormatName::of(record, None))?;
@@ -164,22 +157,16 @@ fn session_in(row: &Row, settings: &Settings) -> Option<Vec<Item>> {
         ..Settings::default()
     };
     let mut reader = Runs::of(format, &Arc::new(inner)).filter(|_| format.is_of_sessions())?;
-    let file = str_of(row.value.get("file_path")).map(Path::new);
-    reader.named = file.map_or(reader.named, |file| Named::by(format.name(), file));
     let mut runs = Vec::new();
     for record in &records {
         reader.read(record, row.place, &mut runs);
     }
     reader.end(&mut runs);
-    let items = runs.into_iter().flat_map(Run::build);
-    let items = items.filter(|item| matches!(item.content, Content::Read(_)));
-    let items: Vec<_> = items
-        .map(|item| Item {
-            format: settings.format_of(&row.value),
-            ..item
-        })
-        .collect();
-    (!items.is_empty()).then_some(items)
+    let mut items: Vec<_> = runs.into_iter().flat_map(Run::build).collect();
+    let format = settings.format_of(&row.value);
+    items.iter_mut().for_each(|item| item.format = format);
+    let is_read = |item: &Item| matches!(item.content, Content::Read(_));
+    items.iter().any(is_read).then_some(items)
 }
 
 /// Builds the trace of a run.
@@ -365,8 +352,10 @@ impl Runs {
     fn end_all(&mut self, runs: &mut Vec<Run>) {
         self.tasks.clear();
         let sessions = mem::take(&mut self.open).into_all();
-        let sessions = with_one_trace(sessions, self.agent().kind);
-        runs.extend(sessions.into_iter().map(|session| self.run(session)));
+        match self.agent().kind {
+            Kind::Spans => runs.extend(with_one_trace(sessions).map(|session| self.run(session))),
+            _ => runs.extend(sessions.map(|session| self.run(session))),
+        }
     }
 
     fn run(&self, session: Session) -> Run {
@@ -389,31 +378,23 @@ impl Runs {
 const MOST_BEFORE: usize = 64;
 
 /// Joins runs of one span each that go on with each other: without a span around them, each call of a model has a trace of its own.
-fn with_one_trace(sessions: impl Iterator<Item = Session>, kind: Kind) -> Vec<Session> {
-    let mut kept: Vec<(Session, Option<SaidAlone>)> = Vec::new();
+fn with_one_trace(sessions: impl Iterator<Item = Session>) -> impl Iterator<Item = Session> {
+    let mut kept: Vec<(Session, [Vec<u64>; 2])> = Vec::new();
     for session in sessions {
-        let said = (kind == Kind::Spans)
-            .then(|| SaidAlone::of(session.named().0))
-            .flatten();
-        let is_later = |before: &SaidAlone| said.as_ref().is_some_and(|said| said.goes_on_with(before));
-        let is_earlier = |later: &SaidAlone| said.as_ref().is_some_and(|said| later.goes_on_with(said));
+        let said = said_alone(session.named().0);
+        let is_next =
+            |[input, _]: &[Vec<u64>; 2], [_, all]: &[Vec<u64>; 2]| !all.is_empty() && input.starts_with(all);
         let mut others = kept.iter_mut().rev().take(MOST_BEFORE);
-        let other = others.find_map(|(other, before)| {
-            let before = before.as_mut()?;
-            let has_grown = is_later(before);
-            (has_grown || is_earlier(before)).then_some((other, before, has_grown))
-        });
-        match (other, said) {
-            (Some((other, before, has_grown)), Some(said)) => {
+        match others.find(|(_, other)| is_next(&said, other) || is_next(other, &said)) {
+            Some((other, before)) => {
                 other.join(session);
-                if has_grown {
-                    *before = said;
-                }
+                let longer = before[1].len() < said[1].len();
+                *before = if longer { said } else { mem::take(before) };
             }
-            (_, said) => kept.push((session, said)),
+            None => kept.push((session, said)),
         }
     }
-    kept.into_iter().map(|(session, _)| session).collect()
+    kept.into_iter().map(|(session, _)| session)
 }
 
 /// Returns the tasks that calls of an event give to sub-agents, by the ids of the calls.

@@ -40,7 +40,7 @@ pub fn said_in(span: &Span) -> Said {
     for (name, attributes) in span.events.iter().cloned().chain(listed) {
         let (input, output) = messages_of_event(&name, &attributes);
         // Strands has the results of a cycle in a second list of its input.
-        let is_later = !asked.is_empty() && role_of_event(&name).is_none();
+        let is_later = !asked.is_empty() && !tags("span-event").iter().any(|[event, _]| *event == name);
         let into = if is_later { &mut replies } else { &mut asked };
         into.extend(input.into_iter().filter(|_| !has_input));
         replies.extend(output.into_iter().filter(|_| !has_output));
@@ -295,14 +295,9 @@ fn message_of(member: &Value) -> Value {
     message.into()
 }
 
-/// Returns the role of the message that an event is, as all were before messages were attributes.
-fn role_of_event(name: &Text) -> Option<&'static str> {
-    row_where("span-event", |event| event == name).map(|[_, role]| role)
-}
-
-/// Returns the input and the output that an event has.
+/// Returns the input and the output that an event has. It was a message, before messages were attributes.
 fn messages_of_event(name: &Text, attributes: &Object) -> (Vec<Value>, Vec<Value>) {
-    let Some(role) = role_of_event(name) else {
+    let Some([_, role]) = row_where("span-event", |event| event == name) else {
         let asked = found_in(attributes, "span-input", "user");
         return (asked, found_in(attributes, "span-output", "assistant"));
     };
