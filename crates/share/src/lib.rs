@@ -26,7 +26,7 @@ use std::{
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_error::{Error, Result, named};
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, parse_str};
 use sha2::{Digest, Sha256};
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
@@ -50,7 +50,7 @@ use card::{COLUMNS, SAMPLE, between, quoted};
 use native::line_for_python;
 use out::{cannot_write, refused};
 use session::Ready;
-use set::{REMOVED, files_of, line_of, rows_of};
+use set::{REMOVED, files_of, rows_of};
 
 /// The name of the manifest in the folder.
 pub const MANIFEST: &str = "manifest.jsonl";
@@ -182,7 +182,6 @@ pub fn share(
         settings,
         files,
         names: FreeNames::default(),
-        lines: 0,
         has_removed: !removed.is_empty(),
         manifest: Manifest::default(),
     };
@@ -213,8 +212,6 @@ struct Writer<'w> {
     settings: &'w Settings<'w>,
     files: &'w mut dyn Files,
     names: FreeNames,
-    /// How many lines the file that has all sessions has so far.
-    lines: u64,
     /// Whether sessions are taken out.
     has_removed: bool,
     manifest: Manifest,
@@ -252,18 +249,16 @@ impl Writer<'_> {
     /// Keeps what the set has, but for the lines that are removed or replaced. Returns those that are not replaced, because somebody has
     /// edited their sessions.
     fn keep(&mut self, set: &Set, removed: &[usize], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
-        let mut kept = set.lines().to_vec();
-        let edited = self.edited(&kept, replaced)?;
+        let edited = self.edited(set.lines(), replaced)?;
         let gone: HashSet<usize> = replaced.difference(&edited).chain(removed).copied().collect();
+        let lines = gone.iter().map(|at| &set.lines()[*at]);
         match self.settings.form.file() {
-            Some(file) => self.copy(file, &mut kept, &gone)?,
-            None => {
-                let files = gone.iter().flat_map(|at| files_of(&kept[*at]));
-                files.for_each(|file| self.files.remove(file));
-            }
+            Some(file) => self.copy(file, &lines.flat_map(rows_of).filter_map(id_of).collect())?,
+            None => lines.flat_map(files_of).for_each(|file| self.files.remove(file)),
         }
-        let kept = kept.into_iter().enumerate().filter(|(at, _)| !gone.contains(at));
-        self.manifest.kept = kept.map(|(_, line)| line).collect();
+        let kept = set.lines().iter().enumerate();
+        let kept = kept.filter(|(at, _)| !gone.contains(at));
+        self.manifest.kept = kept.map(|(_, line)| line.clone()).collect();
         Ok(edited)
     }
 
@@ -274,13 +269,16 @@ impl Writer<'_> {
             .flat_map(|at| rows_of(&lines[*at]).map(move |row| (*at, row)));
         let mut edited = HashSet::new();
         if let Some(file) = self.settings.form.file() {
-            let by_line: HashMap<u64, _> = rows.filter_map(|row| Some((line_of(row.1)?, row))).collect();
-            let last = by_line.keys().max().copied().unwrap_or_default();
-            for (number, text) in (1..=last).zip(self.lines_of(file)?) {
-                let (text, row) = (text?, by_line.get(&number));
+            let by_id: HashMap<&str, _> = rows.filter_map(|row| Some((id_of(row.1)?, row))).collect();
+            let lines = (!by_id.is_empty()).then(|| self.lines_of(file)).transpose()?;
+            for text in lines.into_iter().flatten() {
+                let text = text?;
+                let row = parse_str(&text).ok();
+                let known = row.as_ref().and_then(|row| by_id.get(id_of(row)?));
                 edited.extend(
-                    row.filter(|(_, row)| !is_as_written(row, &text))
-                        .map(|(at, _)| at),
+                    known
+                        .filter(|(_, row)| !is_as_written(row, &text))
+                        .map(|(at, _)| *at),
                 );
             }
             return Ok(edited);
@@ -297,24 +295,17 @@ impl Writer<'_> {
         Ok(edited)
     }
 
-    /// Copies the lines of a file that stay, and numbers them anew in the manifest. Lines that the manifest does not name are somebody's.
-    fn copy(&mut self, file: &str, kept: &mut [Value], gone: &HashSet<usize>) -> Result<()> {
-        let left_out: HashSet<u64> = gone
-            .iter()
-            .flat_map(|at| rows_of(&kept[*at]).filter_map(line_of))
-            .collect();
-        let mut numbers = HashMap::new();
+    /// Copies the lines of the file with all sessions, but for the rows with these ids. Lines that the manifest does not name are somebody's.
+    fn copy(&mut self, file: &str, gone: &HashSet<&str>) -> Result<()> {
         self.write(file, "")?;
-        for (number, text) in (1..).zip(self.lines_of(file)?) {
+        for text in self.lines_of(file)? {
             let text = text?;
-            if !left_out.contains(&number) {
+            let row = (!gone.is_empty()).then(|| parse_str(&text).ok()).flatten();
+            if !row.as_ref().and_then(id_of).is_some_and(|id| gone.contains(id)) {
                 self.write(file, &text)?;
                 self.write(file, if text.ends_with('\n') { "" } else { "\n" })?;
-                self.lines += 1;
-                numbers.insert(number, self.lines);
             }
         }
-        kept.iter_mut().for_each(|line| renumber(line, &numbers));
         Ok(())
     }
 
@@ -332,10 +323,9 @@ impl Writer<'_> {
                 quality_score = Some(self.score(&session.log.name, &mut unit)?);
                 text = line_for_python(&unit);
             }
-            let (file, line) = if let Some(file) = form.file() {
+            let file = if let Some(file) = form.file() {
                 self.write(file, &text)?;
-                self.lines += 1;
-                (file.to_owned(), Some(self.lines))
+                file.to_owned()
             } else {
                 let stem = match &of_session {
                     Some(stem) if entry.rows.is_empty() => stem.clone(),
@@ -345,11 +335,10 @@ impl Writer<'_> {
                 let file = format!("{stem}.{ending}");
                 of_session.get_or_insert(stem);
                 self.write(&file, &text)?;
-                (file, None)
+                file
             };
             entry.rows.push(with_some([
                 ("file", Some(file.into())),
-                ("line", line.map(Value::from)),
                 ("sha256", Some(digest_of(&text).into())),
                 ("session_id", Some(document.session_id)),
                 ("quality_score", quality_score.map(Value::from)),
@@ -406,19 +395,9 @@ impl Writer<'_> {
     }
 }
 
-/// Gives what a line of the manifest says of lines in the file with all sessions their new numbers.
-fn renumber(line: &mut Value, numbers: &HashMap<u64, u64>) {
-    if let Some(number) = line_of(line).and_then(|number| numbers.get(&number))
-        && let Value::Object(fields) = &mut *line
-    {
-        fields.insert("line", *number);
-    }
-    for list in ["subagents", "review"] {
-        let Value::Object(fields) = &mut *line else { return };
-        if let Some(Value::Array(rows)) = fields.get_mut(list) {
-            rows.iter_mut().for_each(|row| renumber(row, numbers));
-        }
-    }
+/// Returns the id of a row, in the manifest or in the file with all sessions, where units have no `session_id`.
+fn id_of(row: &Value) -> Option<&str> {
+    row.get("session_id").or(row.get("id"))?.as_str()
 }
 
 /// Returns whether a row is as it was written, by the digest in the manifest.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_clean::{PlaceToReview, places_in_text};
-use knowledgepulse_json::{Object, Text, Value, json_object};
+use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
+    Form,
     objectives::{USUAL_ROOM, told_apart},
-    set::{line_of, rank_of},
+    set::rank_of,
 };
 
 /// A place that a person should look at.
@@ -15,7 +16,7 @@ use crate::{
 pub struct ReviewPlace {
     /// The position of its row among those of its session.
     pub row: usize,
-    /// The line, from 1.
+    /// The line of the session, from 1.
     pub line: u64,
     /// Its field in the line, and the clean text around it. The manifest has the field alone: what a person removes from a session
     /// must not stay in the manifest.
@@ -33,8 +34,8 @@ const SHORT_ID: usize = 8;
 pub struct Entry {
     /// Its rank among the chosen, from 1.
     pub rank: u64,
-    /// The session, and then its sub-agents: the file of each, its line where a file has all sessions, the SHA-256 of the file or the line,
-    /// the `session_id` that the row has for those who load it, and the score of a unit.
+    /// The session, and then its sub-agents: the file of each, the SHA-256 of the file, or of the line in the one that has all sessions, the
+    /// `session_id` that the row has for those who load it, and the score of a unit.
     pub rows: Vec<Value>,
     /// The fields of its line that are known before it is written: its clean `id`, the beginning of its `objective`, which the manifest has
     /// only without a place to review, facts such as its number of `steps`, why it was chosen, and its outcome.
@@ -96,14 +97,14 @@ pub(crate) fn stem_of(about: &Object) -> String {
 }
 
 impl Entry {
-    /// Returns the row of a place.
-    fn row_of(&self, place: &ReviewPlace) -> (&str, u64) {
+    /// Returns the file of a place, and where it is in that: the line, or the `session_id` of the row in the file that has all sessions.
+    fn row_of(&self, place: &ReviewPlace) -> (&str, (&'static str, Value)) {
         let row = self.rows.get(place.row);
-        let file = row.and_then(|row| row.get("file")?.as_str());
-        (
-            file.unwrap_or_default(),
-            row.and_then(line_of).unwrap_or(place.line),
-        )
+        let file = row.and_then(|row| row.get("file")?.as_str()).unwrap_or_default();
+        let is_of_all = Form::ALL.iter().any(|form| form.file() == Some(file));
+        let id = row.and_then(|row| row.get("session_id").cloned());
+        let id = id.filter(|_| is_of_all).map(|id| ("session_id", id));
+        (file, id.unwrap_or_else(|| ("line", place.line.into())))
     }
 
     /// Returns the line of the manifest, with the objective as it stands there.
@@ -118,8 +119,12 @@ impl Entry {
         fields.extend(self.about.clone());
         fields.insert("objective", objective);
         let review = self.review.iter().map(|place| {
-            let (file, line) = self.row_of(place);
-            json_object! { "file": file, "line": line, "field": place.place.path.as_str() }
+            let (file, row) = self.row_of(place);
+            object([
+                ("file", file.into()),
+                row,
+                ("field", place.place.path.as_str().into()),
+            ])
         });
         fields.insert("review", review.collect::<Value>());
         fields.into()
@@ -158,13 +163,14 @@ impl Manifest {
         all
     }
 
-    /// Returns the places to review: each with its file, line and field, and the text around it.
+    /// Returns the places to review: each with its file, line or row, and field, and the text around it.
     pub fn review(&self) -> impl Iterator<Item = (String, &str)> {
         self.entries.iter().flat_map(|entry| {
             entry.review.iter().map(|place| {
-                let (file, line) = entry.row_of(place);
+                let (file, (_, row)) = entry.row_of(place);
                 let PlaceToReview { path, text, .. } = &place.place;
-                (format!("{file}:{line} {path}"), text.as_str())
+                let row = row.to_json();
+                (format!("{file}:{} {path}", row.trim_matches('"')), text.as_str())
             })
         })
     }

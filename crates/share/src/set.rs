@@ -254,8 +254,3 @@ pub(crate) fn is_inside(name: &str) -> bool {
     let is_below = |part: Component| matches!(part, Component::Normal(_));
     Path::new(name).components().all(is_below) && !name.split('\\').any(|part| part == "..")
 }
-
-/// Returns the number of a row in the file that has all sessions.
-pub(crate) fn line_of(row: &Value) -> Option<u64> {
-    row.get("line").map(count_of)
-}

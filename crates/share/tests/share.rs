@@ -439,9 +439,10 @@ fn share_gives_each_subagent_a_row_that_the_manifest_names() {
         for (at, row) in rows.iter().enumerate() {
             let [file, id] = ["file", "session_id"].map(|name| row.get(name).unwrap().as_str().unwrap());
             let text = &shelf.files[file];
-            let text = match row.get("line").and_then(Value::as_number) {
-                Some(line) => text.lines().nth(line as usize - 1).unwrap(),
-                None => {
+            let is_row = |line: &&str| line.contains(&format!("\"{id}\""));
+            let text = match form {
+                Form::Messages | Form::Knowledgepulse => text.lines().find(is_row).unwrap(),
+                Form::Native | Form::Atif => {
                     assert_eq!(at > 0, file.contains("/subagents/2026-10-01-task-"), "{file}");
                     text
                 }
@@ -853,12 +854,9 @@ fn share_adds_to_a_folder_replaces_what_has_grown_and_takes_out_what_is_named() 
                 let [session, steps] = ["session", "steps"].map(|name| line.get(name).unwrap().to_json());
                 let file = line.get("file").unwrap().as_str().unwrap();
                 let text = fs::read_to_string(folder.join(file)).unwrap();
-                // The line is that of the session.
-                let line = line
-                    .get("line")
-                    .and_then(Value::as_number)
-                    .map(|line| line as usize);
-                let row = line.map_or(text.as_str(), |line| text.lines().nth(line - 1).unwrap());
+                let id = line.get("session_id").unwrap().to_json();
+                let mut rows = text.lines().filter(|row| row.contains(&id));
+                let row = rows.next().unwrap();
                 let number = session.trim_matches(['"', 's']).to_owned();
                 assert!(row.contains(&format!("Words {number} of turn")), "{row}");
                 format!("{session} {steps}")
@@ -899,6 +897,27 @@ fn share_adds_to_a_folder_replaces_what_has_grown_and_takes_out_what_is_named() 
         );
         assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
         assert!(!target.join(".kp-score").exists());
+    }
+}
+
+#[test]
+fn share_knows_rows_again_where_somebody_has_taken_a_line_out_of_their_file() {
+    for form in [Form::Messages, Form::Knowledgepulse] {
+        let around = tempfile::tempdir().unwrap();
+        let target = around.path();
+        let three = [session(1, 4), session(2, 4), session(3, 4)];
+        add_to(target, three.into_iter().flatten().collect(), form, &[]);
+        let set = Set::read(target).unwrap().unwrap();
+        let file = target.join(set.files().first().unwrap());
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.split_once('\n').unwrap().1).unwrap();
+        add_to(target, session(2, 6), form, &[2]);
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
+        assert!(
+            text.contains("Words 2 of turn 5") && !text.contains("Words 3"),
+            "{text}"
+        );
     }
 }
 
