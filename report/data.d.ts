@@ -6,16 +6,14 @@ export interface Desk {
   version: string;
   /** Whether the texts are the original ones, in which nothing was replaced. */
   raw: boolean;
-  /** Whether reading was interrupted, so that sessions are missing. */
-  interrupted: boolean;
   /** The command that follows the decisions. */
   command: string;
   /** How the proposed sessions were chosen. */
   explanation: string;
   /** The sessions in the order of their worth. */
   sessions: SessionRow[];
-  /** Records that could not be read: the first 100, each with its place and its reason. */
-  unread: { count: number; first: Array<{ place: string; reason: string }> };
+  /** Records of dropped files that could not be read: the first 100, each with its place and its reason. */
+  unread?: { count: number; first: Array<{ place: string; reason: string }> };
 }
 
 /** A line of the list. */

@@ -53,7 +53,7 @@ function aboutOf(sessions) {
  * @param {{ label: string, run: (decisions: Decisions) => void }} [source.save] what the first button does; without it, it saves the decisions
  */
 export function drawDesk(desk, { conversationOf, save }) {
-  const { sessions, raw, interrupted, command } = desk;
+  const { sessions, raw, command } = desk;
   const own = sessions.filter(({ parent }) => parent === null);
   const byId = new Map(sessions.map((session) => [session.id, session]));
   const decisions = makeDecisions(own);
@@ -126,7 +126,6 @@ export function drawDesk(desk, { conversationOf, save }) {
         element('b', 'Original text.'),
         ' Nothing on this page is cleaned: secrets and names stand as they were. Do not pass it on.',
       ),
-    interrupted && element('p.notice', 'Reading was interrupted: sessions are missing.'),
     element(
       'header',
       heading,

@@ -59,11 +59,9 @@ function makeRow(number, parts = {}) {
 const makeDesk = (sessions, parts = {}) => ({
   version: '1.2.3',
   raw: false,
-  interrupted: false,
   command: 'kp-score share --decisions decisions.jsonl -o shared',
   explanation: 'no outcome is known',
   sessions,
-  unread: { count: 0, first: [] },
   ...parts,
 });
 

@@ -194,7 +194,6 @@ const tasks = {
     return {
       version: '',
       raw: false,
-      interrupted: false,
       command: '',
       explanation,
       sessions: shown.map(({ row }) => row),

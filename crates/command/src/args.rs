@@ -35,10 +35,6 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "N", value_parser = unit)]
     pub confidence: Option<f64>,
 
-    /// The task_domain of traces from other formats
-    #[arg(long, value_name = "NAME")]
-    pub domain: Option<String>,
-
     #[command(flatten)]
     pub filter: Filter,
 }
@@ -68,7 +64,6 @@ impl InputArgs {
         inputs.given = Given {
             success: self.success,
             confidence: self.confidence,
-            domain: self.domain.clone(),
         };
         let inputs = inputs.found(outputs, messages)?;
         let read = self.paths.iter().chain(&inputs.sources);

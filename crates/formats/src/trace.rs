@@ -530,7 +530,7 @@ impl TraceBuilder {
         let id = format!("kp:trace:{}", self.uuid(&objective));
         let said = Some(objective).filter(|objective| !objective.trim().is_empty());
         let objective = said.unwrap_or_else(|| self.first_words());
-        let metadata = self.metadata(given, success.unwrap_or(DEFAULT_SUCCESS), known);
+        let metadata = self.metadata(success.unwrap_or(DEFAULT_SUCCESS), known);
         let summary = self.summary.and_then(|at| text_at(&self.steps[at], "content"));
         let steps: Vec<Value> = self.steps.into_iter().map(Value::from).collect();
         let outcome = json_object! {
@@ -548,7 +548,7 @@ impl TraceBuilder {
         }
     }
 
-    fn metadata(&mut self, given: &Given, success: bool, known: Known) -> Value {
+    fn metadata(&mut self, success: bool, known: Known) -> Value {
         let mut imported = Object::new();
         imported.insert("format", self.format);
         imported.insert("known", known.into_value());
@@ -571,12 +571,11 @@ impl TraceBuilder {
                 .filter_map(|(name, value)| Some((name.into(), value?))),
         );
         let time = self.created_at.take().unwrap_or_else(date::now);
-        let domain = given.domain.as_deref().unwrap_or(self.domain);
         some_object([
             ("created_at", Some(time.into())),
             ("agent_id", self.agent_id.take().map(Value::from)),
             ("framework", self.framework.take().map(Value::from)),
-            ("task_domain", Some(domain.into())),
+            ("task_domain", Some(self.domain.into())),
             ("success", Some(success.into())),
             ("quality_score", Some(0.0.into())),
             ("visibility", Some("private".into())),

@@ -3,9 +3,9 @@
 use std::{collections::HashMap, fs};
 
 use knowledgepulse_clean::Cleaner;
-use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_score::select::{Chosen, Reason};
 use knowledgepulse_share::TOLD_CONFIDENCE;
+use serde::Deserialize;
 
 use super::Set;
 use crate::{Failure, Messages, Result, counted};
@@ -22,6 +22,31 @@ pub(crate) struct Decisions {
     outcomes: HashMap<String, bool>,
     /// Words to strike out wherever they stand.
     struck: Vec<String>,
+}
+
+/// A line of the file.
+#[derive(Deserialize)]
+struct Decision {
+    session: String,
+    decision: Option<Verdict>,
+    outcome: Option<Outcome>,
+    #[serde(default)]
+    strike: Vec<String>,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Keep,
+    #[serde(rename = "leave out")]
+    LeaveOut,
+}
+
+#[derive(Deserialize, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Succeeded,
+    Failed,
 }
 
 impl Decisions {
@@ -44,41 +69,25 @@ impl Decisions {
         let mut decisions = Self::keep(file, Vec::new());
         let lines = (1..).zip(text.lines());
         for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
-            let line = parse_str(line).ok();
-            let added = line.and_then(|line| decisions.add(&line));
-            added.ok_or_else(|| {
+            let line: Decision = serde_json::from_str(line).map_err(|_| {
                 Failure::usage(format!(
                     "{file}:{number}: it is no decision: a line is {{\"session\": ID, \"decision\": \"keep\" or \"leave out\", \
                      \"outcome\": \"succeeded\" or \"failed\", \"strike\": [WORDS]}}"
                 ))
             })?;
+            if let Some(outcome) = line.outcome {
+                let succeeded = outcome == Outcome::Succeeded;
+                decisions.outcomes.insert(line.session.clone(), succeeded);
+            }
+            if line.decision == Some(Verdict::Keep) {
+                decisions.kept.push(line.session);
+            }
+            let struck = line.strike.into_iter();
+            decisions.struck.extend(struck.filter(|words| !words.is_empty()));
         }
         decisions.struck.sort();
         decisions.struck.dedup();
         Ok(decisions)
-    }
-
-    /// Adds a line; `None` if it is no decision.
-    fn add(&mut self, line: &Value) -> Option<()> {
-        let session = line.get("session")?.as_str()?.to_owned();
-        match line.get("outcome").map(Value::as_str) {
-            None => {}
-            Some(Some(outcome @ ("succeeded" | "failed"))) => {
-                self.outcomes.insert(session.clone(), outcome == "succeeded");
-            }
-            Some(_) => return None,
-        }
-        let strike = line.get("strike").map_or(Some(&[][..]), Value::as_array)?;
-        for words in strike {
-            let words = words.as_str()?;
-            self.struck.extend((!words.is_empty()).then(|| words.to_owned()));
-        }
-        match line.get("decision").map(Value::as_str) {
-            Some(Some("keep")) => self.kept.push(session),
-            None | Some(Some("leave out")) => {}
-            Some(_) => return None,
-        }
-        Some(())
     }
 
     /// Has a cleaner replace what was struck out, wherever it stands. The longest words come first, as others may be in them.

@@ -190,7 +190,7 @@ pub(crate) fn choose(
     let mut candidates = Candidates::beside(&mut known);
     let mut set = Set {
         selection: Selection::default(),
-        summary: Summary::new(method, status),
+        summary: Summary::new(("session", "read"), method, status),
         seen: Seen::default(),
         scored: Vec::new(),
         known: known.into(),
@@ -199,7 +199,6 @@ pub(crate) fn choose(
         published: 0,
         removed: 0,
     };
-    set.summary.has_sessions = true;
     let mut without_label = 0;
     let mut add = |trace: Option<(Scored, Candidate)>| {
         let Some((mut scored, mut candidate)) = trace else {
@@ -219,7 +218,7 @@ pub(crate) fn choose(
         let trace = std::mem::take(&mut candidate.trace);
         let Candidate { outcome, unfit, .. } = candidate;
         candidates.add(candidate.entry()?, outcome, unfit)?;
-        set.summary.add(&scored);
+        set.summary.count += 1;
         scored.text = set.kept.add(&trace.to_json())?;
         set.scored.push(scored);
         Ok(())

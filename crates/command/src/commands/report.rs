@@ -74,10 +74,7 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     if args.open {
         open(&args.out, messages);
     }
-    Ok(match stop.is_interrupted() {
-        true => Exit::File,
-        false => set.seen.exit(),
-    })
+    Ok(set.seen.exit())
 }
 
 /// Opens a page in the browser of the system.

@@ -19,9 +19,7 @@ pub(crate) const BEST: usize = 10;
 #[command(
     before_help = "Example: kp-score score runs/ --format jsonl > scores.jsonl",
     next_help_heading = "Results",
-    after_help = "Columns of the table:
-  beats  how many of the others score less
-  done   whether the agent succeeded, or ? where its log does not tell"
+    after_help = "kp-score --help explains the columns of the table."
 )]
 pub(crate) struct ScoreArgs {
     /// table, json or jsonl [default: table, or nothing with a file]
@@ -78,17 +76,17 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
     }
     let table = Table::new(true, (!args.all).then_some(BEST));
     let mut results = Results::open(format, args.explain, out, table, (messages, stop))?;
-    let mut summary = Summary::new(novelty, status);
+    let mut summary = Summary::new(("trace", "scored"), novelty, status);
     let mut record = |trace: Option<(Scored, Candidate)>| {
         let Some((scored, candidate)) = trace else {
             return results.stdout.flush().map(drop);
         };
-        summary.add(&scored);
+        summary.count += 1;
         if args.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }
         results.add(&scored, || Ok(candidate.trace), None, String::new())
     };
     let seen = score(&inputs, &scoring, &mut record, messages, stop)?;
-    results.finish(&mut summary, &seen)
+    results.finish(&summary, &seen)
 }

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
         desk::write(page, &set, &inputs.sources, how, messages, stop)?;
     }
     set.summary.note_chosen(&set.selection);
-    results.finish(&mut set.summary, &set.seen)
+    results.finish(&set.summary, &set.seen)
 }
 
 /// Adds the chosen traces to the results; `end` says what a row ends with.

@@ -51,13 +51,13 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
         only_new: true,
         ..Purpose::default()
     };
-    let mut set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
+    let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
     add_chosen(&set, &mut results, folded(&set))?;
     let others = others(&set, args.all, format == Format::Table);
     for (index, why) in &others {
         results.add(&set.scored[*index], || Ok(Value::Null), None, (*why).to_owned())?;
     }
-    let exit = results.finish(&mut set.summary, &set.seen)?;
+    let exit = results.finish(&set.summary, &set.seen)?;
     let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);
     let listed: Vec<_> = chosen.chain(others.iter().map(|(index, _)| *index)).collect();
     let is_remembered = remember(&set, &listed, &inputs.sources);

@@ -29,8 +29,7 @@ const NOT_A_PAGE: &str = "this program was built without the page of the report,
 /// The most bytes of all conversations in a page, as it holds them: a browser opens that in a second.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// How many records that could not be read, and sessions that are like one, are named.
-const LISTED_UNREAD: usize = 100;
+/// How many sessions that are like one are named.
 const LISTED_ALIKE: usize = 8;
 
 /// Returns what the page shows of a session by itself: its `row`, and its `conversation`.
@@ -70,7 +69,7 @@ pub(crate) fn write(
         let (row, conversation) = described(log, cleaner)?;
         Ok((row, compressed(&conversation.to_json())))
     };
-    let (mut rows, mut conversations, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut conversations) = (Vec::new(), Vec::new());
     let mut bytes = 0;
     in_order(
         &logs,
@@ -81,7 +80,7 @@ pub(crate) fn write(
                 return Err(Failure::interrupted("interrupted: the page was not written"));
             }
             let (mut row, text) = described.unwrap_or_else(|reason| {
-                unread.push((log.name.clone(), reason));
+                messages.warning(format!("{}: {reason}", log.name));
                 let mut row = row::of(&Shown::default(), log.format, 0);
                 if let Value::Object(row) = &mut row {
                     row.insert("name", "(it could not be read)");
@@ -112,22 +111,12 @@ pub(crate) fn write(
             counted(beyond, "session")
         ));
     }
-    for (place, reason) in &unread {
-        messages.warning(format!("{place}: {reason}"));
-    }
     let data = json_object! {
         "version": VERSION,
         "raw": cleaner.is_none(),
-        "interrupted": stop.is_interrupted(),
         "command": command,
         "explanation": set.selection.explanation(),
         "sessions": rows,
-        "unread": json_object! {
-            "count": unread.len(),
-            "first": unread.iter().take(LISTED_UNREAD).map(|(place, reason)| {
-                json_object! { "place": row::name_of_file(place), "reason": reason.as_str() }
-            }).collect::<Value>(),
-        },
     };
     let [before, between, after] = &page;
     out.write(before.as_bytes())?;

@@ -53,9 +53,3 @@ pub(super) fn of(shown: &Shown, format: FormatName, size: usize) -> Value {
         "success": outcome_of(trace).map(|(success, _)| success),
     }
 }
-
-/// Returns how a file is called: without its folders, as those who are sent a page need not know them.
-pub(super) fn name_of_file(file: &str) -> String {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
-    label_of(&name.into(), "", MOST_UNITS)
-}

@@ -375,8 +375,7 @@ impl<P: Send + 'static> Reader<P> {
             if at > 0 && consume(b"\n").is_break() {
                 return Ok(());
             }
-            let on_read = |bytes: u64| self.messages.on_read(bytes);
-            read_chunks(file, &on_read, &mut consume)
+            read_chunks(file, &self.messages, &mut consume)
         });
         flow?;
         if foreign.is_none() {

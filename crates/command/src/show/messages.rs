@@ -1,13 +1,13 @@
 //! Output to standard error: messages, and on a terminal a progress bar below them.
 
 use std::{
-    io::{self, Write},
+    io::{self, Read, Write},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
+use indicatif::{ProgressBar, ProgressBarIter, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use knowledgepulse_json::Text;
 
 use crate::{Waiting, printable};
@@ -147,8 +147,13 @@ impl Messages {
         self.bar.set_draw_target(ProgressDrawTarget::hidden());
     }
 
-    /// Counts bytes that were read from the input, compressed or not.
-    pub fn on_read(&self, bytes: u64) {
+    /// Counts bytes that were read from the input.
+    pub(crate) fn on_read(&self, bytes: u64) {
         self.bar.inc(bytes);
+    }
+
+    /// Counts all bytes that are read from an input, compressed or not.
+    pub(crate) fn counted<R: Read>(&self, input: R) -> ProgressBarIter<R> {
+        self.bar.wrap_read(input)
     }
 }

@@ -79,15 +79,15 @@ impl<'r> Results<'r> {
 
     /// Completes the file, unless not all of the input was read; then only a pipe or a device has its bytes. Tells the figures, and what is
     /// wrong. Returns the exit code.
-    pub(crate) fn finish(mut self, summary: &mut Summary, seen: &Seen) -> Result<Exit> {
+    pub(crate) fn finish(mut self, summary: &Summary, seen: &Seen) -> Result<Exit> {
         let lack = seen.why_incomplete(self.stop);
-        let is_nothing = summary.scored() == 0;
-        let mut left = String::new();
+        let is_nothing = summary.count == 0;
+        let (mut left, mut written) = (String::new(), None);
         let has_file = self.out.is_some();
         if let Some((out, name)) = self.out.take().filter(|_| !is_nothing) {
             if lack.is_none() || out.is_written_directly() {
                 out.publish()?;
-                summary.written = Some((name.to_owned(), self.count));
+                written = Some((name, self.count));
             } else {
                 left = format!("; {name} is as it was");
             }
@@ -95,16 +95,17 @@ impl<'r> Results<'r> {
         let end = match self.format {
             Some(Format::Json) => {
                 let begin = if self.count == 0 { JSON_BEGINS } else { "" };
-                format!("{begin}\n],\"summary\":{}}}\n", summary.to_value(seen).to_json())
+                let figures = summary.to_value(seen, written).to_json();
+                format!("{begin}\n],\"summary\":{figures}}}\n")
             }
-            _ => self.table.render(&summary.sorted_scores()),
+            _ => self.table.render(),
         };
         self.stdout.write(end.as_bytes())?;
         self.stdout.flush()?;
         // Why there was nothing was told, or is told below.
-        let all = summary.scored() + seen.bad + seen.without_conversation;
+        let all = summary.count + seen.bad + seen.without_conversation;
         if !self.messages.is_quiet() && all > 0 {
-            let figures = summary.render(seen);
+            let figures = summary.render(seen, written);
             match self.format.is_some() {
                 true => self.messages.text(&figures),
                 false => Output::print(&figures)?,

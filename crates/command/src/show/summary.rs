@@ -9,40 +9,32 @@ use knowledgepulse_score::{
     select::Selection,
 };
 
-use crate::{Scored, Seen, counted, grouped};
+use crate::{Seen, counted, grouped};
 
-/// Counts traces and their scores.
+/// What a run tells at its end.
 #[derive(Debug)]
 pub(crate) struct Summary {
     start: Instant,
-    /// In the order in which they were added.
-    scores: Vec<f64>,
+    /// What is counted, and what was done with it: sessions that were read, or traces that were scored.
+    words: (&'static str, &'static str),
+    /// How many there were.
+    pub count: u64,
     /// The embedder, if there was one.
     embedder: Option<Status>,
     /// Tells the set that was chosen.
     chosen: Option<String>,
-    /// Whether sessions were chosen or listed, and not scored.
-    pub has_sessions: bool,
-    /// The file that was written, and the traces in it.
-    pub written: Option<(String, u64)>,
 }
 
 impl Summary {
     /// Returns the summary of a run that begins now. `embedder` is its state, which words alone do not need.
-    pub(crate) fn new(method: Method, embedder: Status) -> Self {
+    pub(crate) fn new(words: (&'static str, &'static str), method: Method, embedder: Status) -> Self {
         Self {
             start: Instant::now(),
-            scores: Vec::new(),
+            words,
+            count: 0,
             embedder: (method != Method::Lexical).then_some(embedder),
             chosen: None,
-            has_sessions: false,
-            written: None,
         }
-    }
-
-    /// Adds a trace.
-    pub(crate) fn add(&mut self, scored: &Scored) {
-        self.scores.push(scored.breakdown.score);
     }
 
     /// Notes how many sessions were chosen, and which part of what all show they and the known ones cover.
@@ -55,48 +47,31 @@ impl Summary {
         ));
     }
 
-    /// Returns how many traces were scored.
-    pub(crate) fn scored(&self) -> u64 {
-        self.scores.len() as u64
-    }
-
-    /// Returns the scores in ascending order.
-    pub(crate) fn sorted_scores(&self) -> Vec<f64> {
-        let mut scores = self.scores.clone();
-        scores.sort_by(f64::total_cmp);
-        scores
-    }
-
-    /// Returns the figures for programs.
-    pub(crate) fn to_value(&self, seen: &Seen) -> Value {
-        let written = self.written.as_ref();
+    /// Returns the figures for programs; `written` is the file that was written, and how many traces it has.
+    pub(crate) fn to_value(&self, seen: &Seen, written: Option<(&str, u64)>) -> Value {
         json_object! {
-            "scored": self.scored(),
+            "scored": self.count,
             "bad": seen.bad,
             "withoutConversation": seen.without_conversation,
             "ignored": seen.left_out.files + seen.left_out.ignored,
             "seconds": self.start.elapsed().as_secs_f64(),
             "embedder": self.embedder.as_ref().map(embedder_value),
-            "written": written.map(|(file, traces)| json_object! { "file": file.as_str(), "traces": *traces }),
+            "written": written.map(|(file, traces)| json_object! { "file": file, "traces": traces }),
         }
     }
 
     /// Returns the figures for people.
-    pub(crate) fn render(&self, seen: &Seen) -> String {
-        let (noun, done) = match self.has_sessions {
-            true => ("session", "read"),
-            false => ("trace", "scored"),
-        };
+    pub(crate) fn render(&self, seen: &Seen, written: Option<(&str, u64)>) -> String {
+        let (noun, done) = self.words;
         let seconds = self.start.elapsed().as_secs_f64();
-        let mut text = format!("{} {done} in {seconds:.1} s", counted(self.scored(), noun));
+        let mut text = format!("{} {done} in {seconds:.1} s", counted(self.count, noun));
         if seen.bad > 0 {
             text = format!("{text}; {}", counted(seen.bad, "bad line"));
         }
         text.push('\n');
         let skipped = (seen.without_conversation > 0).then(|| counted(seen.without_conversation, noun));
         let skipped = skipped.map(|count| format!("{count} without a conversation: see --verbose"));
-        let written = self.written.as_ref();
-        let written = written.map(|(file, traces)| format!("{file}: {}", counted(*traces, "trace")));
+        let written = written.map(|(file, traces)| format!("{file}: {}", counted(traces, "trace")));
         let lines = [
             ("chosen", self.chosen.clone()),
             ("skipped", skipped),
@@ -151,7 +126,8 @@ mod tests {
 
     #[test]
     fn render_names_only_what_there_is() {
-        let text = Summary::new(Method::Lexical, Status::default()).render(&Seen::default());
+        let summary = Summary::new(("trace", "scored"), Method::Lexical, Status::default());
+        let text = summary.render(&Seen::default(), None);
         assert!(
             text.starts_with("0 traces scored in ") && text.lines().count() == 1,
             "{text}"

@@ -19,8 +19,6 @@ const WIDEST_OF_NARROW: usize = 12;
 const MOST_UNITS: usize = 240;
 
 const HEADING: Style = Style::new().bold();
-const GOOD: Style = Style::new().green();
-const BAD: Style = Style::new().red();
 const FAINT: Style = Style::new().dim();
 
 /// Rows that wait until all are known.
@@ -43,29 +41,22 @@ struct TableRow {
 }
 
 /// The columns before the objective.
-const OF_SCORES: [&str; 6] = ["score", "beats", "agent", "date", "steps", "done"];
-const OF_SESSIONS: [&str; 5] = ["project", "agent", "date", "turns", "facts"];
+const COLUMNS: [&str; 5] = ["project", "agent", "date", "turns", "facts"];
 
-/// Returns what a column says of a trace, beside all scores in ascending order.
-fn cell_of(heading: &str, Scored { about, breakdown, .. }: &Scored, scores: &[f64]) -> String {
+/// The column that comes before these where traces are scored, and is shown even if all scores are the same.
+const SCORE: &str = "score";
+
+/// Returns what a column says of a trace.
+fn cell_of(heading: &str, Scored { about, breakdown, .. }: &Scored) -> String {
     match heading {
-        "score" => format!("{:.3}", breakdown.score),
-        "beats" => {
-            let below = scores.partition_point(|other| *other < breakdown.score);
-            format!("{:.0} %", percent(below, scores.len()))
-        }
+        SCORE => format!("{:.3}", breakdown.score),
         "project" => label_of(&about.project.clone().unwrap_or_default(), "", MOST_UNITS),
         "agent" => label_of(&about.agent, "", MOST_UNITS),
         "date" => {
             let date = about.when.as_deref().and_then(|when| when.get(..10));
             date.unwrap_or_default().to_owned()
         }
-        "steps" => grouped(about.steps),
         "turns" => grouped(about.turns),
-        "done" => about
-            .success
-            .map_or("?", |done| if done { "yes" } else { "no" })
-            .into(),
         _ => {
             let ended = about
                 .success
@@ -76,16 +67,8 @@ fn cell_of(heading: &str, Scored { about, breakdown, .. }: &Scored, scores: &[f6
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
-fn percent(part: usize, all: usize) -> f64 {
-    100.0 * part as f64 / all as f64
-}
-
 /// The columns of numbers.
-const NUMBERS: [&str; 5] = ["#", "score", "beats", "steps", "turns"];
-
-/// The columns that are shown even if they say the same of each row.
-const STAYING: [&str; 4] = ["score", "beats", "steps", "done"];
+const NUMBERS: [&str; 3] = ["#", SCORE, "turns"];
 
 /// The columns that a narrow terminal goes without, the first to go first.
 const FIRST_TO_GO: [&str; 3] = ["date", "agent", "turns"];
@@ -122,20 +105,16 @@ impl Table {
         self.rows.truncate(self.most.unwrap_or(usize::MAX));
     }
 
-    /// Returns the table, with the rank of each score among `scores`, which ascend.
-    pub(crate) fn render(mut self, scores: &[f64]) -> String {
+    /// Returns the table.
+    pub(crate) fn render(mut self) -> String {
         self.leave_out();
         if self.rows.is_empty() {
             return String::new();
         }
-        let columns = if self.has_scores {
-            &OF_SCORES[..]
-        } else {
-            &OF_SESSIONS
-        };
-        let columns = columns.iter().map(|heading| {
-            let cells = self.rows.iter().map(|row| cell_of(heading, &row.scored, scores));
-            (*heading, cells.collect())
+        let columns = self.has_scores.then_some(SCORE).into_iter().chain(COLUMNS);
+        let columns = columns.map(|heading| {
+            let cells = self.rows.iter().map(|row| cell_of(heading, &row.scored));
+            (heading, cells.collect())
         });
         let mut text = self.with_objectives(columns.filter(is_shown).collect());
         if self.count > self.rows.len() {
@@ -176,13 +155,7 @@ impl Table {
             };
             lines[0].push_str(&padded(heading));
             for (line, cell) in lines[1..].iter_mut().zip(cells) {
-                let style = match cell.as_str() {
-                    "yes" => GOOD,
-                    "no" => BAD,
-                    "?" => FAINT,
-                    _ => Style::new(),
-                };
-                line.push_str(&padded(&style.apply_to(cell).to_string()));
+                line.push_str(&padded(cell));
             }
         }
         lines[0] = HEADING
@@ -218,5 +191,5 @@ fn width_in((heading, cells): &Cells, widest: usize) -> usize {
 /// Returns whether a column says something, and not the same of each of several rows.
 fn is_shown((heading, cells): &Cells) -> bool {
     let is_same = cells.iter().all(|cell| *cell == cells[0]);
-    STAYING.contains(heading) || !is_same || cells.len() == 1 && !cells[0].is_empty()
+    *heading == SCORE || !is_same || cells.len() == 1 && !cells[0].is_empty()
 }

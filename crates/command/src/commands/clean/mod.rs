@@ -216,7 +216,7 @@ impl Source {
                 copy.rewind()
                     .and_then(|()| read_text(copy, CHUNK_SIZE, &mut push))
             }
-            None => read_chunks(&self.name, &|_| {}, &mut push),
+            None => read_chunks(&self.name, &Messages::silent(), &mut push),
         };
         read.map_err(|error| Failure::read(name, &error))?;
         result?;
