@@ -501,15 +501,12 @@ export interface ShareOptions extends CallOptions {
  */
 export interface Manifest {
   sessions: Array<{
-    /** The file in the folder, and its line if it has several sessions. */
+    /** The file in the folder. */
     file: string;
-    line?: number;
-    /** The SHA-256 of its file or line, in hexadecimal. */
+    /** The SHA-256 of it, or of its line where it has several sessions, in hexadecimal. */
     sha256: string;
     /** Its sub-agents, each a row of its own. */
-    subagents: Array<
-      Pick<Manifest['sessions'][number], 'file' | 'line' | 'sha256' | 'sessionId' | 'qualityScore'>
-    >;
+    subagents: Array<Pick<Manifest['sessions'][number], 'file' | 'sha256' | 'sessionId' | 'qualityScore'>>;
     /** From 1, in the order in which sessions were added; why; and how many others it stands for. */
     rank: number;
     reason: string;
@@ -550,8 +547,8 @@ export interface Manifest {
     qualityScore?: number;
     linesLeftOut: number;
     redactions: Record<string, number>;
-    /** The places that a person should look at: the line of a file, and the field in it. */
-    review: Array<{ file: string; line: number; field: string }>;
+    /** The places that a person should look at: the line of a file, or its row where it has several sessions, and the field in it. */
+    review: Array<{ file: string; line?: number; sessionId?: string; field: string }>;
   }>;
   leftOut: Array<{ name: string; reason: string }>;
 }

@@ -1,6 +1,6 @@
 //! What is known already: a folder that was shared, files of traces, or a memory of the API.
 
-use std::{fs::File, io::Read, path::Path, time::Instant};
+use std::{fs::File, io::Read, path::Path, sync::Arc, time::Instant};
 
 use knowledgepulse_index::{
     memory::Memory,
@@ -9,18 +9,86 @@ use knowledgepulse_index::{
     shared::SharedMemory,
     traces::TraceMemory,
 };
-use knowledgepulse_score::engine::Status;
+use knowledgepulse_score::{Scorer, engine::Status, weights::Profiles};
 use knowledgepulse_share::{self as share, MANIFEST};
 
-use crate::{Failure, Result, STDIN};
+use crate::{
+    Candidate, ChoiceArgs, Failure, Filter, Host, Inputs, Messages, Purpose, Result, STDIN, Scored, Scoring,
+    Stop, score::score,
+};
 
 /// Returns a new memory of the usual size.
 pub(crate) fn new_memory(method: Method) -> Memory {
     Memory::new(method, MemoryOptions::default())
 }
 
+/// Reads what is shared already: by `--known`, and in the folder that is added to. Returns its traces, the sets that know their sessions again,
+/// that of the folder first, and how traces are scored beside it.
+///
+/// # Errors
+/// If `--known` names nothing of the kind, or a file cannot be read or has no trace.
+pub(crate) fn read_known<'h>(
+    choice: &ChoiceArgs,
+    purpose: &Purpose,
+    (host, status): (&'h dyn Host, &Status),
+    messages: &Messages,
+    stop: &Stop,
+) -> Result<(TraceMemory, Vec<share::Set>, Scoring<'h>)> {
+    let method = choice.novelty;
+    let unbounded = MemoryOptions {
+        max_elements: usize::MAX,
+        ..MemoryOptions::default()
+    };
+    let (mut known, mut memory) = (TraceMemory::new(method, unbounded), new_memory(method));
+    let mut sets: Vec<_> = purpose.folder.iter().map(|(_, set)| (*set).clone()).collect();
+    let mut files = Vec::new();
+    match choice.told.known.as_deref() {
+        None => {}
+        Some(file) if is_memory(file) => {
+            known = load(file, method, status)?;
+            memory = known.clone().into();
+        }
+        Some(file) => {
+            let (sources, set) = known_sources(file)?;
+            sets.extend(set);
+            files.push(("--known: ", sources));
+        }
+    }
+    if let Some((folder, set)) = purpose.folder {
+        let mut sources = files_of(set, folder);
+        sources.retain(|file| Path::new(file).exists());
+        files.push(("", sources));
+    }
+    let scoring = Scoring {
+        engine: host.engine(),
+        scorer: Arc::new(Scorer {
+            memory: Some(memory),
+            profiles: Profiles::default(),
+        }),
+        writes: purpose.keeps,
+        explains: false,
+    };
+    files.retain(|(_, sources)| !sources.is_empty());
+    for (option, sources) in files {
+        let (first, before) = (sources[0].clone(), known.len(Instant::now()));
+        let mut add = |trace: Option<(Scored, Candidate)>| match trace {
+            Some((_, candidate)) => Ok(known.add(candidate.entry()?, Instant::now())?),
+            None => Ok(()),
+        };
+        let inputs = Inputs::new(sources, Filter::default());
+        let seen = score(&inputs, &scoring, &mut add, messages, stop)?;
+        if let Some(lack) = seen.why_incomplete(stop) {
+            return Err(Failure::file(format!("{option}{lack}")));
+        }
+        if known.len(Instant::now()) == before {
+            return Err(Failure::file(format!("{option}{first} has no trace")));
+        }
+    }
+    Ok((known, sets, scoring))
+}
+
 /// Returns whether a file is a memory: it begins with the length of a header, which is an object of JSON.
-pub(crate) fn is_memory(file: &str) -> bool {
+fn is_memory(file: &str) -> bool {
     if !Path::new(file).is_file() {
         return false;
     }
@@ -33,7 +101,7 @@ pub(crate) fn is_memory(file: &str) -> bool {
 ///
 /// # Errors
 /// If it cannot be read, or compares in another way or by another model than the run.
-pub(crate) fn load(file: &str, method: Method, status: &Status) -> Result<TraceMemory> {
+fn load(file: &str, method: Method, status: &Status) -> Result<TraceMemory> {
     let embedder = status.failure.is_none().then(|| status.identity());
     let origin = Origin {
         model: embedder.filter(|embedder| !embedder.model.is_empty()),
@@ -47,7 +115,7 @@ pub(crate) fn load(file: &str, method: Method, status: &Status) -> Result<TraceM
 }
 
 /// Returns the files of traces that `--known` names, and the set that they are, if it is one.
-pub(crate) fn known_sources(name: &str) -> Result<(Vec<String>, Option<share::Set>)> {
+fn known_sources(name: &str) -> Result<(Vec<String>, Option<share::Set>)> {
     let path = Path::new(name);
     let folder = match path.file_name() {
         Some(file) if file == MANIFEST => path.parent(),
@@ -67,7 +135,7 @@ pub(crate) fn known_sources(name: &str) -> Result<(Vec<String>, Option<share::Se
 }
 
 /// Returns the paths of the files that a set in a folder has.
-pub(crate) fn files_of(set: &share::Set, folder: &Path) -> Vec<String> {
+fn files_of(set: &share::Set, folder: &Path) -> Vec<String> {
     let files = set.files().into_iter();
     files
         .map(|file| folder.join(file).display().to_string())

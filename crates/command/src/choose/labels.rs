@@ -6,7 +6,7 @@ use knowledgepulse_formats::records::Records;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_share::{TOLD_CONFIDENCE, metadata_of};
 
-use crate::{Candidate, Failure, Result, TraceInfo};
+use crate::{Candidate, Failure, Result, Scored, TraceInfo};
 
 /// A verifier's verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +47,8 @@ fn set_success(trace: &mut Value, success: bool) {
 #[derive(Debug, Default)]
 pub struct Labels {
     file: String,
+    /// How many sessions have none.
+    without: u64,
     /// Each with whether a session had it.
     labels: HashMap<Text, (Label, bool)>,
 }
@@ -75,8 +77,18 @@ impl Labels {
         Ok(labels)
     }
 
+    /// Tells the outcome of a trace, if it has a label.
+    pub(crate) fn tell(&mut self, scored: &mut Scored, candidate: &mut Candidate) {
+        let names = names_of(&scored.place.source);
+        let ids = scored.about.id.iter().chain(&candidate.ids);
+        match self.of(ids.chain(&names)) {
+            None => self.without += 1,
+            Some(label) => label.tell(&mut scored.about, candidate),
+        }
+    }
+
     /// Returns the label of a trace with these ids: that of the first one that has a label.
-    pub fn of<'i>(&mut self, ids: impl Iterator<Item = &'i Text>) -> Option<Label> {
+    fn of<'i>(&mut self, ids: impl Iterator<Item = &'i Text>) -> Option<Label> {
         let mut found = None;
         for id in ids {
             if let Some((label, is_used)) = self.labels.get_mut(id) {
@@ -87,11 +99,18 @@ impl Labels {
         found
     }
 
-    /// Says how many labels belong to no session that was asked for, and names one; `None` if all have a trace.
+    /// Says how many labels belong to no session, and how many sessions have none; `None` if that is nothing.
     ///
     /// # Errors
-    /// If no label belongs to a trace.
-    pub fn unused(&self) -> Result<Option<String>> {
+    /// If no label belongs to a session.
+    pub(crate) fn problems(&self) -> Result<Option<String>> {
+        let without = (self.without > 0).then(|| format!("{} sessions have no label", self.without));
+        let problems: Vec<_> = self.unused()?.into_iter().chain(without).collect();
+        Ok((!problems.is_empty()).then(|| problems.join(", and ")))
+    }
+
+    /// Says how many labels belong to no session that was asked for, and names one; `None` if all have a trace.
+    fn unused(&self) -> Result<Option<String>> {
         let unused = self.labels.iter().filter(|(_, (_, is_used))| !is_used);
         let Some(first) = unused.clone().map(|(id, _)| id).min() else {
             return Ok(None);
@@ -129,7 +148,7 @@ fn text_of_id(value: &Value) -> Option<Text> {
 }
 
 /// Returns the names of a file: as it was given, without its folder, and then without each of its extensions.
-pub(crate) fn names_of(source: &str) -> Vec<Text> {
+fn names_of(source: &str) -> Vec<Text> {
     let mut name = source.rsplit(['/', '\\']).next().unwrap_or(source);
     let mut names = vec![source.into(), name.into()];
     while let Some((stem, extension)) = name.rsplit_once('.')

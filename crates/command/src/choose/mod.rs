@@ -5,31 +5,20 @@ pub(crate) mod kept;
 pub(crate) mod known;
 pub(crate) mod labels;
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Instant};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
 use clap::Args;
-use knowledgepulse_index::{
-    memory::Memory,
-    method::Method,
-    options::MemoryOptions,
-    shared::SharedMemory,
-    traces::{TraceEntry, TraceMemory},
-};
+use knowledgepulse_index::{memory::Memory, method::Method, shared::SharedMemory, traces::TraceEntry};
 use knowledgepulse_json::{Value, json_object};
-use knowledgepulse_score::{
-    Scorer,
-    select::{Candidates, Chosen, Count, Neighbour, SelectOptions, Selection, Unfit, select},
-    weights::Profiles,
+use knowledgepulse_score::select::{
+    Candidates, Chosen, Count, Neighbour, SelectOptions, Selection, Unfit, select,
 };
 use knowledgepulse_share::{self as share, Log, Published, logs::WholeFiles};
 
-use self::{
-    known::{files_of, is_memory, known_sources, load},
-    labels::{Labels, names_of},
-};
+use self::{known::read_known, labels::Labels};
 use crate::{
-    Candidate, Failure, Filter, Host, Inputs, Kept, Messages, Result, RunInfo, Scored, Scoring, Seen, Stop,
-    Summary, args::count, load_embedder, new_memory, one_of, score::score,
+    Candidate, Failure, Host, Inputs, Kept, Messages, Result, RunInfo, Scored, Seen, Stop, Summary,
+    args::count, load_embedder, one_of, score::score,
 };
 
 /// How many of the traces that a chosen one stands for are listed.
@@ -132,60 +121,10 @@ pub(crate) fn choose(
     stop: &Stop,
 ) -> Result<Set> {
     let method = choice.novelty;
-    let ToldArgs { labels, known } = &choice.told;
-    let mut labels = labels.as_deref().map(Labels::read).transpose()?;
+    let labels = choice.told.labels.as_deref();
+    let mut labels = labels.map(Labels::read).transpose()?;
     let status = load_embedder(method, host, messages)?;
-    let known_file = known.as_deref();
-    let known_memory = known_file.filter(|file| is_memory(file));
-    let unbounded = MemoryOptions {
-        max_elements: usize::MAX,
-        ..MemoryOptions::default()
-    };
-    let mut known = TraceMemory::new(method, unbounded);
-    let mut memory = new_memory(method);
-    if let Some(file) = known_memory {
-        known = load(file, method, &status)?;
-        memory = known.clone().into();
-    }
-    let scoring = Scoring {
-        engine: host.engine(),
-        scorer: Arc::new(Scorer {
-            memory: Some(memory),
-            profiles: Profiles::default(),
-        }),
-        writes: purpose.keeps,
-        explains: false,
-    };
-    let mut sets: Vec<_> = purpose.folder.iter().map(|(_, set)| (*set).clone()).collect();
-    let mut read_before = Vec::new();
-    if let Some(file) = known_file.filter(|_| known_memory.is_none()) {
-        let (files, set) = known_sources(file)?;
-        sets.extend(set);
-        read_before.push(("--known: ", files));
-    }
-    if let Some((folder, set)) = purpose.folder {
-        let mut files = files_of(set, folder);
-        files.retain(|file| Path::new(file).exists());
-        read_before.push(("", files));
-    }
-    for (option, sources) in read_before {
-        let Some(first) = sources.first().cloned() else {
-            continue;
-        };
-        let inputs = Inputs::new(sources, Filter::default());
-        let before = known.len(Instant::now());
-        let mut add = |trace: Option<(Scored, Candidate)>| match trace {
-            Some((_, candidate)) => Ok(known.add(candidate.entry()?, Instant::now())?),
-            None => Ok(()),
-        };
-        let seen = score(&inputs, &scoring, &mut add, messages, stop)?;
-        if let Some(lack) = seen.why_incomplete(stop) {
-            return Err(Failure::file(format!("{option}{lack}")));
-        }
-        if known.len(Instant::now()) == before {
-            return Err(Failure::file(format!("{option}{first} has no trace")));
-        }
-    }
+    let (mut known, sets, scoring) = read_known(choice, purpose, (host, &status), messages, stop)?;
     let has_known = known.len(Instant::now()) > 0;
     let mut candidates = Candidates::beside(&mut known);
     let mut set = Set {
@@ -199,7 +138,6 @@ pub(crate) fn choose(
         published: 0,
         removed: 0,
     };
-    let mut without_label = 0;
     let mut add = |trace: Option<(Scored, Candidate)>| {
         let Some((mut scored, mut candidate)) = trace else {
             return Ok(());
@@ -208,12 +146,7 @@ pub(crate) fn choose(
             return Ok(());
         }
         if let Some(labels) = &mut labels {
-            let names = names_of(&scored.place.source);
-            let ids = scored.about.id.iter().chain(&candidate.ids);
-            match labels.of(ids.chain(&names)) {
-                None => without_label += 1,
-                Some(label) => label.tell(&mut scored.about, &mut candidate),
-            }
+            labels.tell(&mut scored, &mut candidate);
         }
         let trace = std::mem::take(&mut candidate.trace);
         let Candidate { outcome, unfit, .. } = candidate;
@@ -225,12 +158,8 @@ pub(crate) fn choose(
     };
     let seen = score(inputs, &scoring, &mut add, messages, stop)?;
     set.seen = seen;
-    if let Some(labels) = &labels {
-        let without = (without_label > 0).then(|| format!("{without_label} sessions have no label"));
-        let problems: Vec<_> = labels.unused()?.into_iter().chain(without).collect();
-        if !problems.is_empty() {
-            messages.warning(format!("--labels: {}", problems.join(", and ")));
-        }
+    if let Some(problems) = labels.map_or(Ok(None), |labels| labels.problems())? {
+        messages.warning(format!("--labels: {problems}"));
     }
     let least = inputs.filter.min_turns.unwrap_or_default() as u64;
     for (index, root) in set.roots().into_iter().enumerate() {
@@ -257,10 +186,9 @@ pub(crate) fn choose(
     let asked = options.count.of(set.scored.len());
     let [chosen, others] = [set.selection.chosen.len(), set.selection.others()];
     if purpose.ends && chosen < asked && others > 0 {
-        let or_known = if has_known {
-            ", or like what is shared already"
-        } else {
-            ""
+        let or_known = match has_known {
+            true => ", or like what is shared already",
+            false => "",
         };
         messages.note(format!(
             "{chosen} of {asked}: the other {others} are like these{or_known}"

@@ -184,8 +184,7 @@ fn prepared(
         Some(_) if format.is_none() => Text::from(format!("{error}, and it is {}", of_no_format(&value))),
         _ => error.to_string().into(),
     })?;
-    let mut about = TraceInfo::of(&value, format.unwrap_or(FormatName::Trace));
-    about.domain = trace.task_domain.as_deref().unwrap_or("default").into();
+    let about = TraceInfo::of(&value, format.unwrap_or(FormatName::Trace));
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
     let unfit = Unfit::of(&trace);

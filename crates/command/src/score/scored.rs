@@ -89,7 +89,9 @@ impl TraceInfo {
             objective: text(&["task", "objective"])
                 .map(|text| short(text))
                 .unwrap_or_default(),
-            domain: "default".into(),
+            domain: text(&["metadata", "task_domain"])
+                .cloned()
+                .unwrap_or_else(|| "default".into()),
             run: RunInfo::of(trace),
         }
     }
