@@ -113,8 +113,8 @@ test('share adds to a folder in its form, each session once, and keeps the files
   fs.writeFileSync(path.join(folder, 'thesis.txt'), 'precious');
   await share([trace], folder, { as: 'messages' });
   const { sessions } = await share([trace, file], folder);
-  expect(sessions.map(({ line }) => line)).toEqual([1, 2]);
-  expect(readTraces(path.join(folder, 'messages.jsonl'))).toHaveLength(2);
+  const rows = readTraces(path.join(folder, 'messages.jsonl'));
+  expect(rows.map((row) => row.session_id)).toEqual(sessions.map(({ sessionId }) => sessionId));
   const names = ['README.md', 'manifest.jsonl', 'messages.jsonl', 'thesis.txt'];
   expect(fs.readdirSync(folder).sort()).toEqual(names);
 });
