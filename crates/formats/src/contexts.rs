@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::{
     shapes::is,
-    values::{regex, str_of},
+    values::{has_text, regex, str_of},
     words::{is_begun, is_one, row_where, words},
 };
 
@@ -63,7 +63,7 @@ pub fn words_of(part: Text) -> Vec<Words> {
     if is_begun(&part, "stopped") {
         return vec![Words::Stopped];
     }
-    if is_begun(&part, "program") || notice_in(&part).is_some() {
+    if is_begun(&part, "program") || object_in(&part).is_some_and(|object| is(&object, "notice")) {
         return vec![Words::Context];
     }
     let text = part.as_str();
@@ -178,7 +178,8 @@ fn told_in(text: &str) -> Option<Vec<Words>> {
             return None;
         }
         let within = asked.map_or(within, |(_, part, _)| part).trim();
-        let notice = notice_in(within);
+        // In an element it is a notice whatever it says.
+        let notice = object_in(within).filter(|object| has_text(object, "type"));
         // A task that is given says what is to be done.
         let task = notice
             .as_ref()
@@ -198,13 +199,13 @@ fn told_in(text: &str) -> Option<Vec<Words>> {
     (!parts.is_empty()).then_some(parts)
 }
 
-/// Returns the notice of a program that a text is: an object in JSON of a type, from somewhere or at a time.
-fn notice_in(text: &str) -> Option<Value> {
+/// Returns the object in JSON that a text is, if it is short enough for a notice of a program.
+fn object_in(text: &str) -> Option<Value> {
     let text = text.trim();
     if !text.starts_with('{') || !text.ends_with('}') || text.len() > LONGEST_NOTICE {
         return None;
     }
-    parse_str(text).ok().filter(|value| is(value, "notice"))
+    parse_str(text).ok()
 }
 
 /// Returns the name of the tag with which a text begins, if its contents are the program's.
@@ -311,6 +312,15 @@ mod tests {
                 "<teammate-message teammate_id=\"lead\">{\"type\":\"task_assignment\",\"subject\":\"Posts\",\"description\":\"Check each post\",\"timestamp\":\"t\"}</teammate-message>",
                 vec![Words::Told("Check each post".into())],
             ),
+            (
+                "<teammate-message teammate_id=\"system\">{\"type\":\"gone\",\"message\":\"north has gone.\"}</teammate-message>",
+                vec![Words::Context],
+            ),
+            (
+                "<note from=\"a\">{\"type\":7}</note>",
+                vec![Words::Told("{\"type\":7}".into())],
+            ),
+            ("{\"type\":\"gone\"}", vec![own("{\"type\":\"gone\"}")]),
             (
                 "{\"type\":\"idle\",\"timestamp\":\"2026-01-01\"}",
                 vec![Words::Context],

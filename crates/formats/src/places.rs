@@ -224,6 +224,9 @@ mod tests {
             ("opencode", "~/.local/share/icodemate/icodemate.db"),
             ("hermes", "~/.hermes/sessions/session_20260901_100000_aa.json"),
             ("forge", "~/forge/.forge.db"),
+            ("gemini-cli", "~/.qwen/tmp/0a/chats"),
+            ("opencode", "~/.local/share/opencode/storage/session"),
+            ("opencode", "~/.local/share/kilo/storage/session"),
             ("zed", "DATA/Zed/threads/threads.db"),
         ] {
             assert!(is_place(agent, path), "{path}");

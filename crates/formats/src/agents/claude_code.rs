@@ -1,12 +1,48 @@
 //! Sessions of Claude Code and of programs that write like it (iFlow), an event a line: the files in `~/.claude/projects/`, and the output
 //! of `--output-format stream-json`. They are not documented; Harbor reads them too (`claude_code.py`).
 
+use std::fs;
+
 use crate::prelude::*;
 
-pub static FORMAT: Format = Format::sessions("claude-code", decode);
+pub static FORMAT: Format = Format::sessions("claude-code", decode).beside(beside);
 
 /// How iFlow names its sessions. All that answers a prompt has the prompt for its parent there, so its records form no tree.
 const OF_IFLOW: &[u8] = b"session-";
+
+/// A teammate is named in one of so many records at the beginning.
+const NAMED_WITHIN: usize = 10;
+
+/// Returns the team of a teammate that has a session of its own: the lead's names no agent.
+fn team_of(event: &Value) -> Option<Text> {
+    let agent = text_at(event, "agentName").filter(|agent| agent != "team-lead");
+    text_at(event, "teamName").filter(|_| agent.is_some() && !is_true(event, "isSidechain"))
+}
+
+/// Says the session of the lead of a teammate, which the folder `teams` has as long as the team works.
+fn beside(path: &Path, say: &mut Events) {
+    let projects = path.ancestors().find(|folder| folder.ends_with("projects"));
+    let teams = projects.map(|projects| projects.with_file_name("teams"));
+    let Some(teams) = teams.filter(|teams| teams.is_dir()) else {
+        return;
+    };
+    let text = text_of_small(path).unwrap_or_default();
+    let records = text
+        .lines()
+        .take(NAMED_WITHIN)
+        .map_while(|line| parse_str(line).ok());
+    let team = records.filter_map(|record| team_of(&record)).next();
+    let lead = team.and_then(|team| told_beside(&teams, &team, leads_in));
+    say.sub_agent(lead.is_some(), lead.as_ref());
+}
+
+/// Returns by the name of each team the session of its lead.
+fn leads_in(teams: &Path) -> Told {
+    let teams = fs::read_dir(teams).into_iter().flatten().flatten();
+    let teams = teams.filter_map(|team| read_small(&team.path().join("config.json")));
+    let leads = teams.filter_map(|team| Some((text_at(&team, "name")?, team.get("leadSessionId")?.clone())));
+    leads.collect()
+}
 
 /// Returns the event that the Agent SDK in Python has made an object of, whose class was its type, and the session that it begins.
 fn printed(event: &Value) -> Option<(Value, Option<&Value>)> {
@@ -72,6 +108,7 @@ fn add_event(event: &Value, session: Option<&Text>, say: &mut Events) {
         ..Origin::default()
     });
     say.add_all(agent_id.map(|id| What::Fact(Fact::Agent(id))));
+    say.sub_agent(team_of(event).is_some(), None);
     if is_iflow {
         say.add(What::Fact(Fact::Framework("iflow".into())));
     }

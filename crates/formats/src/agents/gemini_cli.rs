@@ -20,9 +20,11 @@ const REFERENCED: [&str; 2] = ["--- Content from referenced files ---", "--- End
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
 
-/// Says the folder that the agent worked in, by `.project_root` beside `chats/`.
+/// Says the folder that the agent worked in, by `.project_root` beside `chats/`, and that it is Qwen Code, which wrote the same before 2026.
 fn beside(path: &Path, say: &mut Events) {
     let chats = path.ancestors().find(|folder| folder.ends_with("chats"));
+    let of_qwen = path.iter().any(|folder| folder == ".qwen");
+    say.add_all(of_qwen.then(|| What::Fact(Fact::Framework("qwen-code".into()))));
     let root = chats.and_then(|chats| text_of_small(&chats.with_file_name(".project_root")));
     say.fact("cwd", root.map(|root| root.trim().into()).as_ref());
 }
