@@ -530,10 +530,10 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         r"^(?:\[[^\]\n]{1,24}\] ?)?(?:<[^<>\n]{1,24}> |[A-Za-z][A-Za-z .-]{0,24}: )?",
         r"(?i:(?:it['\xFF]?s|it is|sure|yes|here|use|try|okay|ok)[ ,:]{1,3}){0,2}(\S+)$"
     ));
-    // The name of a thing that has the secret, or of an account.
-    static NAME: Pattern = Pattern::new(r"(?i)name: *$");
+    // The name of a thing that has the secret, or of an account, or what tells a key without being it.
+    static NAME: Pattern = Pattern::new(r"(?i)(?:name|id|identifier|fingerprint|peer): *$");
     let text = letters[line.clone()].trim_ascii_end();
-    if text.ends_with(b"PUBLIC KEY-----") {
+    if text.ends_with(b"PUBLIC KEY-----") || NAME.is_match(text) {
         return None;
     }
     let ends_with_colon = text.ends_with(b":");

@@ -41,9 +41,13 @@ pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Ra
     );
     static ACCOUNT: Pattern = Pattern::new(r"^\w[\w+]*://[^/@]*:[^/@]*@");
     let text = &letters[found.clone()];
+    // The grammar of one: `postgresql://[user[:password]@][netloc]`.
+    static GRAMMAR: Pattern = Pattern::new(r"^\w[\w+]*://\[[a-z]");
     let is_clean = memmem::find(text, MARKER).is_some();
-    let is_harmless =
-        is_clean || HARMLESS.is_match(text) || ACCOUNT.is_match(text) && url_credentials(text).is_empty();
+    let is_harmless = is_clean
+        || HARMLESS.is_match(text)
+        || GRAMMAR.is_match(text)
+        || ACCOUNT.is_match(text) && url_credentials(text).is_empty();
     (!is_harmless).then_some(found)
 }
 

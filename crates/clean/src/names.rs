@@ -130,7 +130,7 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     });
     // Digests and public keys, and the names of objects that hold a secret.
     static OTHERS: Pattern = Pattern::new(concat!(
-        r"^(?i:checksum|digest|fingerprint|public[_-]?key)",
+        r"^(?i:checksum|digest|fingerprint|public[_-]?key)|^lib[a-z]+-\d",
         r"|(?i:existing|pull)[_.-]?(?i:secrets?)$|(?:[cC]redentials?|[tT]ls)Secrets?$"
     ));
     // Settings of an account, and digests.
@@ -780,7 +780,10 @@ impl<'l> Assignment<'l> {
         let goes_on = || (name.starts_with(&own) || own.starts_with(&name)) && is_of_words(value);
         let is_token = self.sort == Sort::Token && self.pair.sign == b'=';
         let is_argument = || is_token && value.contains(&b'_') && is_of_words(value);
+        // `POSTGRES_PASSWORD: postgres`
+        let is_example = || value.len() > 3 && name.starts_with(&own) && is_of_words(value);
         self.repeats_name(value)
+            || is_example()
             || !self.is_environment && !own.is_empty() && (name.ends_with(&own) || goes_on() || is_argument())
     }
 

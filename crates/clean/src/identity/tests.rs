@@ -792,6 +792,7 @@ fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
         "run(actor=request.actor, owner=root_actor)\nfunc Ready() error {",
         "# The hugo guide\nHugo Shortcodes are files that hugo reads.",
         "// Copyright 2021 The Go Authors\n// Copyright (C) 2012 Free Software Foundation, Inc.",
+        "# Copyright (c) 2024 Nordic Semiconductor ASA\n# Copyright (c) 2017 Linaro Limited\n",
         "address: San Francisco\nDo not run passwd to set it; signed in as that actor",
         "/Volumes/Macintosh HD/x; Olá, Mundo!\nHei, Verden!",
         "Connection to database lost; Could not resolve host: registry.npmjs.org",
