@@ -29,7 +29,8 @@ pub(super) fn seed_phrases(letters: &[u8]) -> Ranges {
 /// Finds the phrases in a run of letters.
 fn phrases_in(letters: &[u8]) -> Ranges {
     let mut ranges = Ranges::new();
-    let mut phrase: Vec<Range<usize>> = Vec::new();
+    // Words that may be listed, as long as they follow each other: seldom so many that they need to be looked up.
+    let mut words: Vec<Range<usize>> = Vec::new();
     let mut at = 0;
     loop {
         let start = skip(letters, at, |letter| BETWEEN.has(letter));
@@ -38,14 +39,17 @@ fn phrases_in(letters: &[u8]) -> Ranges {
         let start = start + usize::from(is_break);
         let end = skip(letters, start, |letter| letter.is_ascii_alphabetic());
         let word = start..end;
-        let is_apart = phrase.last().is_some_and(|last| start - last.end > MOST_BETWEEN);
-        let is_listed = LETTERS_OF_WORD.contains(&word.len()) && WORDS.has(&letters[word.clone()]);
-        if is_apart || !is_listed {
-            ranges.extend(whole_phrase(letters, &phrase));
-            phrase.clear();
+        let is_apart = words.last().is_some_and(|last| start - last.end > MOST_BETWEEN);
+        let may_be_listed = LETTERS_OF_WORD.contains(&word.len());
+        if is_apart || !may_be_listed {
+            if words.len() >= *WORDS_OF_PHRASE.start() {
+                let phrases = words.split(|word| !WORDS.has(&letters[word.clone()]));
+                ranges.extend(phrases.filter_map(|phrase| whole_phrase(letters, phrase)));
+            }
+            words.clear();
         }
-        if is_listed {
-            phrase.push(word);
+        if may_be_listed {
+            words.push(word);
         }
         if start == letters.len() {
             return ranges;

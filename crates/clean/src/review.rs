@@ -116,16 +116,18 @@ fn has_address(fields: &Object) -> bool {
 
 /// Returns whether a field holds a name or an address that nothing has replaced, by its own name.
 fn names_somebody(name: &[u8], value: &Value, is_beside_address: bool) -> bool {
-    let Some(text) = value.as_str().filter(|text| text.len() <= MOST_NAME) else {
+    let is_told = |text: &&str| {
+        let mut letters = text.chars();
+        letters.any(|c| c.is_uppercase() || c.is_alphabetic() && !c.is_ascii())
+    };
+    let text = value.as_str().filter(|text| text.len() <= MOST_NAME);
+    let Some(text) = text.filter(is_told) else {
         return false;
     };
     let name = plain(name);
     let own = name.strip_suffix(b"name").unwrap_or(&name);
     let is_contact = PEOPLE.has(own) || ADDRESSES.has(own) || is_beside_address && NAMES.has(&name);
-    let is_told = text
-        .chars()
-        .any(|c| c.is_uppercase() || c.is_alphabetic() && !c.is_ascii());
-    is_contact && is_told && !text.contains("REDACTED:") && !text.contains("://") && !text.contains('<')
+    is_contact && !text.contains("REDACTED:") && !text.contains("://") && !text.contains('<')
 }
 
 /// Returns a name in small letters and without signs.

@@ -10,7 +10,7 @@ use knowledgepulse_json::Text;
 use rustc_hash::FxBuildHasher;
 use twox_hash::XxHash3_128;
 
-use crate::cleaner::Finding;
+use crate::{cleaner::Finding, kinds::has_secret};
 
 /// All is forgotten beyond so many bytes.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
@@ -30,6 +30,8 @@ pub(crate) struct Seen {
     random: RandomState,
     outcomes: HashMap<Key, Outcome, FxBuildHasher>,
     bytes: usize,
+    /// Whether there is a secret in an id, by itself.
+    ids: HashMap<Key, bool, FxBuildHasher>,
 }
 
 impl Seen {
@@ -55,6 +57,14 @@ impl Seen {
             return;
         }
         self.outcomes.insert(key, outcome);
+    }
+
+    /// Returns whether an id has a secret, which is searched once.
+    pub(crate) fn has_secret(&mut self, id: &str) -> bool {
+        if self.ids.len() * ENTRY > MOST_BYTES {
+            self.ids.clear();
+        }
+        *self.ids.entry(self.key(id)).or_insert_with(|| has_secret(id))
     }
 
     /// Forgets all texts.

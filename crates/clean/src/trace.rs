@@ -12,10 +12,11 @@ use knowledgepulse_json::{Object, Text, Value, write_string};
 use crate::{
     cleaner::Cleaner,
     identity::Identities,
-    kinds::{has_secret, over_strings},
+    kinds::over_strings,
     names::{is_secret, is_secret_name},
     providers,
     random::{is_id, is_random},
+    seen::Seen,
     siblings::secrets_of,
     structures::is_opaque,
     text::{MARKER, block_of, is_word},
@@ -209,23 +210,24 @@ impl<'n> Walk<'n> {
     }
 
     /// Returns whether the current string stays.
-    fn is_kept(&self, text: &Text) -> bool {
+    fn is_kept(&mut self, text: &Text) -> bool {
         let names = || self.path.iter().filter_map(|(_, name)| *name);
         let is_field = matches!(self.path.last(), Some((_, Some(_))));
         let is_kept = || KEPT.iter().any(|kept| names().eq(kept.iter()));
-        self.keeps && is_field && is_kept() && (!self.cleaner.options.strict || has_form_of_id(text, 0))
+        let Cleaner { seen, options, .. } = &mut *self.cleaner;
+        self.keeps && is_field && is_kept() && (!options.strict || has_form_of_id(seen, text, 0))
     }
 
     /// Returns whether a field has the id by which a format links its records, or of another thing: the name of one, and a value of its form that
     /// is no key and has no name of somebody in it.
-    fn is_link(&self, name: &Text, value: &Value) -> bool {
+    fn is_link(&mut self, name: &Text, value: &Value) -> bool {
         let Some(text) = value.as_text() else { return false };
         let ends = [&b"Id"[..], b"ID", b"_id", b"-id", b"uuid", b"Uuid", b"UUID"];
         let bytes = name.as_bytes();
         let is_listed = LINKS.has(bytes);
         let is_named = || is_listed || ends.iter().any(|end| bytes.ends_with(end));
         let names_thing = || is_named() && !is_secret_name(bytes);
-        is_listed && self.outer.is_empty() && has_form_of_id(text, 2)
+        is_listed && self.outer.is_empty() && has_form_of_id(&mut self.cleaner.seen, text, 2)
             || names_thing()
                 && is_drawn_id(text.as_bytes())
                 && !self.cleaner.identities.may_be_in(text.as_bytes())
@@ -275,13 +277,13 @@ impl<'n> Walk<'n> {
 }
 
 /// Returns whether a text looks like an id, with this many digits at least, and is no key.
-fn has_form_of_id(text: &Text, digits: usize) -> bool {
+fn has_form_of_id(seen: &mut Seen, text: &Text, digits: usize) -> bool {
     let bytes = text.as_bytes();
     let is_of_id = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:/+|-".contains(byte);
     bytes.len() <= 256
         && bytes.iter().all(is_of_id)
         && bytes.iter().filter(|byte| byte.is_ascii_digit()).count() >= digits
-        && (is_id(bytes) || !has_secret(text))
+        && (is_id(bytes) || !seen.has_secret(text))
 }
 
 /// Returns whether a field of this name and value hides a secret. The schema of a field does not.

@@ -27,8 +27,7 @@ pub fn clean_json_text<'t>(cleaner: &mut Cleaner, text: &'t str, value: &Value) 
     let found = cleaner.take_findings();
     let clean = clean?;
     // A parser keeps the last of the members with one name, so the others were not searched.
-    let is_whole = members_in(text) == members_of(value);
-    let text = if found.is_empty() && is_whole {
+    let text = if found.is_empty() && members_in(text) == members_of(value) {
         Cow::Borrowed(text)
     } else {
         let inner = text.trim();

@@ -330,7 +330,7 @@ impl Cleaning {
     /// # Errors
     /// If a record is nested too deeply to be cleaned.
     fn native(&mut self, records: Vec<FileRecord>, row: usize) -> Result<String, Refusal> {
-        let mut document = String::new();
+        let mut document = String::with_capacity(records.iter().flatten().map(|(text, _)| text.len()).sum());
         let mut line = 0;
         for record in records {
             let Some((mut text, mut value)) = record.filter(|(_, value)| !is_piece(value)) else {

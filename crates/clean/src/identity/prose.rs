@@ -23,13 +23,18 @@ impl Identities {
                 r"(?:Ma?c|[DO](?:'|’))?[A-Z\xc3-\xd4][a-z\x80-\xff]+(?:-[A-Z][a-z\x80-\xff]+)?";
             let particles = PARTICLES.iter().collect::<Vec<_>>().join("|");
             expression(&format!(
-                r#"(?:^|[^A-Za-z0-9_.@#$\x80-\xff-])({WORD}(?: (?:(?:{particles}|[A-Z]\.) )*{WORD}){{1,2}}|{WORD}, {WORD})"#
+                r#"(?:^|[^A-Za-z0-9_.@#$\x80-\xff-])(?:{WORD}(?: (?:(?:{particles}|[A-Z]\.) )*{WORD}){{1,2}}|{WORD}, {WORD})"#
             ))
         });
         let bytes = text.as_bytes();
         let small = LazyCell::new(|| small_words(text));
         let mut from = 0;
-        let next = |from| NAME.captures_at(bytes, from)?.get(1).map(|name| name.range());
+        // A letter before the name belongs to the match, but at the beginning.
+        let next = |from| {
+            let found = NAME.find_at(bytes, from)?.range();
+            let is_name = matches!(bytes[found.start], b'A'..=b'Z' | 0xC3..=0xD4);
+            Some(found.start + usize::from(!is_name)..found.end)
+        };
         while let Some(range) = next(from) {
             from = range.end;
             let (before, behind) = (
