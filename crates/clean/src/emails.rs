@@ -4,27 +4,10 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use crate::{
-    identity::PUBLIC_HOSTS,
-    ranges::{Pattern, find_letter, skip, skip_back},
-    text::LATIN,
-};
+use crate::{identity::PUBLIC_HOSTS, ranges::Pattern};
 
 /// The most letters of an address around the address in it.
 const MOST_INNER: usize = 80;
-
-/// Returns the parts of a text that have an `@`, as far as letters of addresses go.
-pub(super) fn parts(letters: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    let of_address =
-        |letter: u8| letter.is_ascii_alphanumeric() || b"@._%+-'&".contains(&letter) || letter == LATIN;
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        let at = find_letter(letters, from, b'@')?;
-        let start = skip_back(letters, from..at, of_address);
-        from = skip(letters, at, of_address);
-        Some(start..from)
-    })
-}
 
 /// Returns an e-mail address that is not the same for everybody: `bob.o'brien@example.com`, and not `git@github.com`, `noreply@…`, the name of a
 /// picture or of an algorithm of SSH. An address within it belongs to it: `bounces+bob=example.com@lists.example.org`.

@@ -9,9 +9,9 @@ use crate::{
     base64, columns, commands, emails, keys,
     keywords::ByKeyword,
     languages, names, numbers, pem, phrases, providers, random,
-    ranges::{Lazy, Letters, Ranges, lazy, runs, skip},
+    ranges::{Lazy, Ranges, lazy, skip},
     siblings, structures,
-    text::{Text, is_word, with_around},
+    text::{Text, is_word},
     wrapped,
 };
 
@@ -88,17 +88,6 @@ pub(super) fn keywords() -> Vec<Vec<u8>> {
     };
     BY_WORD.keywords().into_iter().map(folded).collect()
 }
-
-/// A mark in `rules/kinds.tsv`, and the least length and the letters of the runs in which alone its kinds are searched.
-type Run = (u8, usize, Letters);
-static RUNS: [Run; 6] = [
-    (b'G', 7, Letters::of(b"0-9-")),
-    (b'N', 7, Letters::of(b"0-9.")),
-    (b'L', 36, Letters::of(b"A-Za-z0-9_~.:+/=-")),
-    (b'M', 14, Letters::of(b"A-Fa-f0-9:.-")),
-    (b'V', 6, Letters::of(b"A-Fa-f0-9:.")),
-    (b'<', 19, Letters::of(b"A-Z0-9<")),
-];
 
 /// The functions of kinds.
 const FINDERS: &[(&str, Finder)] = &[
@@ -208,18 +197,8 @@ impl Kind {
                 ranges.extend(range);
             }
         };
-        match self.needs.iter().find(|need| b"6GNL@<MV".contains(need)) {
-            Some(b'6') => text.numbers().iter().cloned().for_each(find_in),
-            Some(b'@') => emails::parts(letters).for_each(find_in),
-            Some(mark) => {
-                // Beside groups of digits, the names of a machine and of its domain.
-                let around = if *mark == b'G' { (32, 256) } else { (0, 1) };
-                for (_, least, class) in RUNS.iter().filter(|(of, ..)| of == mark) {
-                    with_around(letters, runs(letters, *least, class), around)
-                        .into_iter()
-                        .for_each(&mut find_in);
-                }
-            }
+        match self.needs.iter().find_map(|need| text.parts(*need)) {
+            Some(parts) => parts.iter().cloned().for_each(find_in),
             None => find_in(0..letters.len()),
         }
         ranges

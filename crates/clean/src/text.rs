@@ -1,6 +1,6 @@
 //! A text that is searched and changed.
 
-use std::{borrow::Cow, cell::OnceCell, iter, ops::Range};
+use std::{borrow::Cow, iter, ops::Range, sync::OnceLock};
 
 use memchr::memmem;
 
@@ -8,7 +8,7 @@ use crate::{
     keywords::{Keyword, Keywords, Owner},
     languages::folded,
     names,
-    ranges::{Letters, Ranges, digit_from, skip, skip_back},
+    ranges::{Letters, Ranges, digit_from, runs, skip, skip_back},
 };
 
 /// How markers begin.
@@ -26,14 +26,15 @@ pub(super) const LATIN: u8 = 0xFE;
 /// They name ASCII characters, white space and Latin letters. So the letter of an ASCII character is itself, JavaScript's other white space
 /// has one letter, Latin letters another, and one more stands for all the rest, among it lone surrogates. A letter is at the place of its unit, and that is
 /// how JavaScript's expressions see a text without the flag `u`: ASCII letters have no other case beyond ASCII there.
+#[derive(Debug, Clone)]
 pub(super) struct Text<'t> {
     units: Cow<'t, [u16]>,
     letters: Vec<u8>,
     /// Which letters there are.
     has: [bool; 256],
-    /// Where its numbers are, and its keywords, once a kind has asked.
-    numbers: OnceCell<Ranges>,
-    keywords: OnceCell<Keywords>,
+    /// The parts in which alone kinds search, by their marks, and the keywords, once a kind has asked.
+    parts: [OnceLock<Ranges>; MARKS.len()],
+    keywords: OnceLock<Keywords>,
     /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
     changes: Vec<Vec<(Range<usize>, Range<usize>)>>,
 }
@@ -58,8 +59,8 @@ impl<'t> Text<'t> {
         Self {
             units,
             has: letters_of(&letters),
-            numbers: OnceCell::new(),
-            keywords: OnceCell::new(),
+            parts: Default::default(),
+            keywords: OnceLock::new(),
             letters,
             changes: Vec::new(),
         }
@@ -81,9 +82,10 @@ impl<'t> Text<'t> {
         })
     }
 
-    /// Returns the parts of the text that have a number of six digits or more, with what stands around it.
-    pub(super) fn numbers(&self) -> &[Range<usize>] {
-        self.numbers.get_or_init(|| numbers_of(&self.letters))
+    /// Returns the parts of the text in which alone the kinds with a mark are searched; `None` of other letters.
+    pub(super) fn parts(&self, mark: u8) -> Option<&Ranges> {
+        let at = MARKS.iter().position(|each| *each == mark)?;
+        Some(self.parts[at].get_or_init(|| parts_of(&self.letters, mark)))
     }
 
     /// Returns the place in the original text of a place in this one. In a marker, it is the beginning of the text that it replaced.
@@ -166,12 +168,37 @@ impl<'t> Text<'t> {
         letters.extend_from_slice(&self.letters[end..]);
         // Anew: a kind that needs digits does not search a text whose digits are all replaced.
         self.has = letters_of(&letters);
-        self.numbers = OnceCell::new();
-        self.keywords = OnceCell::new();
+        self.parts = Default::default();
+        self.keywords = OnceLock::new();
         self.units = Cow::Owned(units);
         self.letters = letters;
         self.changes.push(change);
     }
+}
+
+/// The marks of kinds in `rules/kinds.tsv` that are searched in parts of a text alone: around numbers of six digits, and in runs.
+const MARKS: [u8; 8] = *b"6@GNLMV<";
+
+/// Returns the parts of a text with a mark.
+fn parts_of(letters: &[u8], mark: u8) -> Ranges {
+    /// The least length and the letters of the runs with a mark.
+    static RUNS: [(u8, usize, Letters); 7] = [
+        (b'@', 6, Letters::of(b"A-Za-z0-9@._%+'&\xFE-")),
+        (b'G', 7, Letters::of(b"0-9-")),
+        (b'N', 7, Letters::of(b"0-9.")),
+        (b'L', 36, Letters::of(b"A-Za-z0-9_~.:+/=-")),
+        (b'M', 14, Letters::of(b"A-Fa-f0-9:.-")),
+        (b'V', 6, Letters::of(b"A-Fa-f0-9:.")),
+        (b'<', 19, Letters::of(b"A-Z0-9<")),
+    ];
+    // Beside groups of digits, the names of a machine and of its domain.
+    let around = if mark == b'G' { (32, 256) } else { (0, 1) };
+    let Some((_, least, class)) = RUNS.iter().find(|(of, ..)| *of == mark) else {
+        return numbers_of(letters);
+    };
+    let runs = runs(letters, *least, class);
+    let runs = runs.filter(|run| mark != b'@' || letters[run.clone()].contains(&b'@'));
+    with_around(letters, runs, around)
 }
 
 /// Returns which letters there are.
