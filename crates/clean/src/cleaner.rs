@@ -192,7 +192,8 @@ impl Cleaner {
             self.findings.extend_from_slice(findings);
             return Some(clean.clone());
         }
-        let mut searched = Text::of(text);
+        let page = self.identities.take_page(text);
+        let mut searched = page.unwrap_or_else(|| Text::of(text));
         self.clean(&mut searched);
         let clean: Option<json::Text> = searched.changed().map(Into::into);
         let outcome = clean.clone().map(|clean| {

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Range, sync::LazyLock};
 
 use daachorse::DoubleArrayAhoCorasick;
 
-use crate::{columns, commands, kinds, languages, names, providers, structures};
+use crate::{columns, commands, identity, kinds, languages, names, providers, structures};
 
 /// Whose a keyword is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) enum Owner {
     Providers,
     Structures,
     Kinds,
+    /// As [`Owner::Providers`], in the case of the keywords, in bytes.
+    Identity,
     /// By the beginning of the keywords, as all below, of those with one beginning the longest first.
     Names,
     Columns,
@@ -20,12 +22,14 @@ pub(super) enum Owner {
     /// In the case of the keywords.
     Commands,
 }
-use Owner::{Columns, Commands, Kinds, Languages, Names, Providers, Structures};
+use Owner::{Columns, Commands, Identity, Kinds, Languages, Names, Providers, Structures};
 
-const OWNERS: [Owner; 7] = [Providers, Structures, Kinds, Names, Columns, Languages, Commands];
+const OWNERS: [Owner; 8] = [
+    Providers, Structures, Kinds, Identity, Names, Columns, Languages, Commands,
+];
 
 /// A keyword in a text.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct Keyword {
     pub(super) range: Range<usize>,
     /// Its number among those of its owner.
@@ -59,10 +63,8 @@ impl<Row> ByKeyword<Row> {
     }
 
     pub(super) fn keywords(&self) -> Vec<Vec<u8>> {
-        self.keywords
-            .iter()
-            .map(|keyword| keyword.as_bytes().to_vec())
-            .collect()
+        let keywords = self.keywords.iter();
+        keywords.map(|keyword| keyword.as_bytes().to_vec()).collect()
     }
 
     /// Returns the rows that have the keyword of a number, each with its place.
@@ -72,7 +74,7 @@ impl<Row> ByKeyword<Row> {
 }
 
 /// The keywords of a text.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Keywords {
     by_owner: [Vec<Keyword>; OWNERS.len()],
     /// The bits of the kinds that have one of their words in it.
@@ -88,8 +90,9 @@ static ALL: LazyLock<(DoubleArrayAhoCorasick<usize>, Vec<Owners>)> = LazyLock::n
     for owner in OWNERS {
         for (number, word) in words_of(owner).into_iter().enumerate() {
             let owners = patterns.entry(word.to_ascii_lowercase()).or_default();
-            // Commands that differ in case are told apart where they stand.
-            if owner == Commands || !owners.iter().any(|(other, _)| *other == owner) {
+            // Those that differ in case are told apart where they stand.
+            let has_case = matches!(owner, Commands | Identity);
+            if has_case || !owners.iter().any(|(other, _)| *other == owner) {
                 owners.push((owner, number));
             }
         }
@@ -106,6 +109,7 @@ fn words_of(owner: Owner) -> Vec<Vec<u8>> {
         Providers => providers::keywords(),
         Structures => structures::keywords(),
         Kinds => kinds::keywords(),
+        Identity => identity::RULES.keywords(),
         Names => names::parts(),
         Columns => columns::names(),
         Languages => languages::words(),
@@ -120,8 +124,10 @@ impl Keywords {
         let mut found = Self::default();
         for hit in automaton.find_overlapping_iter(folded) {
             for (owner, number) in &owners[hit.value()] {
+                let is = |keyword: &[u8]| letters[hit.start()..hit.end()] == *keyword;
                 match owner {
-                    Commands if letters[hit.start()..hit.end()] != *commands::keywords()[*number] => continue,
+                    Commands if !is(commands::keywords()[*number]) => continue,
+                    Identity if !is(identity::RULES.keywords[*number].as_bytes()) => continue,
                     Kinds => found.kinds |= kinds::of_word(*number),
                     _ => {}
                 }

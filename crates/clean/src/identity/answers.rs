@@ -30,16 +30,26 @@ impl Identities {
     pub(super) fn take_answer(&mut self, text: &str) {
         let text = text.rsplit_once("Output:\n").map_or(text, |(_, output)| output);
         let is_printed = |line: &&str| !line.is_empty() && !line.starts_with(['[', '{', '<', '$']);
-        let lines: Vec<&str> = text.lines().map(str::trim).filter(is_printed).take(200).collect();
+        let lines = text.lines().map(str::trim_ascii).filter(is_printed);
+        let lines: Vec<&str> = lines.take(200).collect();
         let mut asked = mem::take(&mut self.asked);
         let answered = asked.iter().position(|commands| {
             // As in a terminal.
             let typed = answers_of(commands, &lines).into_iter();
             let typed = typed.map(|(command, line)| format!("$ {command}\n{line}\n"));
-            typed.fold(false, |has, typed| self.learn_bytes(typed.as_bytes()) | has)
+            typed.fold(false, |has, typed| self.is_answer(&typed) | has)
         });
         answered.map(|at| asked.remove(at));
         self.asked = asked;
+    }
+
+    /// Learns once from a command with a line that it may have printed. Returns whether a rule has matched.
+    fn is_answer(&mut self, typed: &str) -> bool {
+        let hash = self.hash_of(typed);
+        let known = self.answers.get(&hash).copied();
+        let has_match = known.unwrap_or_else(|| self.learn_bytes(typed.as_bytes()));
+        self.answers.insert(hash, has_match);
+        has_match
     }
 }
 

@@ -28,10 +28,10 @@ use aho_corasick::AhoCorasick;
 use knowledgepulse_json::{self as json, Value, parse_str};
 use twox_hash::XxHash3_64;
 
-use crate::{codes, text::Text, words::Words};
+use crate::{codes, keywords::Owner, text::Text, words::Words};
 
 pub(crate) use replaced::Named;
-pub(crate) use rules::PUBLIC_HOSTS;
+pub(crate) use rules::{PUBLIC_HOSTS, RULES};
 
 /// Names of fields that hold a directory, a branch, or a machine.
 static DIRECTORIES: Words = Words::of("identity.directories");
@@ -41,6 +41,10 @@ pub(super) static HOSTS: Words = Words::new("hostname host_name host.name comput
 static ANSWERS: Words = Words::new("content text output stdout result observation response message");
 /// Ends of names of machines that have no address of their own.
 const PRIVATE: [&str; 5] = [".local", ".lan", ".home", ".internal", ".corp"];
+
+/// Texts of so many letters are kept for the cleaner, each with as many more as its tables take.
+const MOST_KEPT: usize = 1024 * 1024;
+const OF_TABLES: usize = 256;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
@@ -82,8 +86,13 @@ pub struct Identities {
     known: HashSet<(Vec<u16>, usize)>,
     /// The hashes of texts and folders that were learned from.
     texts: (RandomState, HashSet<u64>),
+    /// Texts that are kept for the cleaner, by their hashes, and how much they take.
+    pages: HashMap<u64, Text<'static>>,
+    kept: usize,
     /// The hashes of matches of rules, and how far behind its beginning the last value of each ends.
     matches: HashMap<u64, usize>,
+    /// The hashes of commands with lines laid beside them, and whether a rule has matched them.
+    answers: HashMap<u64, bool>,
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -95,6 +104,10 @@ impl Identities {
         if let Some(view) = codes::view(&page) {
             self.learn_page(&String::from_utf16_lossy(&view.units), &Text::new(&view.units));
         }
+        self.kept += text.len() + OF_TABLES;
+        if self.kept < MOST_KEPT {
+            self.pages.insert(self.hash_of(text), page);
+        }
         // What a tool has printed may be JSON.
         if let [b'{' | b'[', .., b'}' | b']'] = text.trim().as_bytes()
             && let Ok(value) = parse_str(text)
@@ -105,7 +118,11 @@ impl Identities {
 
     /// Learns from a text as it stands there.
     fn learn_page(&mut self, text: &str, page: &Text) {
-        self.learn_bytes(text.as_bytes());
+        let bytes = text.as_bytes();
+        match page.letters() == bytes {
+            true => self.learn_at(bytes, page.keywords(Owner::Identity)),
+            false => self.learn_bytes(bytes),
+        };
         if text.contains('@') {
             self.learn_rows(text);
         }
@@ -158,10 +175,20 @@ impl Identities {
 
     /// Applies the rules to a text of a field, unless they were applied to it before: sessions repeat most of their texts.
     fn learn_once(&mut self, text: &str) {
-        let hash = XxHash3_64::oneshot_with_seed(self.texts.0.hash_one(()), text.as_bytes());
+        let hash = self.hash_of(text);
         if self.texts.1.insert(hash) {
             self.learn_text(text);
         }
+    }
+
+    /// Returns a text in ASCII that was learned from, whose keywords are found already; `None` if it was not kept.
+    pub(crate) fn take_page(&mut self, text: &str) -> Option<Text<'static>> {
+        let page = self.pages.remove(&self.hash_of(text))?;
+        (page.letters() == text.as_bytes()).then_some(page)
+    }
+
+    fn hash_of(&self, text: &str) -> u64 {
+        XxHash3_64::oneshot_with_seed(self.texts.0.hash_one(()), text.as_bytes())
     }
 
     /// Returns whether something was not learned from before.
@@ -174,5 +201,6 @@ impl Identities {
     pub fn finish(&mut self) {
         self.texts.1 = HashSet::new();
         self.matches = HashMap::new();
+        self.answers = HashMap::new();
     }
 }

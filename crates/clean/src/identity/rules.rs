@@ -2,7 +2,6 @@
 
 use std::{hash::BuildHasher, ops::Range, sync::LazyLock};
 
-use daachorse::DoubleArrayAhoCorasick;
 use memchr::{memrchr_iter, memrchr2};
 use regex::bytes::{Captures, Regex};
 use smallvec::SmallVec;
@@ -13,7 +12,7 @@ use super::{
     spellings::trimmed,
 };
 use crate::{
-    keywords::ByKeyword,
+    keywords::{ByKeyword, Keyword, Keywords, Owner},
     ranges::{Lazy, expression, lazy},
     words::{COMMON, Words},
 };
@@ -38,7 +37,7 @@ pub(super) type Anchor = fn(&[u8], &[u8]) -> Starts;
 type Starts = SmallVec<[usize; 2]>;
 
 /// A place that names somebody.
-pub(super) struct Rule {
+pub(crate) struct Rule {
     /// Where before the keyword a match begins; `None` if anywhere.
     pub(super) anchor: Option<Anchor>,
     /// Whether it finds a name in what a command has printed.
@@ -107,7 +106,7 @@ fn expanded(pattern: String) -> String {
 }
 
 /// The rules, each tried where one of its keywords stands.
-pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
+pub(crate) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let lines = include_str!("../../rules/identities.tsv").lines();
     let rules = lines.filter_map(|line| line.rsplit_once('\t'));
     let rule = |(keywords, pattern): (&'static str, &str)| {
@@ -127,21 +126,20 @@ pub(super) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
     let rules = rules.filter(|(keywords, _)| !keywords.starts_with('#'));
     ByKeyword::of(rules.map(rule), '|')
 });
-/// Finds the keywords of all rules.
-pub(super) static KEYWORDS: LazyLock<Option<DoubleArrayAhoCorasick<usize>>> =
-    LazyLock::new(|| DoubleArrayAhoCorasick::new(RULES.keywords()).ok());
-
 impl Identities {
-    /// Applies the rules. Returns whether one has matched.
+    /// Applies the rules to bytes. Returns whether one has matched.
     pub(super) fn learn_bytes(&mut self, text: &[u8]) -> bool {
+        let found = Keywords::of(text, &text.to_ascii_lowercase());
+        self.learn_at(text, found.of_owner(Owner::Identity))
+    }
+
+    /// Applies the rules at their keywords. Returns whether one has matched.
+    pub(super) fn learn_at(&mut self, text: &[u8], keywords: &[Keyword]) -> bool {
         let mut has_match = false;
-        let mut done = Vec::new();
-        let keywords = KEYWORDS.iter();
-        for keyword in keywords.flat_map(|keywords| keywords.find_overlapping_iter(text)) {
-            done.resize(RULES.rows.len(), 0);
-            for (at, rule) in RULES.of_keyword(keyword.value()) {
-                let Some((part, found)) = rule.find(text, keyword.start()..keyword.end(), &mut done[at])
-                else {
+        let mut done = vec![0; RULES.rows.len()];
+        for Keyword { range, number } in keywords {
+            for (at, rule) in RULES.of_keyword(*number) {
+                let Some((part, found)) = rule.find(text, range.clone(), &mut done[at]) else {
                     continue;
                 };
                 has_match = true;
@@ -164,7 +162,7 @@ impl Identities {
                 });
                 // What stands behind a value can be the next label.
                 if rule.anchor.is_none() {
-                    done[at] = keyword.end().max(found.start + values);
+                    done[at] = range.end.max(found.start + values);
                 }
             }
         }

@@ -1,8 +1,8 @@
-use super::{
-    Identities,
-    rules::{KEYWORDS, RULES},
+use super::{Identities, RULES};
+use crate::{
+    CleanOptions, Cleaner,
+    keywords::{Keywords, Owner},
 };
-use crate::{CleanOptions, Cleaner};
 use knowledgepulse_json::parse_str;
 
 const STRICT: CleanOptions = CleanOptions {
@@ -37,9 +37,9 @@ fn the_expressions_of_all_rules_are_well_formed() {
 fn a_rule_is_tried_seldom_in_programs_and_searches_around_its_keyword_more_seldom() {
     let program = [include_str!("../cleaner.rs"), include_str!("../names.rs")].concat();
     let mut tries = vec![0; RULES.rows.len()];
-    let keywords = KEYWORDS.iter();
-    for found in keywords.flat_map(|keywords| keywords.find_overlapping_iter(&program)) {
-        let rules = RULES.of_keyword(found.value());
+    let keywords = Keywords::of(program.as_bytes(), program.to_ascii_lowercase().as_bytes());
+    for keyword in keywords.of_owner(Owner::Identity) {
+        let rules = RULES.of_keyword(keyword.number);
         rules.for_each(|(at, _)| tries[at] += 1);
     }
     for (rule, tries) in RULES.rows.iter().zip(tries) {
