@@ -316,7 +316,11 @@ pub(super) fn international_phone(letters: &[u8], found: Range<usize>) -> Option
         .filter(|letter| !letter.is_ascii_digit())
         .all(|letter| *letter == b'.')
         && groups().count() < 3;
-    (is_grouped && !has_point_alone && DIGITS.contains(&digits)).then_some(found)
+    // Two numbers in a line that a diff adds.
+    let is_added = text.get(code) == Some(&b' ')
+        && groups().count() == 1
+        && matches!(letters[..found.start], [] | [.., b'\n']);
+    (is_grouped && !is_added && !has_point_alone && DIGITS.contains(&digits)).then_some(found)
 }
 
 /// Returns a telephone number without a country's code, in pairs of digits or behind a word that says so.

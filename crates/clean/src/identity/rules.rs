@@ -185,10 +185,12 @@ impl Identities {
             // A common word is found again by the text around it.
             let before = whole(&text[part.start().saturating_sub(CONTEXT_BEFORE)..part.start()]);
             let after = whole(&text[part.end()..text.len().min(part.end() + CONTEXT_AFTER)]);
+            // A number behind it may be replaced before it is.
+            let after = after.trim_end_matches(|c: char| c.is_ascii_digit());
             match name {
-                "user" | "group" => self.add_user(value, &before, &after),
+                "user" | "group" => self.add_user(value, &before, after),
                 // A command that sets a name prints nothing.
-                "who" if !group("rest").contains("user.") => self.add_who(value, &before, &after),
+                "who" if !group("rest").contains("user.") => self.add_who(value, &before, after),
                 "gecos" if value.contains(' ') => self.add_author(value, &format!("{}@", group("user"))),
                 "org" if !is_nobody(value) => {
                     self.add(Who::User, vec![value.to_owned()], &before, "", true);
@@ -202,7 +204,7 @@ impl Identities {
                     self.add(Who::User, vec![trimmed(value).to_owned()], &before, "", true);
                 }
                 "host" | "box" if name == "host" || !is_english(value) => {
-                    self.add_host(value, &before, &after)
+                    self.add_host(value, &before, after)
                 }
                 "home" | "dir" => self.add_directory(value, name == "home"),
                 "name" => self.add_author(value, &group("mail")),
@@ -232,33 +234,22 @@ impl Identities {
     /// Learns who a directory belongs to. That of a home is its last folder.
     pub(super) fn add_directory(&mut self, path: &str, is_home: bool) {
         let path = path.trim();
-        let folders: Vec<&str> = path
-            .split(['/', '\\'])
-            .filter(|folder| !folder.is_empty())
-            .collect();
-        let is_root = path.starts_with(['/', '\\']) || path.as_bytes().get(1) == Some(&b':');
-        let has =
-            |words: &Words, at: usize| folders.get(at).is_some_and(|folder| words.has(folder.as_bytes()));
-        let of_homes = (0..folders.len().min(4))
-            .find(|at| ["home", "users", "homes"].contains(&&*folders[*at].to_lowercase()));
-        let own = match of_homes {
-            Some(at) => at + 1,
-            None if is_home => folders.len().saturating_sub(1),
-            None if has(&ROOTS, 0) => (1..folders.len()).find(|at| !has(&DISKS, *at)).unwrap_or(0),
-            None => 0,
+        // A home may have no folder below it.
+        self.learn_bytes(format!("{path}/").as_bytes());
+        let folders = path.split(['/', '\\']).filter(|folder| !folder.is_empty());
+        let mut folders = folders.collect::<Vec<_>>().into_iter();
+        let own = match folders.next() {
+            _ if is_home => folders.next_back(),
+            Some(root) if ROOTS.has(root.as_bytes()) => folders.find(|folder| !DISKS.has(folder.as_bytes())),
+            _ => None,
         };
-        if !is_root || own == 0 {
-            return;
-        }
-        let Some(name) = folders.get(own) else { return };
-        if name.contains(' ') {
-            return self.add_author(name, "");
-        }
-        let Some(before) = path.find(name).map(|at| &path[..at]) else {
+        let Some((before, name)) = own.and_then(|name| Some((&path[..path.find(name)?], name))) else {
             return;
         };
-        self.add_user(name, before, "");
-        self.add_user(name, &before.replace(['/', '\\', ':'], "-"), "");
+        if before.starts_with(['/', '\\']) || before.as_bytes().get(1) == Some(&b':') {
+            self.add_who(name, before, "");
+            self.add_user(name, &before.replace(['/', '\\', ':'], "-"), "");
+        }
     }
 
     /// Learns the owner of a repository. One that is called like its repository is a project.

@@ -34,7 +34,8 @@ impl Identities {
             self.add_author("", who);
         } else if who.contains(' ') {
             self.add_author(who, "");
-        } else {
+        // Those of programs go on in capitals: `repositoryOwner`.
+        } else if !who.starts_with(char::is_lowercase) || !who.contains(char::is_uppercase) {
             self.add_user(who, before, after);
         }
     }

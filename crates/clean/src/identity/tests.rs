@@ -391,6 +391,20 @@ fn learn_text_finds_the_name_in_each_place_that_names_somebody() {
         "$ gem owner x\nOwners for gem: x\n- jdoe\n",
         "$ aws iam get-user --query User.UserName\njdoe\n",
         r"\x2Fhome\x2Fjdoe\x2Fx",
+        "$ glab api user | jq -r .username\njdoe\n",
+        "$ printenv LOGNAME\njdoe\n",
+        "$ ruby -e 'puts ENV[\"USER\"]'\njdoe\n",
+        "$ getent passwd 1000 | cut -d: -f1\njdoe\n",
+        "331 Password required for jdoe\n",
+        "Triggered by user jdoe\n",
+        "jdoe authored 2 hours ago",
+        "IAM user jdoe is not authorized",
+        "Accepted keyboard-interactive/pam for jdoe from ::1",
+        "principal: jdoe\n",
+        "net user jdoe /add",
+        "setfacl -m u:jdoe:rwx x",
+        "LastLoggedOnUser    REG_SZ    .\\jdoe\r\n",
+        "/exports/users/jdoe/x",
         "%252Fhome%252Fjdoe%252Fx",
     ] {
         let found = cleaned_text(place, "ask jdoe, JDOE or jdoe_2 (jdoe's) [jdoe]");
@@ -583,6 +597,11 @@ fn learn_text_finds_the_machine() {
         "29 nov. 14:00:00 krypton7 app[2]: x",
         "scp a.tgz krypton7:/srv/",
         "ssh -p 22 krypton7 uptime",
+        "MachineName: krypton7\n",
+        "krypton7 login: \n",
+        "Building remotely on krypton7 in workspace /w",
+        "ssh://jdoe@krypton7",
+        "Name:\tkrypton7\nAddress: 10.0.0.4",
     ] {
         assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
     }
@@ -601,6 +620,7 @@ fn a_machine_in_a_domain_is_learned_where_a_connection_names_it() {
         "# krypton7.bergbygg.example.se:22 SSH-2.0-OpenSSH_9.6",
         "rsync -a x/ krypton7.bergbygg.example.se:/srv/x",
         "PING krypton7.bergbygg.example.se (10.0.0.9)",
+        "remote host krypton7.bergbygg.example.se is up",
     ] {
         assert_eq!(cleaned_text(place, "on krypton7."), "on host-1.", "{place}");
     }
@@ -611,6 +631,8 @@ fn learn_json_takes_what_fields_and_answers_say() {
     for session in [
         r#"[{"cwd":"/mnt/efs/jdoe/parser"},"jdoe"]"#,
         r#"[{"cwd":"/data/jdoe"},"jdoe"]"#,
+        r#"[{"cwd":"/home/jdoe"},"jdoe"]"#,
+        r#"[{"cwd":"mnt/x"},{"cwd":"/scratch/shared/jdoe"},"jdoe"]"#,
         r#"[{"cwd":"C:\\Users\\Ann Jdoe\\x"},"jdoe"]"#,
         r#"[{"cwd":"D:\\Users\\jdoe\\parser"},"jdoe"]"#,
         r#"[{"gitBranch":"jdoe/parser"},"jdoe"]"#,
@@ -743,6 +765,11 @@ fn common_words_are_replaced_only_where_their_surroundings_tell_the_name() {
         ),
         ("jd@krypton7:~$ ", "jd.json jd@krypton7", "jd.json user-1@host-1"),
         (
+            "Connecting to build07.corp.example [10.2.3.4] port 22.",
+            "Connecting to build07.corp.example [10.2.3.4] port 22.",
+            "Connecting to host-1 [[REDACTED:ip-1]] port 22.",
+        ),
+        (
             "origin\tgit@github.com:payments/api2.git (fetch)",
             "payments github.com/payments/api2",
             "payments github.com/user-1/api2",
@@ -804,6 +831,7 @@ fn nobody_is_learned_from_accounts_and_folders_of_everybody() {
         "http://minio-1.minio.default.svc.cluster.local/data",
         "placeholderImage:[UIImage imageNamed:x]; label: 'Brazilian Portuguese'",
         "\t\tAuthor:       sig,\n\t\tEmail: x; docker build -t staging-k8s.gcr.io/explorer:1",
+        "owner: repositoryOwner,\n- uid: az_load_test_file_delete\n\"preferred_username\": \"Tên tài khoản\"",
         "Connected to oauth2.googleapis.com; ssh v2; look in /usr/Visual Studio/x",
     ] {
         let mut identities = Identities::default();
