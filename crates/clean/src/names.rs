@@ -345,7 +345,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     }
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
-        (!word.iter().any(u8::is_ascii_digit) || is_stored(word))
+        (!word.iter().any(u8::is_ascii_digit) || is_stored(word) || is_environment(word))
             && sort_of(word)
                 .is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService | Sort::Told))
     };

@@ -53,8 +53,8 @@ pub(super) fn is_nothing(value: &[u8]) -> bool {
 /// `your-password`, `***`.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     static EXPRESSION: Pattern = Pattern::new(concat!(
-        r"^(?:(?:\w+ )?(?:[<\[{]|\$\{)|\([a-z][\w ,]*\)$|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:(?:[a-z]{2,6}[_-])?your|\$env:|placeholder|todo|enter_|insert_|autogenerate|(?:change|replace)[_-]?(?:me|this|with)(?:[_-][a-z]+)*$|(?:required|nullable|sometimes)\|)",
-        r"|(?:[$@:][A-Za-z_]*|:[a-z]\w*|@[\w.-]+@|[\w-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|(?:user|host)-\d+|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/\\|`,;:(){}\[\]+\x80-\xFF -]*|//[a-z]",
+        r"^(?:(?:\w+ )?(?:[<\[{]|\$\{)|\([a-z][\w ,]*\)$|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:(?:[a-z]{2,6}[_-])?your|\$env:|placeholder|todo|enc\[aes|enter_|insert_|autogenerate|(?:change|replace)[_-]?(?:me|this|with)(?:[_-][a-z]+)*$|(?:required|nullable|sometimes)\|)",
+        r"|(?:[$@:][A-Za-z_]*|:[a-z]\w*|@[\w.-]+@|[\w.-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|(?:user|host)-\d+|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/\\|`,;:(){}\[\]+\x80-\xFF -]*|//[a-z]",
         // A number, an example of AWS, a licence, and words that say what stands there: `my-test-key`.
         r"|[A-Za-z0-9+/]{9,}EXAMPLE(?:KEY)?|[A-Za-z]+(?:-[A-Za-z]+)*-v?\d{1,2}(?:\.\d{1,2}){1,2}(?:-[a-z]+)*|\d+(?:\.\d+)?e[+-]?\d+|[a-z]+(?::[a-z]+){2,}|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
     ));
