@@ -194,7 +194,9 @@ impl Kind {
                     None if has_number => skip(&letters[..found.end()], found.start() + 1, is_word),
                     None => found.end(),
                 };
-                ranges.extend(range);
+                // What belongs to a match can have been found before it.
+                let least = ranges.last().map_or(0, |last| last.end);
+                ranges.extend(range.map(|range| range.start.max(least)..range.end));
             }
         };
         match self.needs.iter().find_map(|need| text.parts(*need)) {
