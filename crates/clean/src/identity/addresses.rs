@@ -88,7 +88,7 @@ impl Identities {
                 let pair = format!("{} {last}", cells.next().unwrap_or_default());
                 // The words with capitals at the end of a sentence.
                 let words = last
-                    .rsplit([' ', '"', '\'', '[', '('])
+                    .rsplit([' ', ':', '"', '\'', '[', '('])
                     .take(5)
                     .take_while(|word| {
                         PARTICLES.has(word.as_bytes()) || is_person(word) && !matches!(*word, "AM" | "PM")

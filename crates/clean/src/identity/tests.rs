@@ -430,6 +430,7 @@ fn learn_text_finds_the_name_of_a_person_beside_an_address_or_a_word_for_names()
         r#"{"name":"Malin Bergqvist","id":7,"email":"x@corp.example"}"#,
         "[{\"mail\":\"mb7@corp.example\",\"url\":\"x\",\"name\":\"Malin Bergqvist\"}]",
         "Full Name                    Malin Bergqvist\n",
+        "uid:f::::::::Malin Bergqvist <x7@corp.example>:",
         "   214\tMalin Bergqvist\n",
         "3fa9c1e - Malin Bergqvist, 3 days ago : x",
         "author = 'Malin Bergqvist',",
