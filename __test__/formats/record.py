@@ -203,7 +203,7 @@ async def autogen():
         client = ReplayChatCompletionClient(replies, model_info=information)
         return AssistantAgent(name, client, tools=[tool], max_tool_iterations=3)
 
-    inner = agent_of("gauge", depth, [reply(call(0)), reply(call(1)), reply(ANSWER)])
+    inner = agent_of("gauge", depth, [reply(call(1)), reply(ANSWER)])
     asked = FunctionCall(id="c9", name="gauge", arguments=json.dumps({"task": "Measure the Elbe."}))
     outer = agent_of("rivers", AgentTool(inner), [reply([asked], "Ask the gauge."), reply(ANSWER)])
     messages = (await outer.run(task=TASK)).messages
