@@ -240,8 +240,7 @@ pub fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
 }
 
 impl Cleaning {
-    pub(crate) fn new(mut cleaner: Cleaner, mut identities: Identities) -> Self {
-        identities.finish();
+    pub(crate) fn new(mut cleaner: Cleaner, identities: Identities) -> Self {
         cleaner.set_identities(identities);
         Self {
             cleaner,

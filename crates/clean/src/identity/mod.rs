@@ -197,8 +197,9 @@ impl Identities {
         known.insert(hasher.hash_one(what))
     }
 
-    /// Frees what only learning needs.
+    /// Frees what is not needed for long: of those that clean at once, the texts that were read help.
     pub fn finish(&mut self) {
+        self.pages = HashMap::new();
         self.texts.1 = HashSet::new();
         self.matches = HashMap::new();
         self.answers = HashMap::new();

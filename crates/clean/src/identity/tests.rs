@@ -878,3 +878,14 @@ fn the_levels_that_keep_identifiers_keep_names() {
     };
     assert_eq!(Cleaner::new(plain).clean_trace(&value).unwrap(), value);
 }
+
+/// Whoever learns from many files before they are cleaned holds what was learned of each.
+#[test]
+fn a_text_that_was_read_is_kept_for_those_that_clean_at_once_alone() {
+    let mut identities = Identities::default();
+    identities.learn_text("whoami by maja");
+    let mut finished = identities.clone();
+    finished.finish();
+    assert!(finished.take_page("whoami by maja").is_none());
+    assert!(identities.take_page("whoami by maja").is_some());
+}
