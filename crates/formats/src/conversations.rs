@@ -214,6 +214,12 @@ fn by_rows(lists: &Object) -> Option<Messages<'_>> {
 /// `None` for another row.
 pub fn usual_row(row: &Value) -> Option<Value> {
     let record = row.as_object()?;
+    // A chat store of LlamaIndex, or the memory around it, has a list for each conversation.
+    let mut lists = object_of(first_at(row, "store chat_store/store")).values();
+    if let (true, Some(list), None) = (is(row, "llama-index-store"), lists.next(), lists.next()) {
+        let messages = Some(list).filter(|list| list_of(Some(list)).first().is_some_and(is_message));
+        return messages.map(|list| object([("messages", list.clone())]));
+    }
     let said = list_at(record, "outputs").first();
     if let Some((messages, reply)) = said.and_then(|said| by_fields(list_at(record, "messages"), said)) {
         let mut row = record.clone();

@@ -2,7 +2,7 @@ use knowledgepulse_json::parse_str;
 
 use crate::{
     agents::FormatName,
-    conversations::messages_of,
+    conversations::{messages_of, usual_row},
     reader::of_no_format,
     records::{Record, Records},
 };
@@ -154,6 +154,39 @@ fn messages_of_follows_parents_where_they_are_of_one_tree() {
         assert_eq!(
             said(&format!(r#"{{"messages":[{first},{second},{third}]}}"#)).len(),
             3
+        );
+    }
+}
+
+#[test]
+fn usual_row_takes_the_only_conversation_of_a_chat_store_and_leaves_several() {
+    let list = r#"[{"role":"user","blocks":[{"block_type":"text","text":"a"}]}]"#;
+    let store = |keys: &[&str]| {
+        let lists: Vec<_> = keys.iter().map(|key| format!(r#""{key}":{list}"#)).collect();
+        format!(
+            r#"{{"store":{{{}}},"class_name":"SimpleChatStore"}}"#,
+            lists.join(",")
+        )
+    };
+    let memory = |keys| format!(r#"{{"chat_store":{},"chat_store_key":"one"}}"#, store(keys));
+    for (record, is_read) in [
+        (store(&["one"]), true),
+        (memory(&["one"]), true),
+        (store(&["one", "two"]), false),
+        (memory(&["one", "two"]), false),
+        (store(&[]), false),
+    ] {
+        let value = parse_str(&record).unwrap();
+        let row = usual_row(&value);
+        let messages = row.as_ref().and_then(|row| row.get("messages"));
+        assert_eq!(
+            messages.map(|list| list.to_json()),
+            is_read.then(|| list.into()),
+            "{record}"
+        );
+        assert!(
+            of_no_format(&value).contains("a chat store of LlamaIndex"),
+            "{record}"
         );
     }
 }
