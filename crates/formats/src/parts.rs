@@ -401,7 +401,8 @@ fn by_shape(part: &Object, kind: &Text) -> Part {
         return Part::Call(Call::of(part));
     }
     let named = || string_of(part.get(kind)).filter(|_| *kind != "image");
-    match text_in(part).or_else(named) {
+    // The text of a blob is its bytes in Base64.
+    match text_in(part).or_else(named).filter(|_| *kind != "blob") {
         Some(text) => Part::Text(text.clone()),
         None if part.len() == 1 || words("part-of-file").any(|word| kind.contains(word)) => {
             // The AI SDK makes files of pictures.

@@ -193,6 +193,8 @@ fn tool_of(span: &mut Span) -> Said {
         .cloned()
         .or_else(|| told("gen_ai.choice", "message"))
         .or_else(|| entity_in(attributes, "output"));
+    let raised = || told("exception", "exception.message");
+    let raised = span.message.clone().map(Value::from).or_else(raised);
     // LangChain makes a message of it, which names the call.
     let told = parsed(content.as_ref()).map(Cow::into_owned);
     let told = told.as_ref().map(|told| told.get("output").unwrap_or(told));
@@ -208,7 +210,7 @@ fn tool_of(span: &mut Span) -> Said {
     }
     let content = message.map_or(content, |message| message.get("content").cloned());
     let failed = span.is_ok.map(|is_ok| !is_ok);
-    let failure = || Value::from(span.message.clone().unwrap_or_else(|| "error".into()));
+    let failure = || raised.unwrap_or_else(|| "error".into());
     #[allow(clippy::cast_precision_loss)] // As JavaScript's `Number` does.
     let milliseconds =
         (span.end >= span.start && span.start > 0).then(|| (span.end - span.start) as f64 / 1e6);
@@ -357,10 +359,8 @@ fn converse(mut told: Vec<Told>, acts: Vec<Act>) -> Conversation {
     for (_, _, at, is_first) in acts {
         let each = &mut told[at];
         if is_first {
-            lists.insert(
-                at,
-                conversation.add(mem::take(&mut each.said.input), List::default()),
-            );
+            let list = conversation.add(mem::take(&mut each.said.input), List::default());
+            lists.insert(at, list);
         } else {
             let list = lists.remove(&at).filter(|_| each.is_tool || !each.repeats);
             conversation.add(mem::take(&mut each.said.output), list.unwrap_or_default());

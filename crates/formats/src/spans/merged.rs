@@ -174,15 +174,9 @@ impl Conversation {
         for at in self.order {
             let node = &self.nodes[at];
             let mut what = node.what.clone();
-            let number = Text::from(
-                node.other
-                    .filter(|_| matches!(what, What::Result(_)))
-                    .unwrap_or(at)
-                    .to_string(),
-            );
-            let took = node
-                .milliseconds
-                .map(|milliseconds| What::Took(number.clone(), milliseconds));
+            let call = node.other.filter(|_| matches!(what, What::Result(_)));
+            let number = Text::from(call.unwrap_or(at).to_string());
+            let took = node.milliseconds.map(|took| What::Took(number.clone(), took));
             if let What::Call(Call { id, .. }) | What::Result(ToolResult { id, .. }) = &mut what {
                 *id = Some(number);
             }

@@ -66,11 +66,9 @@ pub fn argument_in(value: &Value) -> Option<Value> {
     }
     let value = parsed(Some(value))?;
     // OpenInference has what smolagents does with them beside them.
-    let others = value
-        .as_object()?
-        .keys()
-        .filter(|name| *name != "sanitize_inputs_outputs");
-    let fields = value.as_object().filter(|_| others.count() == 2)?;
+    let fields = value.as_object()?;
+    let others = fields.keys().filter(|name| *name != "sanitize_inputs_outputs");
+    (others.count() == 2).then_some(())?;
     match (fields.get("args")?, fields.get("kwargs")?) {
         (Value::Array(args), Value::Object(named)) if named.is_empty() && args.len() == 1 => {
             args.first().cloned()

@@ -60,6 +60,38 @@ fn said(role: &str, content: &str) -> Json {
     json!({"role": role, "parts": [{"type": "text", "content": content}]})
 }
 
+#[test]
+fn a_failed_span_without_a_result_has_the_message_of_its_exception() {
+    let tool = json!({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "open"});
+    let tool = tool.as_object().unwrap().iter();
+    let tool: Vec<_> = tool.map(|(name, value)| (name.as_str(), value.clone())).collect();
+    let mut failed = span(2, &tool);
+    failed["status"] = json!({"code": 2});
+    let message = json!([{"key": "exception.message", "value": {"stringValue": "motor broken"}}]);
+    failed["events"] = json!([{"name": "exception", "attributes": message}]);
+    let asked = span(1, &[("gen_ai.input.messages", json!([said("user", "Open it")]))]);
+    assert_eq!(
+        told(&[asked, failed]),
+        "Open it\ntool_call open\nerror_recovery motor broken\n"
+    );
+}
+
+#[test]
+fn a_blob_in_a_message_of_a_span_is_named_by_its_kind() {
+    let blob =
+        json!({"type": "blob", "mime_type": "image/png", "modality": "image", "content": "iVBORw0KGgo="});
+    let mut asked = said("user", "What is it?");
+    asked["parts"].as_array_mut().unwrap().push(blob);
+    let values = [
+        ("gen_ai.input.messages", json!([asked])),
+        ("gen_ai.output.messages", json!([said("assistant", "A beetle.")])),
+    ];
+    assert_eq!(
+        told(&[span(1, &values)]),
+        "What is it?\n[image]\nthought A beetle.\n"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
