@@ -28,15 +28,16 @@ pub enum Words {
     Stopped,
 }
 
-/// How the first prompts of Terminus, CrewAI and jobs of OpenClaw begin, and what their tasks are between; smolagents has words before a task.
+/// How the first prompts of Terminus, CrewAI, jobs of OpenClaw and plans of smolagents begin, and what their tasks are between.
 const TERMINUS: &str = "You are an AI assistant tasked with solving command-line tasks";
-const PROMPTS: [[&str; 3]; 4] = [
+const PLAN: &str = "You are a world expert at analyzing a situation to derive facts";
+const PROMPTS: [[&str; 3]; 5] = [
     [TERMINUS, "\nTask Description:\n", "\nCurrent terminal state:"],
     [TERMINUS, "\nInstruction:\n", "\nYour response must be"],
     ["Current Task: ", "Current Task: ", "\n\nThis is the expect"],
     ["[cron:", "] ", "\nCurrent time: "],
+    [PLAN, "task:\n```\n", "\n```\nFirst in part 1, write"],
 ];
-const NEW_TASK: &str = "New task:\n";
 
 /// What programs write before a turn.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
@@ -87,9 +88,6 @@ pub fn words_of(part: Text) -> Vec<Words> {
         let own = task.map(|task| Words::Own(task.trim().into()));
         return [Words::Context].into_iter().chain(own).collect();
     }
-    if let Some(task) = beginning.strip_prefix(NEW_TASK) {
-        return vec![Words::Own(task.into())];
-    }
     if is_begun(text, "shell") {
         return vec![Words::Shell(beginning.into())];
     }
@@ -122,12 +120,9 @@ pub fn words_of(part: Text) -> Vec<Words> {
     } else if count == 0 {
         return vec![Words::Own(part)];
     }
-    let own = own.trim();
-    let mut parts: Vec<_> = (0..count).map(|_| Words::Context).collect();
-    if !own.is_empty() {
-        parts.push(Words::Own(own.into()));
-    }
-    parts
+    let own = Some(own.trim()).filter(|own| !own.is_empty());
+    let own = own.map(|own| Words::Own(own.into()));
+    (0..count).map(|_| Words::Context).chain(own).collect()
 }
 
 /// Returns the text before the first element of this tag, in it and after it.
@@ -417,6 +412,23 @@ mod tests {
                 "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>a</command-args>",
                 vec![own("/review a")],
             ),
+            (
+                "<tools>\n[{\"name\": \"sh\"}]\n</tools>\n\nCount the plums",
+                vec![Words::Context, own("Count the plums")],
+            ),
+            (
+                "<tools>\n[]\n</tools>\n\nYou are a helpful assistant that can interact with a computer.",
+                vec![Words::Context, own("")],
+            ),
+            (
+                "<tools>\n<saw/>\n</tools>",
+                vec![own("<tools>\n<saw/>\n</tools>")],
+            ),
+            (
+                "You are a world expert at analyzing a situation to derive facts.\nHere is your task:\n```\nRun\n```\nls\n```\n```\nFirst in part 1, write the facts.",
+                vec![Words::Context, own("Run\n```\nls\n```")],
+            ),
+            ("Now proceed and carry out this plan.", vec![Words::Context]),
             (
                 "\n<bash-input>ls</bash-input>",
                 vec![Words::Shell("<bash-input>ls</bash-input>".into())],
