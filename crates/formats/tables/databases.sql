@@ -43,10 +43,10 @@ SELECT json_object('composerId', ?1, 'name', head ->> '$.name', 'createdAt', hea
         WHERE json_valid(CAST(message.data AS TEXT))))
 FROM root;
 
--- opencode of version 2, which leaves the sessions that it has moved in the older tables.
--- @ opencode session_message seq session_v2 session_message
-SELECT id, (SELECT min(time_created) FROM session_message WHERE session_id = s.id) FROM session_v2 s
-WHERE id IN (SELECT session_id FROM session_message) ORDER BY time_created, id;
+-- opencode of version 2, which leaves the sessions that it has moved in the older tables, where an older version may go on with them.
+-- @ opencode session_message seq session_v2 session_message message(session_id,time_created)
+SELECT id, min(at) FROM (SELECT session_id AS id, time_created AS at FROM session_message) JOIN session_v2 s USING (id) GROUP BY id
+HAVING max(at) >= ifnull((SELECT max(time_created) FROM message WHERE session_id = s.id), 0) ORDER BY s.time_created, id;
 SELECT json_object('info', json_object('id', id, 'title', title, 'directory', directory, 'version', version,
     'parentID', parent_id, 'revert', json(revert), 'time', json_object('created', time_created)),
 'messages', (SELECT json_group_array(json_set(m.data, '$.id', m.id, '$.type', m.type) ORDER BY m.seq)

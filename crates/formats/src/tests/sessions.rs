@@ -209,6 +209,32 @@ fn forks_within_a_database_are_earlier_copies() {
     }
 }
 
+#[test]
+fn a_session_in_two_generations_of_tables_is_read_of_those_in_which_it_went_on() {
+    for (last, expected) in [
+        (1_790_600_003_000_i64, "three entries"),
+        (1_790_600_009_000, "Moved."),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let moved = format!(
+            "CREATE TABLE session_v2 (id, parent_id, directory, title, version, revert, time_created);
+            CREATE TABLE session_message (id, session_id, type, seq, time_created, data);
+            INSERT INTO session_v2 VALUES ('ses_1', NULL, '/work/shop', 'Changelog', '2.0.0', NULL, 1790600000000);
+            INSERT INTO session_message VALUES ('msg_1', 'ses_1', 'user', 0, 1790600001000, '{{\"text\": \"Write it\"}}'),
+                ('msg_2', 'ses_1', 'assistant', 1, {last}, '{{\"content\": [{{\"type\": \"text\", \"text\": \"Moved.\"}}]}}');"
+        );
+        let database = made(
+            &folder().join("opencode-sqlite/opencode.db.sql"),
+            &directory,
+            &moved,
+        );
+        let lines: Vec<String> = lines_of_file(&database).unwrap().unwrap().collect();
+        let of_it = lines.iter().filter(|line| line.contains("ses_1"));
+        let found: Vec<_> = of_it.map(|line| line.contains(expected)).collect();
+        assert_eq!(found, [true], "{last}: {lines:?}");
+    }
+}
+
 /// Reads files as the command does: as one input each, without the runs that others contain.
 fn copies_in(files: &[PathBuf]) -> Vec<Value> {
     let files: Vec<String> = files
