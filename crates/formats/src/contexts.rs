@@ -208,7 +208,7 @@ fn context_in(tagged: &str) -> Option<&str> {
     let end = tagged.bytes().take(LONGEST_TAG).position(|byte| byte == b'>')?;
     let name = &tagged[1..end];
     let is_tag = |tag: &&str| match tag.strip_suffix('*') {
-        Some(beginning) => name.starts_with(beginning) && !name.contains(char::is_whitespace),
+        Some(beginning) => name.starts_with(beginning),
         None => name == *tag || name.strip_prefix(tag).is_some_and(|more| more.starts_with(' ')),
     };
     words("context").any(|tag| is_tag(&tag)).then_some(name)
@@ -274,6 +274,11 @@ mod tests {
                 vec![Words::Context, Words::Context, own("Fix it")],
             ),
             ("<environment_context>\n <cwd>", vec![Words::Context]),
+            (
+                "<goal-status state=\"active\">\nkeep going until it renders\n</goal-status>",
+                vec![Words::Context],
+            ),
+            ("<goal>Fix it</goal>", vec![own("<goal>Fix it</goal>")]),
             (
                 "Fix it\n<system-reminder>a</system-reminder>\nnow<system-reminder>b</system-reminder>",
                 vec![Words::Context, Words::Context, own("Fix it\n\nnow")],
