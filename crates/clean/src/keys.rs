@@ -36,18 +36,16 @@ pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
 
 /// Returns a connection string that has more than hosts, their ports and a path. Of one that is cut off, a password may be the last part.
 pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    static HARMLESS: Pattern = Pattern::new(
-        r"^\w[\w+]*://(?:[\w.-]+@)?[\w.-]*(?::\d{1,5})?(?:/[^@=]*|\?(?:(?:dbname|host|port|user)=[^&@]*&?)*)?$",
-    );
+    static HARMLESS: Pattern = Pattern::new(concat!(
+        r"^\w[\w+]*://(?:(?:[\w.-]+@)?[\w.-]*(?::\d{1,5})?(?:/[^@=]*|\?(?:(?:dbname|host|port|user)=[^&@]*&?)*)?",
+        // The grammar of one: `postgresql://[user[:password]@][netloc]`, `mysql://root:<YOUR PASSWORD>@…`.
+        r"|\[[a-z][^ ]*|[\w.-]*:<[A-Z_-]+)$"
+    ));
     static ACCOUNT: Pattern = Pattern::new(r"^\w[\w+]*://[^/@]*:[^/@]*@");
     let text = &letters[found.clone()];
-    // The grammar of one: `postgresql://[user[:password]@][netloc]`.
-    static GRAMMAR: Pattern = Pattern::new(r"^\w[\w+]*://\[[a-z]");
     let is_clean = memmem::find(text, MARKER).is_some();
-    let is_harmless = is_clean
-        || HARMLESS.is_match(text)
-        || GRAMMAR.is_match(text)
-        || ACCOUNT.is_match(text) && url_credentials(text).is_empty();
+    let is_harmless =
+        is_clean || HARMLESS.is_match(text) || ACCOUNT.is_match(text) && url_credentials(text).is_empty();
     (!is_harmless).then_some(found)
 }
 
@@ -55,7 +53,7 @@ pub(super) fn with_credentials(letters: &[u8], found: Range<usize>) -> Option<Ra
 pub(super) fn json_web_tokens(letters: &[u8]) -> Ranges {
     static EXPRESSION: Pattern = Pattern::new(concat!(
         r"(?:\b|_)((?:gh[a-z]_[A-Za-z0-9]+_)?eyJ[A-Za-z0-9_-]{7,}",
-        r"(?:\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+){3}|\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*))"
+        r"(?:\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+){3}|\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|\.eyJ[A-Za-z0-9_-]{16,}\xFF))"
     ));
     let found = EXPRESSION.captures_iter(letters);
     found

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Range, sync::LazyLock};
 use crate::{
     commands::is_said,
     keywords::{Keyword, Owner, apart},
-    names::{begins_marker, is_secret_name},
+    names::{begins_marker, is_secret_name, names_page},
     pairs::closing_quote,
     random::{is_hexadecimal, is_id, is_random},
     ranges::{Ranges, merged, skip, skip_back},
@@ -144,7 +144,8 @@ pub(super) fn said(text: &Text) -> Ranges {
             } else {
                 verbs.as_deref()
             };
-            let behind = secret_behind(letters, found.end, verbs);
+            let behind = secret_behind(letters, found.end, verbs)
+                .filter(|id| !is_id(&letters[id.clone()]) || !names_page(&letters[..found.end]));
             let is_field = || is_name_of_field(letters, found);
             ranges.extend(behind.or_else(|| {
                 secret_before(letters, found.start, may_follow).filter(|_| may_follow || !is_field())

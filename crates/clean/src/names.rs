@@ -148,7 +148,7 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
             .or(sort)
             .or_else(told);
     }
-    if OTHER_TOKENS.has(word_before(name, "token")) || OTHERS.is_match(name) {
+    if names_page(name) || OTHERS.is_match(name) {
         return None;
     }
     let found = EXPRESSION.captures(name)?;
@@ -160,6 +160,11 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
         sort if !is_other_key || is_environment(name) && !name.ends_with(b"PUBLIC_KEY") => Some(sort),
         _ => (!OTHER_KEYS.has(word_before(name, "key"))).then_some(Sort::OfService),
     }
+}
+
+/// Returns whether a name is that of a place in a list, or of a call that is made once: `continuation token`.
+pub(super) fn names_page(name: &[u8]) -> bool {
+    OTHER_TOKENS.has(word_before(name, "token"))
 }
 
 /// Returns the word of a name before its last one; empty if it ends with another word.

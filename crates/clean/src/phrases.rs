@@ -76,7 +76,7 @@ static OF_PHRASE: Letters = Letters::of(b"A-Za-z0-9\t\n\x0c\r .,:;)[]|#*\"'`\\\x
 /// Finds the codes by which an account is recovered, below or behind words that say so.
 pub(super) fn recovery_codes(letters: &[u8]) -> Ranges {
     static WORDS: Pattern = Pattern::new(
-        r"(?i)\b(?:recovery|backup|emergency|scratch|one-time|rescue)[ _-]?(?:codes|keys)\b[^\n]{0,80}?(?::|\n)",
+        r"(?i)\b(?:recovery|backup|emergency|scratch|one-time|rescue)[ _-]?(?:codes|keys)\b[^\n]{0,80}?(?::|\n(?:[^\n\d]{1,80}\.\r?\n)?)",
     );
     static CODE: Pattern = Pattern::new(concat!(
         r#"^(?:[\s,;|*"'\[\]\\]|\\n|\d{1,2}[.)]\s|- ){0,24}"#,

@@ -8,7 +8,7 @@ use crate::{
     lines::line_start,
     names::{is_secret, is_secret_name},
     pairs::{Pair, closing_quote, name_before, opening_at},
-    random::{is_hexadecimal, is_random},
+    random::{is_hexadecimal, is_id, is_random},
     ranges::{Letters, Pattern, Ranges, find, merged, skip, skip_back},
     text::{MARKER, is_word},
     values::{is_expression, is_mixed, is_nothing},
@@ -40,7 +40,7 @@ fn has_key((name, value): &(&[u8], &[u8])) -> bool {
 fn may_be_secret(field: &(&[u8], &[u8])) -> bool {
     let (name, value) = field;
     match *name {
-        b"kty" => true,
+        b"kty" | b"provider" | b"service" | b"vendor" => true,
         _ if has_key(field) => true,
         b"type" => matches!(*value, b"api" | b"api_key"),
         name => is_value_of(name, value),
@@ -87,21 +87,24 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
     static KEYS: Pattern = Pattern::new(r"(?i)(?:signing|secret|private|spend).?(?:key|secret)|^private$");
     let is_key_kind = fields.iter().any(|(_, value)| KEYS.is_match(value));
     let is_cookie = with(&COOKIES).count() > 0 && text(b"name").is_some();
-    let is_key = text(b"kty").is_some();
     let is_of_api = text(b"type").is_some_and(|kind| matches!(kind, b"api" | b"api_key"));
+    let is_provider = |name: &[u8]| matches!(name, b"provider" | b"service" | b"vendor");
+    let is_of_provider = fields.iter().any(|(name, _)| is_provider(name));
     let is_vault =
         text(b"id").is_some_and(|id| id.windows(24).any(|part| part == b"vault.azure.net/secrets/"));
-    let has_key_name = text(b"keyName").is_some();
     let is_told = |(field, value): &(&[u8], &[u8])| {
         let is_value = is_value_of(field, value);
         !is_nothing(value)
             && !is_expression(value)
             && (is_value && name.is_some_and(|name| is_secret(name, value))
-                || VALUES.has(field) && (is_secret_kind || is_vault || has_key_name) && value.len() > 1
+                || VALUES.has(field)
+                    && (is_secret_kind || is_vault || text(b"keyName").is_some())
+                    && value.len() > 1
                 || is_key_kind && has_key(&(field, value))
                 || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
-                || is_key && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
-                || is_of_api && *field == b"key")
+                || text(b"kty").is_some()
+                    && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")
+                || *field == b"key" && (is_of_api || is_of_provider && is_shaped(value) && !is_id(value)))
     };
     fields.iter().map(is_told).collect()
 }
@@ -280,19 +283,10 @@ pub(super) fn kubernetes_secrets(letters: &[u8]) -> Ranges {
     ranges
 }
 
-fn has_break(gap: &[u8]) -> bool {
-    gap.contains(&b'\n') || gap.windows(2).any(|pair| pair == b"\\n")
-}
-
-/// Returns how far a place is behind the beginning of its line.
-fn column(letters: &[u8], at: usize) -> usize {
-    at - line_start(letters, at, MOST_INDENT)
-}
-
 /// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.
 pub(super) fn values(letters: &[u8]) -> Ranges {
     static NEEDED: Pattern = Pattern::new(
-        r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|efault|<string|cborHex|\b(?:raw|hex|data|bytes)\b|\btext\b|\bapi\b",
+        r"[Vv]alue|VALUE|kty|nswer|esponse|esult|ontent|efault|<string|cborHex|\b(?:raw|hex|data|bytes)\b|\btext\b|\bapi\b|(?:provider|service|vendor)\\?[\x22']?:",
     );
     const MOST_LEVELS: usize = 64;
     if !NEEDED.is_match(letters) {
@@ -330,10 +324,11 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
             // Of lines, those belong together whose names stand below each other.
             let last = fields.fields.last().map_or(name.start, |(_, value)| value.end);
             let gap = &letters[last.min(name.start)..name.start];
-            let column = || column(letters, name.start);
+            let column = || name.start - line_start(letters, name.start, MOST_INDENT);
             let has = |wanted: &[u8; 2]| gap.windows(2).any(|pair| pair == wanted);
             let is_apart = gap.len() > MOST_INDENT || has(b"- ") || has(b"\n\n");
-            if is_apart || has_break(gap) && fields.column != Some(column()) {
+            let has_break = || gap.contains(&b'\n') || has(b"\\n");
+            if is_apart || has_break() && fields.column != Some(column()) {
                 fields.take(letters, &mut ranges);
             }
             if fields.fields.is_empty() {

@@ -201,6 +201,14 @@ fn strict_finds_addresses_secrets_and_cards_behind_codes() {
     ] {
         assert_eq!(cleaned(text, strict), format!("[REDACTED:{kind}-1]"), "{text}");
     }
+    let token = cleaned(
+        "> Authorization: Bearer gT7bQz0LkX9wPe4Rm2Vn\n  yaXRlIiwiaWF0IjoxNzk1ODcwMDAwfQ.VIctFJ4s2fpc\n> Accept: */*",
+        strict,
+    );
+    assert!(
+        token.ends_with("\n  [REDACTED:password-1]\n> Accept: */*"),
+        "{token}"
+    );
     let number = cleaned_trace(r#"{"cardNumber":4111111111111111}"#).unwrap();
     assert_eq!(unnumbered(&number), r#"{"cardNumber":"[REDACTED:card_number]"}"#);
     let key = format!("github_pat_{}", "aB3dE5fG7hJ".repeat(5));

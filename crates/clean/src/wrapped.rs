@@ -97,7 +97,8 @@ pub(super) fn rests(letters: &[u8]) -> Ranges {
         // Nothing names what stands in a line of Base64.
         let before = letters[..start].last();
         let has_name = before.is_some_and(|letter| *letter != b'\n' && !letter.is_ascii_alphanumeric());
-        let is_named = has_name && marker[MARKER.len()..].starts_with(b"password");
+        let kind = &marker[MARKER.len()..];
+        let is_named = has_name && (kind.starts_with(b"password") || kind.starts_with(b"bearer"));
         let Some(length) = memchr(b']', marker).filter(|_| is_named) else {
             continue;
         };
