@@ -82,6 +82,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
             return results.stdout.flush().map(drop);
         };
         summary.count += 1;
+        summary.unknown += u64::from(scored.about.success.is_none());
         if args.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }

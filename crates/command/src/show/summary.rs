@@ -19,6 +19,8 @@ pub(crate) struct Summary {
     words: (&'static str, &'static str),
     /// How many there were.
     pub count: u64,
+    /// Of how many traces that were scored nobody knows whether the agent succeeded.
+    pub unknown: u64,
     /// The embedder, if there was one.
     embedder: Option<Status>,
     /// Tells the set that was chosen.
@@ -32,6 +34,7 @@ impl Summary {
             start: Instant::now(),
             words,
             count: 0,
+            unknown: 0,
             embedder: (method != Method::Lexical).then_some(embedder),
             chosen: None,
         }
@@ -69,11 +72,14 @@ impl Summary {
             text = format!("{text}; {}", counted(seen.bad, "bad line"));
         }
         text.push('\n');
+        let unknown = (self.unknown > 0).then(|| counted(self.unknown, noun));
+        let unknown = unknown.map(|count| format!("not known of {count}: scored as failed"));
         let skipped = (seen.without_conversation > 0).then(|| counted(seen.without_conversation, noun));
         let skipped = skipped.map(|count| format!("{count} without a conversation: see --verbose"));
         let written = written.map(|(file, traces)| format!("{file}: {}", counted(traces, "trace")));
         let lines = [
             ("chosen", self.chosen.clone()),
+            ("outcome", unknown),
             ("skipped", skipped),
             ("ignored", seen.ignored.clone()),
             ("embedder", self.embedder.as_ref().map(embedder_words)),
