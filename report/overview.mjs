@@ -183,7 +183,8 @@ export function overview({ sessions, explanation, unread }, decisions, list) {
     ),
     timeline(own, list.within),
     map(sessions, decisions, list.follow, list.shown),
-    unread?.count > 0 &&
+    unread !== undefined &&
+      unread.count > 0 &&
       element(
         'details',
         element('summary', `${count(unread.count, 'record')} could not be read`),

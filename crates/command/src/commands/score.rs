@@ -30,7 +30,7 @@ pub(crate) struct ScoreArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Add to each row of jsonl what its score is made of
+    /// Add to each row of JSON what its score is made of
     #[arg(long)]
     pub explain: bool,
 
