@@ -9,7 +9,7 @@ use crate::{
     keywords::{Owner, apart},
     languages::is_shaped,
     lines::Lines,
-    names::{is_camel, is_label, is_of_words, is_secret, is_secret_name, is_stored},
+    names::{is_camel, is_label, is_of_words, is_secret, is_secret_name, names_stored},
     pairs::{closing_quote, opening_at},
     random::{is_opaque, is_random},
     ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
@@ -425,12 +425,14 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         // Of some service.
         let name = if name == b"key" { b"x-key" } else { name };
         let is_named = || is_secret_name(name) && is_argument(text) && is_secret(name, text);
-        let is_stored = matches!(name, b"secret" | b"secret-id" | b"secret-name") && is_stored(text);
         let is_place = name.is_empty() || name.ends_with(b"id") || name.ends_with(b"ref");
         if let Some(secret) = chosen_in(letters, start, name_start..name_end, &word) {
             from = secret.end;
             ranges.push(secret);
-        } else if !is_stored && (is_named() || !is_place && is_opaque(text)) && (!is_help || is_mixed(text)) {
+        } else if !names_stored(name, text)
+            && (is_named() || !is_place && is_opaque(text))
+            && (!is_help || is_mixed(text))
+        {
             from = word.end;
             ranges.push(word);
         }

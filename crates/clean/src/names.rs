@@ -381,10 +381,15 @@ pub(super) fn is_label(value: &[u8]) -> bool {
 }
 
 /// Returns whether a value can be the name of a secret in a store: `prod/db-creds`, `prod-db-01-password`.
-pub(super) fn is_stored(value: &[u8]) -> bool {
+fn is_stored(value: &[u8]) -> bool {
     static STORED: Pattern =
         Pattern::new(r"^[a-z0-9]+(?:[-_/.](?:[a-z]+|[a-z]*\d{1,3}))*(?:[-_/][a-z]+|-\d{1,3})$");
     STORED.is_match(value)
+}
+
+/// Returns whether the value of an option can be such a name, and no secret.
+pub(super) fn names_stored(option: &[u8], value: &[u8]) -> bool {
+    matches!(option, b"secret" | b"secret-id" | b"secret-name") && is_stored(value)
 }
 
 /// Returns whether a value is of words, as names are.
@@ -825,8 +830,9 @@ impl<'l> Assignment<'l> {
         let is_variable = || is_of_words(text) && !text.iter().any(u8::is_ascii_lowercase);
         is_called
             || joined
-            || name.starts_with(b"--") && is_variable()
-            || matches!(name, b"--secret" | b"--secret-id" | b"--secret-name") && is_stored(text)
+            || name
+                .strip_prefix(b"--")
+                .is_some_and(|option| is_variable() || names_stored(option, text))
             || letters[..self.pair.name.start].ends_with(b"/") && is_of_words(text)
     }
 
