@@ -388,8 +388,9 @@ fn with_one_trace(sessions: impl Iterator<Item = Session>) -> impl Iterator<Item
         match others.find(|(_, other)| is_next(&said, other) || is_next(other, &said)) {
             Some((other, before)) => {
                 other.join(session);
-                let longer = before[1].len() < said[1].len();
-                *before = if longer { said } else { mem::take(before) };
+                if before[1].len() < said[1].len() {
+                    *before = said;
+                }
             }
             None => kept.push((session, said)),
         }
