@@ -21,10 +21,7 @@ use knowledgepulse_score::{
     engine::{Comparable, ComparedScore, EmbeddedText, Request},
     weights::Profiles,
 };
-use knowledgepulse_trace::{
-    label::Label,
-    words::{SpelledWords, Words},
-};
+use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
     background::{self, Background},
@@ -229,7 +226,7 @@ impl EmbeddedTrace {
             let none = Words::default();
             let text = comparable.text.as_ref();
             let compared = ComparedTrace {
-                words: comparable.words.as_ref().map_or(&none, SpelledWords::words),
+                words: comparable.words.as_ref().unwrap_or(&none),
                 embedding: text.map(|text| (&*text.embedding, &text.origin)),
                 label: label.as_ref(),
                 remember,
@@ -258,7 +255,7 @@ impl EmbeddedTrace {
             .as_ref()
             .and_then(|comparable| comparable.words.as_ref());
         words
-            .map(|words| Uint8ArraySlice::copy_from(env, PackedTrace::pack_words(words.words())))
+            .map(|words| Uint8ArraySlice::copy_from(env, PackedTrace::pack_words(words)))
             .transpose()
     }
 

@@ -15,7 +15,7 @@ use knowledgepulse_index::{
     memory::{Memory, Novelty},
     method::Method,
 };
-use knowledgepulse_trace::{Trace, features::Features, label::Label, text, words::SpelledWords};
+use knowledgepulse_trace::{Trace, features::Features, label::Label, text, words::Words};
 
 use crate::{
     dimensions::ByDimension,
@@ -54,7 +54,7 @@ pub enum Source {
     /// The trace, whose words are compared.
     Lexical(Arc<Trace>),
     /// Words of a trace, which alone are compared.
-    Words(Arc<SpelledWords>),
+    Words(Arc<Words>),
     /// The trace, whose words and digest are compared.
     Full(Arc<Trace>),
 }
@@ -65,7 +65,8 @@ impl ScoreInput {
     #[must_use]
     pub fn with_words(mut self, is_spelled: bool) -> Self {
         if let Some(Source::Lexical(trace)) = &self.source {
-            self.source = Some(Source::Words(Arc::new(SpelledWords::of(trace, is_spelled))));
+            let words = if is_spelled { Words::spelled } else { Words::of };
+            self.source = Some(Source::Words(Arc::new(words(trace))));
         }
         self
     }

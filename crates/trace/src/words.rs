@@ -41,25 +41,17 @@ impl TermWeight {
     /// The bits after the first significant one.
     const FRACTION: u32 = 11;
 
-    /// The exponent of the smallest count.
+    /// The exponent of the smallest count is that much below 0.
     const LEAST: u32 = 16;
 
     /// Returns the count nearest to a multiple of 2^-32.
+    #[allow(clippy::cast_precision_loss)] // Larger values than 2^53 become the largest count.
     fn of_units(units: u64) -> Self {
-        let exponent = (units | 1).ilog2();
-        let rounded = if exponent > Self::FRACTION {
-            units.saturating_add(1 << (exponent - Self::FRACTION - 1))
-        } else {
-            units
-        };
-        let exponent = (rounded | 1).ilog2();
-        let Some(stored) = exponent.checked_sub(Self::LEAST) else {
-            return Self(0);
-        };
-        let fraction = (rounded >> (exponent - Self::FRACTION)) & ((1 << Self::FRACTION) - 1);
-        // The exponent has five bits; larger values become the largest count.
-        let code = (u64::from(stored) << Self::FRACTION) + fraction;
-        Self(u16::try_from(code).unwrap_or(u16::MAX))
+        const DROPPED: u32 = 52 - TermWeight::FRACTION;
+        const LEAST: u64 = (1023 - TermWeight::LEAST as u64) << TermWeight::FRACTION;
+        // Exponent and fraction lie as in a double, with fewer bits.
+        let rounded = (units as f64 / UNITS).to_bits() + (1 << (DROPPED - 1));
+        Self(u16::try_from((rounded >> DROPPED).saturating_sub(LEAST)).unwrap_or(u16::MAX))
     }
 
     /// Returns the count with this code of [`TermWeight::code`]; every code is valid.
@@ -78,16 +70,14 @@ impl TermWeight {
     #[must_use]
     #[inline]
     pub fn value(self) -> f64 {
-        // Exponent and fraction lie as in a double, with fewer bits.
-        const BIAS: u64 = 1023 + TermWeight::LEAST as u64 - 32;
-        f64::from_bits((u64::from(self.0) << (52 - Self::FRACTION)) + (BIAS << 52))
+        self.single().into()
     }
 
     /// The count in single precision, which holds it exactly.
     #[must_use]
     #[inline]
     pub fn single(self) -> f32 {
-        const BIAS: u32 = 127 + TermWeight::LEAST - 32;
+        const BIAS: u32 = 127 - TermWeight::LEAST;
         f32::from_bits((u32::from(self.0) << (23 - Self::FRACTION)) + (BIAS << 23))
     }
 }
@@ -103,13 +93,17 @@ pub struct Word {
 
 /// The words of a trace, at most [`MOST_WORDS`], in the order of their hashes. They do not depend on the order of the steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words(Vec<Word>);
+pub struct Words {
+    list: Vec<Word>,
+    /// In the order of the words; empty without spellings.
+    spellings: Vec<String>,
+}
 
 impl std::ops::Deref for Words {
     type Target = [Word];
 
     fn deref(&self) -> &[Word] {
-        &self.0
+        &self.list
     }
 }
 
@@ -143,68 +137,51 @@ impl Words {
             hash,
             count: TermWeight::of_units(units),
         });
-        let mut words: Vec<Word> = words.collect();
-        if words.len() > MOST_WORDS {
-            words.select_nth_unstable_by_key(MOST_WORDS, |word| (std::cmp::Reverse(word.count), word.hash));
-            words.truncate(MOST_WORDS);
+        let mut list: Vec<Word> = words.collect();
+        if list.len() > MOST_WORDS {
+            list.select_nth_unstable_by_key(MOST_WORDS, |word| (std::cmp::Reverse(word.count), word.hash));
+            list.truncate(MOST_WORDS);
         }
-        words.sort_unstable_by_key(|word| word.hash);
-        Self(words)
+        list.sort_unstable_by_key(|word| word.hash);
+        let spellings = Vec::new();
+        Self { list, spellings }
     }
 
-    /// Checks stored words, in any order; `None` if no trace can have them.
+    /// Returns the words of `trace`, each with its first spelling after normalisation, cut to 64 characters.
     #[must_use]
-    pub fn from_stored(mut words: Vec<Word>) -> Option<Self> {
-        words.sort_unstable_by_key(|word| word.hash);
-        let are_different = words.windows(2).all(|pair| pair[0].hash != pair[1].hash);
-        (are_different && words.len() <= MOST_WORDS).then_some(Self(words))
-    }
-}
-
-/// The words of a trace with their spellings.
-#[derive(Debug, Clone, Default)]
-pub struct SpelledWords {
-    words: Words,
-    /// In the order of the words; empty without spellings.
-    spellings: Vec<String>,
-}
-
-impl SpelledWords {
-    /// Returns the words of `trace`; where they are to be spelled, each with its first spelling after normalisation, cut to 64 characters.
-    #[must_use]
-    pub fn of(trace: &Trace, is_spelled: bool) -> Self {
-        let words = Words::of(trace);
-        if !is_spelled {
-            let spellings = Vec::new();
-            return Self { words, spellings };
-        }
+    pub fn spelled(trace: &Trace) -> Self {
+        let words = Self::of(trace);
         let mut spellings = vec![String::new(); words.len()];
         let mut left = MOST_NORMALISED;
         for piece in pieces(trace) {
             split_words(piece, &mut left, &mut |word| {
-                let place = words.binary_search_by_key(&hash_of(word), |word| word.hash);
+                let spelling = words.place_of(hash_of(word)).map(|at| &mut spellings[at]);
                 // No word is empty, so an empty spelling is a missing one.
-                if let Some(spelling) = place.ok().map(|place| &mut spellings[place])
-                    && spelling.is_empty()
-                {
+                if let Some(spelling) = spelling.filter(|spelling| spelling.is_empty()) {
                     spelling.extend(word.chars().take(MOST_SHOWN));
                 }
             });
         }
-        Self { words, spellings }
+        Self { spellings, ..words }
     }
 
-    /// Returns the words.
-    #[must_use]
-    pub fn words(&self) -> &Words {
-        &self.words
-    }
-
-    /// Returns the spelling of the word with this hash; `None` if the trace lacks the word or has no spellings.
+    /// Returns the spelling of the word with this hash; `None` if the trace lacks the word, or the words are not [`Words::spelled`].
     #[must_use]
     pub fn spelling(&self, hash: u64) -> Option<&str> {
-        let place = self.words.binary_search_by_key(&hash, |word| word.hash).ok()?;
-        self.spellings.get(place).map(String::as_str)
+        self.spellings.get(self.place_of(hash)?).map(String::as_str)
+    }
+
+    fn place_of(&self, hash: u64) -> Option<usize> {
+        self.binary_search_by_key(&hash, |word| word.hash).ok()
+    }
+
+    /// Checks stored words, in any order; `None` if no trace can have them.
+    #[must_use]
+    pub fn from_stored(mut list: Vec<Word>) -> Option<Self> {
+        list.sort_unstable_by_key(|word| word.hash);
+        let are_different = list.windows(2).all(|pair| pair[0].hash != pair[1].hash);
+        let spellings = Vec::new();
+        (are_different && list.len() <= MOST_WORDS).then_some(Self { list, spellings })
     }
 }
 
@@ -234,116 +211,63 @@ fn folded(text: &str) -> impl Iterator<Item = char> {
 /// Passes each occurrence of a word of a piece to a sink. `left` is how many characters may still be normalised; the rest is left out.
 fn split_words(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
     let mut splitter = Splitter::default();
-    let mut rest = piece;
-    while !rest.is_empty() {
-        // No ASCII character combines with the one before it, and one outside of words ends a word. So text can be cut there, and ASCII needs
-        // no normalisation.
-        let separates = |byte: &u8| SEPARATES[usize::from(*byte)];
-        let separators = rest.bytes().take_while(|byte| separates(byte)).count();
-        rest = &rest[separators.saturating_sub(1)..];
-        let first = usize::from(separators > 0);
-        let end = rest.as_bytes()[first..].iter().position(separates);
-        let (section, tail) = rest.split_at(end.map_or(rest.len(), |end| first + end));
-        rest = tail;
+    // No ASCII character outside of words becomes a part of one by what follows it. So text can be cut there, and ASCII needs no
+    // normalisation.
+    for section in piece.split(|c: char| c.is_ascii() && !is_word(c)) {
         if section.is_ascii() {
-            splitter.push_ascii(section, sink);
+            splitter.open.push_str(section);
+            splitter.open.make_ascii_lowercase();
         } else {
             for c in folded(section).take(*left) {
                 *left -= 1;
                 splitter.push(c, sink);
             }
         }
+        splitter.end(sink);
     }
-    splitter.end(sink);
 }
 
 /// Joins characters to words.
 #[derive(Default)]
 struct Splitter {
-    word: String,
-    /// The last two characters of a run that gives pairs, each with its marks, or the first alone.
-    pair: String,
-    /// The beginning of the last character in `pair`.
-    last: usize,
+    /// A word; or the last two characters of a run that gives pairs, each with its marks, or the first alone.
+    open: String,
+    /// The beginning of the last character of a run that gives pairs.
+    last: Option<usize>,
 }
 
 impl Splitter {
-    /// A section of ASCII; only its first character may lie outside of words.
-    fn push_ascii(&mut self, section: &str, sink: &mut dyn FnMut(&str)) {
-        let word = match section.as_bytes() {
-            [first, ..] if !is_ascii_word(*first) => {
-                self.end(sink);
-                &section[1..]
-            }
-            _ => section,
-        };
-        if !word.is_empty() {
-            self.end_pair(sink);
-            let start = self.word.len();
-            self.word.push_str(word);
-            self.word[start..].make_ascii_lowercase();
-        }
-    }
-
     fn push(&mut self, c: char, sink: &mut dyn FnMut(&str)) {
         if is_mark(c) {
             // A mark belongs to the character before it; after one outside of words it is part of no word.
-            for open in [&mut self.word, &mut self.pair] {
-                if !open.is_empty() {
-                    open.push(c);
-                }
+            if !self.open.is_empty() {
+                self.open.push(c);
             }
-        } else if !is_word(c) {
-            self.end(sink);
-        } else if gives_pairs(c) {
-            self.end_word(sink);
-            if self.last > 0 {
-                sink(&self.pair);
-                self.pair.drain(..self.last);
-            }
-            self.last = self.pair.len();
-            self.pair.push(c);
-        } else {
-            self.end_pair(sink);
-            self.word.push(c);
+            return;
         }
+        if !is_word(c) {
+            return self.end(sink);
+        }
+        let gives_pairs = gives_pairs(c);
+        if gives_pairs != self.last.is_some() {
+            self.end(sink);
+        }
+        if let Some(last) = self.last.filter(|last| *last > 0) {
+            sink(&self.open);
+            self.open.drain(..last);
+        }
+        self.last = gives_pairs.then_some(self.open.len());
+        self.open.push(c);
     }
 
     fn end(&mut self, sink: &mut dyn FnMut(&str)) {
-        self.end_word(sink);
-        self.end_pair(sink);
-    }
-
-    fn end_word(&mut self, sink: &mut dyn FnMut(&str)) {
-        if !self.word.is_empty() {
-            sink(&self.word);
-            self.word.clear();
+        if !self.open.is_empty() {
+            sink(&self.open);
+            self.open.clear();
         }
-    }
-
-    fn end_pair(&mut self, sink: &mut dyn FnMut(&str)) {
-        if !self.pair.is_empty() {
-            sink(&self.pair);
-            self.pair.clear();
-            self.last = 0;
-        }
+        self.last = None;
     }
 }
-
-const fn is_ascii_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// Which bytes are ASCII outside of words.
-static SEPARATES: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0_u8;
-    while byte.is_ascii() {
-        table[byte as usize] = !is_ascii_word(byte);
-        byte += 1;
-    }
-    table
-};
 
 fn is_word(c: char) -> bool {
     if c.is_ascii() {
@@ -510,15 +434,13 @@ mod tests {
     #[test]
     fn spelled_words_tell_the_first_spelling_of_each_word() {
         let trace = with_texts("Book a FLIGHT", &["東京 flight", &"long".repeat(20)]);
-        let spelled = SpelledWords::of(&trace, true);
-        assert_eq!(spelled.words(), &Words::of(&trace));
+        let spelled = Words::spelled(&trace);
+        assert_eq!(spelled[..], Words::of(&trace)[..]);
         let spelling = |word| spelled.spelling(hash_of(word));
         let found = ["flight", "東京", "gone", "book"].map(spelling);
         assert_eq!(found, [Some("flight"), Some("東京"), None, Some("book")]);
         assert_eq!(spelling(&"long".repeat(20)), Some(&*"long".repeat(16)));
-        let unspelled = SpelledWords::of(&trace, false);
-        assert_eq!(unspelled.words(), spelled.words());
-        assert_eq!(unspelled.spelling(hash_of("flight")), None);
+        assert_eq!(Words::of(&trace).spelling(hash_of("flight")), None);
     }
 
     proptest! {

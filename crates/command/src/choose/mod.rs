@@ -205,7 +205,7 @@ impl Candidate {
         let words = words.ok_or_else(|| Failure::file("a trace could not be compared with the others"))?;
         let embedded = compared.and_then(|compared| compared.text.as_ref());
         Ok(TraceEntry {
-            words: words.words(),
+            words,
             vector: embedded.map(|embedded| &embedded.embedding[..]),
             label: self.label.as_ref(),
             model: embedded.and_then(|embedded| embedded.origin.model.as_ref()),

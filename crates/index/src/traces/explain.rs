@@ -1,6 +1,6 @@
 //! The words of a trace that explain its similarity to another one.
 
-use knowledgepulse_trace::words::SpelledWords;
+use knowledgepulse_trace::words::Words;
 
 use super::WordShare;
 
@@ -30,7 +30,7 @@ pub struct ExplainedWords {
 impl ExplainedWords {
     /// Those among `words`, by what each says about the similarity.
     #[must_use]
-    pub fn of(words: &SpelledWords, shares: &[WordShare]) -> Self {
+    pub fn of(words: &Words, shares: &[WordShare]) -> Self {
         let spelled = |(share, weight): (&WordShare, f64)| {
             Some(ExplainedWord {
                 text: words.spelling(share.hash)?.to_owned(),
@@ -62,7 +62,7 @@ fn heaviest<'s>(
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_trace::{Trace, fixtures::with_texts, words::Words};
+    use knowledgepulse_trace::{Trace, fixtures::with_texts};
 
     use super::*;
     use crate::{method::Method, options::MemoryOptions, shared::SharedMemory, traces::TraceMemory};
@@ -86,7 +86,7 @@ mod tests {
         (
             similarity.lexical,
             similarity.contained,
-            ExplainedWords::of(&SpelledWords::of(trace, true), &shares),
+            ExplainedWords::of(&Words::spelled(trace), &shares),
         )
     }
 

@@ -79,7 +79,7 @@ pub struct SimilarTrace {
 /// The parts of a similarity that a word contributes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WordShare {
-    /// The hash of the word; [`SpelledWords`](knowledgepulse_trace::words::SpelledWords) returns its spelling.
+    /// The hash of the word; [`Words::spelling`] returns its spelling.
     pub hash: u64,
     /// Its document frequency in the memory.
     pub traces: usize,

@@ -14,10 +14,7 @@ use knowledgepulse_index::{
     options::{ModelIdentity, Origin},
     traces::explain::ExplainedWords,
 };
-use knowledgepulse_trace::{
-    digest,
-    words::{SpelledWords, Words},
-};
+use knowledgepulse_trace::{digest, words::Words};
 
 use crate::Source;
 
@@ -28,7 +25,7 @@ pub(super) struct Job {
 }
 
 /// The step after embedding and finding words; the embedding is `None` without an embedder.
-type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<SpelledWords>) + Send>;
+type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<Words>) + Send>;
 
 /// The step after finding what is compared of a trace.
 pub(super) type SettleTrace = Box<dyn FnOnce(&Shared, Request, Result<Option<Comparable>>) + Send>;
@@ -65,13 +62,14 @@ impl Order {
         self.call.as_ref().is_some_and(|call| call.is_cancelled())
     }
 
-    fn words(&self) -> Result<SpelledWords> {
+    fn words(&self) -> Result<Words> {
         match &self.source {
-            Source::Prefix(_) => Ok(SpelledWords::default()),
+            Source::Prefix(_) => Ok(Words::default()),
             Source::Lexical(trace) | Source::Full(trace) => {
-                guarded(|| Ok(SpelledWords::of(trace, self.explained)))
+                let words = if self.explained { Words::spelled } else { Words::of };
+                guarded(|| Ok(words(trace)))
             }
-            Source::Words(words) => Ok(SpelledWords::clone(words)),
+            Source::Words(words) => Ok(Words::clone(words)),
         }
     }
 }
@@ -84,10 +82,10 @@ pub(super) struct Prepared {
 }
 
 impl Job {
-    fn words(&self) -> Result<SpelledWords> {
+    fn words(&self) -> Result<Words> {
         self.order
             .as_ref()
-            .map_or_else(|| Ok(SpelledWords::default()), Order::words)
+            .map_or_else(|| Ok(Words::default()), Order::words)
     }
 
     /// Finds the words and returns the step without an embedder.
@@ -99,7 +97,7 @@ impl Job {
     /// Returns the step of a job of which nothing is compared, for want of a memory or an embedder, or because of `failure`.
     pub(super) fn uncompared(self, failure: Option<Error>) -> Settlement {
         let text = failure.map_or(Ok(None), Err);
-        Box::new(|shared| (self.settle)(shared, text, Ok(SpelledWords::default())))
+        Box::new(|shared| (self.settle)(shared, text, Ok(Words::default())))
     }
 
     /// Finds the words and returns the step after the embedding; `embedded` is its result, `None` if nothing was to be embedded.
@@ -204,7 +202,7 @@ pub(super) fn embedded(reply: Reply<Result<(Request, Option<Comparable>)>>) -> S
 }
 
 /// Returns the parts of a trace that are compared; `None` if nothing is, or an embedding is missing.
-fn comparable(request: &Request, text: Option<EmbeddedText>, words: SpelledWords) -> Option<Comparable> {
+fn comparable(request: &Request, text: Option<EmbeddedText>, words: Words) -> Option<Comparable> {
     request.memory.as_ref()?;
     // Without an embedding, the words are all that was read.
     let of_words = Reading {
@@ -267,7 +265,7 @@ pub(super) fn score(
         let embedded = comparable.text.as_ref();
         let none = Words::default();
         let compared = ComparedTrace {
-            words: comparable.words.as_ref().map_or(&none, SpelledWords::words),
+            words: comparable.words.as_ref().unwrap_or(&none),
             embedding: embedded.map(|text| (&*text.embedding, &text.origin)),
             label: request.input.label.as_ref(),
             remember: request.remember,

@@ -25,7 +25,7 @@ use knowledgepulse_index::{
     memory::{Memory, Novelty, Reading},
     options::Origin,
 };
-use knowledgepulse_trace::words::SpelledWords;
+use knowledgepulse_trace::words::Words;
 
 use crate::{Breakdown, ScoreInput, Source};
 use job::{Job, SettleTrace};
@@ -81,7 +81,7 @@ pub struct EmbeddedText {
 #[derive(Debug)]
 pub struct Comparable {
     /// Its words, if they are compared.
-    pub words: Option<SpelledWords>,
+    pub words: Option<Words>,
     /// The embedding of its text or digest, if that is compared.
     pub text: Option<EmbeddedText>,
     /// How much of its text was read.

@@ -207,7 +207,7 @@ fn embed_trace_returns_the_parts_that_a_store_compares() {
         assert!(request.input.source.is_none());
         let comparable = comparable.unwrap();
         let words = comparable.words.unwrap_or_default();
-        assert_eq!(words.words().iter().count() > 0, has_words, "{method:?}");
+        assert_eq!(!words.is_empty(), has_words, "{method:?}");
         let origin = comparable.text.map(|text| text.origin);
         assert_eq!(origin.is_some(), has_text, "{method:?}");
         if let Some(origin) = origin {
