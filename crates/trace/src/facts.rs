@@ -1,19 +1,16 @@
 //! What is observed in a session, and where: a pure function of what was said. Facts are no outcome: docs/what-a-score-means.md has how
-//! well they tell success. `tables/commands.tsv` says what commands do, and `tables/words.tsv` which words tell what.
+//! well they tell success. `tables/words.tsv` says which words tell what.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::LazyLock,
-};
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use knowledgepulse_error::named;
 use knowledgepulse_json::{Value, object};
 use regex::Regex;
 
 use crate::{
+    actions::{Action, actions_of, regex},
     phrases::{are_in, first},
     roles::{Role, roles_of},
-    shell::{commands_of, length_of, program_of, rows, words_of},
 };
 
 /// The field of `metadata.imported` with the places of the steps that are reasoning, which the user did not see.
@@ -198,27 +195,20 @@ fn note(facts: &mut Facts, kind: FactKind, step: usize) {
     fact.count += 1;
 }
 
-/// What a call does: its place in [`ACTIONS`].
-type Action = usize;
-
-/// What calls do, each with the facts that it ended well, badly, or in an unknown way; `None` where that is no fact.
-const ACTIONS: [(&str, [Option<FactKind>; 3]); 6] = {
+/// Returns the facts that an action ended well, badly, or in an unknown way; `None` where that is no fact.
+fn kinds_of(action: Action) -> [Option<FactKind>; 3] {
     use FactKind::{
         BuildFailed, BuildPassed, Committed, LintFailed, LintPassed, PullRequest, Pushed, TestsFailed,
         TestsPassed, TestsRan,
     };
-    [
-        ("tests", [Some(TestsPassed), Some(TestsFailed), Some(TestsRan)]),
-        ("build", [Some(BuildPassed), Some(BuildFailed), Some(BuildPassed)]),
-        ("lint", [Some(LintPassed), Some(LintFailed), Some(LintPassed)]),
-        ("commit", [Some(Committed), None, Some(Committed)]),
-        ("push", [Some(Pushed), None, Some(Pushed)]),
-        ("pull request", [Some(PullRequest), None, Some(PullRequest)]),
-    ]
-};
-
-fn action_of(name: &str) -> Option<Action> {
-    ACTIONS.iter().position(|(known, _)| *known == name)
+    match action {
+        Action::Tests => [Some(TestsPassed), Some(TestsFailed), Some(TestsRan)],
+        Action::Build => [Some(BuildPassed), Some(BuildFailed), Some(BuildPassed)],
+        Action::Lint => [Some(LintPassed), Some(LintFailed), Some(LintPassed)],
+        Action::Commit => [Some(Committed), None, Some(Committed)],
+        Action::Push => [Some(Pushed), None, Some(Pushed)],
+        Action::PullRequest => [Some(PullRequest), None, Some(PullRequest)],
+    }
 }
 
 /// How a command ended, by its result.
@@ -226,12 +216,6 @@ struct End<'t> {
     failed: bool,
     beginning: &'t str,
     end: &'t str,
-}
-
-/// Compiles an expression of this file.
-fn regex(expression: &str) -> Regex {
-    #[allow(clippy::expect_used)] // The tests compile every expression.
-    Regex::new(expression).expect("the expression is valid")
 }
 
 /// Results of commands that go on in the background.
@@ -277,7 +261,7 @@ impl<'t> End<'t> {
         if self.has(&GOES_ON) {
             return;
         }
-        let (_, kinds) = ACTIONS[action];
+        let kinds = kinds_of(action);
         let is_git = kinds[1].is_none();
         let ended = match () {
             () if self.failed || self.has(if is_git { &REFUSED } else { &FAILED }) => 1,
@@ -294,122 +278,6 @@ impl<'t> End<'t> {
         if let Some(fact) = facts.get_mut(&(kind as usize)) {
             fact.count += before;
         }
-    }
-}
-
-/// Returns what a call does, each action once.
-fn actions_of(call: &Value) -> Vec<Action> {
-    let name = call
-        .at(&["tool", "name"])
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let mut actions: Vec<_> = TABLE.of_tool(name).into_iter().collect();
-    // Codex has the words of a command within an action.
-    let inputs = [call.get("input"), call.at(&["input", "action"])]
-        .into_iter()
-        .flatten();
-    for field in inputs.flat_map(|input| words_of("field").filter_map(|field| input.get(field))) {
-        for script in scripts_in(field) {
-            actions.extend(
-                commands_of(&script)
-                    .iter()
-                    .filter_map(|words| TABLE.of_command(words)),
-            );
-        }
-    }
-    actions.sort_unstable();
-    actions.dedup();
-    actions
-}
-
-/// Returns the scripts in a field: a text, the words of one command, or a list of scripts.
-fn scripts_in(field: &Value) -> Vec<String> {
-    if let Some(script) = field.as_str() {
-        return vec![script.to_owned()];
-    }
-    let words: Vec<_> = field
-        .as_array()
-        .unwrap_or_default()
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    match words[..] {
-        [shell, option, script, ..] if program_of(shell).ends_with("sh") && option.starts_with('-') => {
-            vec![script.to_owned()]
-        }
-        _ if words.iter().any(|word| word.contains(' ')) => words.into_iter().map(str::to_owned).collect(),
-        _ => vec![words.join(" ")],
-    }
-}
-
-/// `tables/commands.tsv`.
-struct Table {
-    /// Beginnings of commands by their first words, each with what it does; `None` for runners.
-    commands: HashMap<&'static str, Vec<(&'static str, Option<Action>)>>,
-    tools: Vec<(&'static str, Action)>,
-    targets: Vec<(&'static str, Action)>,
-}
-
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut table = Table {
-        commands: HashMap::new(),
-        tools: Vec::new(),
-        targets: Vec::new(),
-    };
-    for (kind, of, names) in rows() {
-        let action = action_of(kind);
-        for name in names {
-            match (action, of) {
-                (Some(action), "tool") => table.tools.push((name, action)),
-                (Some(action), "target") => table.targets.push((name, action)),
-                (None, _) if kind != "runner" => {}
-                _ => {
-                    let first = name.split(' ').next().unwrap_or(name);
-                    table.commands.entry(first).or_default().push((name, action));
-                }
-            }
-        }
-    }
-    table
-});
-
-impl Table {
-    fn of_tool(&self, name: &str) -> Option<Action> {
-        let found = self.tools.iter().find(|(end, _)| name.ends_with(end));
-        found.map(|(_, action)| *action)
-    }
-
-    /// Returns what a command does: the longest beginning decides, and a target that a runner names before that.
-    fn of_command(&self, mut words: &[String]) -> Option<Action> {
-        let length = |words| {
-            words_of("wrapper")
-                .filter_map(|wrapper| length_of(words, wrapper))
-                .max()
-        };
-        while let Some(length) = length(words) {
-            let is_own =
-                |word: &&String| word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit());
-            words = &words[length..];
-            words = &words[words.iter().take_while(is_own).count()..];
-        }
-        let known = self.commands.get(program_of(words.first()?))?;
-        let known = known
-            .iter()
-            .filter_map(|(beginning, action)| Some((length_of(words, beginning)?, action)));
-        let of_target = |length: usize| {
-            let mut targets = words[length..]
-                .iter()
-                .filter(|word| !word.starts_with('-') && *word != "clean");
-            let target = targets.next()?.to_lowercase();
-            let found = self.targets.iter().find(|(part, _)| target.contains(part));
-            found.map(|(_, action)| *action)
-        };
-        let found = known.filter_map(|(length, action)| {
-            Some((action.is_none(), length, action.or_else(|| of_target(length))?))
-        });
-        found
-            .max_by_key(|(is_target, length, _)| (*is_target, *length))
-            .map(|(.., action)| action)
     }
 }
 
@@ -623,17 +491,6 @@ mod tests {
 
     #[test]
     fn tables_have_kinds_that_are_used() {
-        for line in include_str!("../tables/commands.tsv")
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-        {
-            let kind = line.split('\t').next().unwrap();
-            assert!(
-                action_of(kind).is_some()
-                    || ["runner", "wrapper", "field", "option", "question"].contains(&kind),
-                "{line}"
-            );
-        }
         for line in include_str!("../tables/words.tsv")
             .lines()
             .filter(|line| !line.starts_with('#'))

@@ -1,5 +1,6 @@
 //! The reasoning trace, reduced to the fields that the scorer reads.
 
+mod actions;
 pub mod digest;
 pub mod facts;
 pub mod features;
@@ -11,7 +12,6 @@ pub mod label;
 mod phrases;
 pub mod reading;
 pub mod roles;
-mod shell;
 pub mod signs;
 pub mod text;
 pub mod words;

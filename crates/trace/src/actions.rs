@@ -1,0 +1,233 @@
+//! What the calls of an agent do, as far as facts tell it, by `tables/commands.tsv`.
+
+use std::sync::LazyLock;
+
+use knowledgepulse_error::named;
+use knowledgepulse_json::Value;
+use regex::Regex;
+
+/// So much of a script is looked at, in bytes.
+const MOST_BYTES: usize = 16 * 1024;
+
+named! {
+    /// What a call does.
+    #[derive(PartialOrd, Ord)]
+    pub enum Action {
+        /// Runs tests.
+        Tests = "tests",
+        /// Builds or checks types.
+        Build = "build",
+        /// Runs a linter.
+        Lint = "lint",
+        /// Makes a commit.
+        Commit = "commit",
+        /// Pushes commits.
+        Push = "push",
+        /// Opens a pull request or a merge request.
+        PullRequest = "pull request",
+    }
+}
+
+/// Compiles an expression of this crate.
+pub(crate) fn regex(expression: &str) -> Regex {
+    #[allow(clippy::expect_used)] // The tests compile every expression.
+    Regex::new(expression).expect("the expression is valid")
+}
+
+/// Returns the lines of `tables/commands.tsv`: a kind, what it is of, and expressions.
+fn rows() -> impl Iterator<Item = [&'static str; 3]> {
+    let rows = include_str!("../tables/commands.tsv").lines();
+    rows.filter_map(|row| row.split('\t').collect::<Vec<_>>().try_into().ok())
+}
+
+/// Returns the expressions of a kind.
+fn expressions_of(kind: &str) -> &'static str {
+    let mut rows = rows();
+    rows.find(|row| row[0] == kind)
+        .map_or("", |[.., expressions]| expressions)
+}
+
+/// What tells that a command, or a tool if that is `true`, does something. The first one that fits decides.
+static RULES: LazyLock<Vec<(Action, bool, Regex)>> = LazyLock::new(|| {
+    let spaced = |names: &str| names.replace(' ', r"(?:\.exe|\.cmd)?(?: [-+][^ ]*| clean)* ");
+    let (wrappers, runners) = (
+        spaced(expressions_of("wrapper")),
+        spaced(expressions_of("runner")),
+    );
+    // Variables and wrappers with their options and numbers, and the folder of the program.
+    let before = format!("^(?:[A-Za-z0-9_]*=[^ ]* |(?:[^ ]*/)?(?:{wrappers})(?: [-0-9][^ ]*)* )*(?:[^ ]*/)?");
+    let rule = |[kind, of, names]: [&str; 3]| {
+        let rule = match of {
+            "tool" => format!("(?:{names})$"),
+            "target" => format!("{before}(?:{runners})(?: -[^ ]*| clean)* (?:[^- ][^ ]*)?(?i-u:{names})"),
+            _ => format!(r"{before}(?:{})(?:\.exe|\.cmd)?(?: |$)", spaced(names)),
+        };
+        Some((Action::from_name(kind)?, of == "tool", regex(&rule)))
+    };
+    rows().filter_map(rule).collect()
+});
+
+/// Returns what a call does, each action once.
+pub(crate) fn actions_of(call: &Value) -> Vec<Action> {
+    let action_of = |is_tool: bool, text: &str| {
+        let mut rules = RULES.iter();
+        let rule = rules.find(|(_, of_tool, rule)| *of_tool == is_tool && rule.is_match(text));
+        rule.map(|(action, ..)| *action)
+    };
+    let name = call.at(&["tool", "name"]).and_then(Value::as_str);
+    let mut actions: Vec<_> = name.and_then(|name| action_of(true, name)).into_iter().collect();
+    // Codex has the words of a command within an action.
+    let inputs = [call.get("input"), call.at(&["input", "action"])];
+    for input in inputs.into_iter().flatten() {
+        let fields = expressions_of("field").split('|');
+        let scripts = fields.filter_map(|field| input.get(field)).flat_map(scripts_in);
+        for script in scripts {
+            let commands = commands_of(&script).into_iter();
+            actions.extend(commands.filter_map(|command| action_of(false, &command)));
+        }
+    }
+    actions.sort_unstable();
+    actions.dedup();
+    actions
+}
+
+/// Returns the scripts in a field: a text, the words of one command, or a list of scripts.
+fn scripts_in(field: &Value) -> Vec<String> {
+    if let Some(script) = field.as_str() {
+        return vec![script.to_owned()];
+    }
+    let words = field.as_array().unwrap_or_default();
+    let words: Vec<_> = words.iter().filter_map(Value::as_str).collect();
+    match words[..] {
+        [shell, option, script, ..]
+            if shell.trim_end_matches(".exe").ends_with("sh") && option.starts_with('-') =>
+        {
+            vec![script.to_owned()]
+        }
+        _ if words.iter().any(|word| word.contains(' ')) => words.into_iter().map(str::to_owned).collect(),
+        _ => vec![words.join(" ")],
+    }
+}
+
+/// A comment, what ends a command, or a word with its quotes.
+static PART: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r#"(?s)#[^\n]*|[;&|\n()`]|(?:'[^']*'?|"(?:\\.|[^"\\])*"?|\\.?|[^ \t\r\n;&|()`'"\\])+"#)
+});
+
+/// The beginning of a here-document.
+static DOCUMENT: LazyLock<Regex> = LazyLock::new(|| regex(r#"<<[-~]? *['"\\]?([A-Za-z0-9_]+)"#));
+
+/// What a command has that leaves its kind open: options with their values.
+static OPTIONS: LazyLock<Regex> =
+    LazyLock::new(|| regex(&format!(" (?:{}) [^ ]+", expressions_of("option"))));
+
+/// What tells that a command runs nothing.
+static QUESTION: LazyLock<Regex> =
+    LazyLock::new(|| regex(&format!(" (?:{})(?: |$)", expressions_of("question"))));
+
+/// Returns the commands of a script that run something: their words without quotes, with spaces between them and `_` for those in words.
+fn commands_of(script: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut lines = script[..script.floor_char_boundary(MOST_BYTES)].split_inclusive('\n');
+    while let Some(line) = lines.next() {
+        plain.push_str(line);
+        let name = DOCUMENT.captures(line).map(|found| found[1].to_owned());
+        let end = name.and_then(|name| lines.clone().position(|line| line.trim() == name));
+        end.and_then(|end| lines.nth(end));
+    }
+    // Lines that go on.
+    let plain = plain.replace("\\\n", " ");
+    let mut commands = vec![String::new()];
+    for part in PART.find_iter(&plain).map(|part| part.as_str()) {
+        match (part, commands.last_mut()) {
+            (";" | "&" | "|" | "\n" | "(" | ")" | "`", _) => commands.push(String::new()),
+            (word, Some(command)) if !word.starts_with('#') => {
+                let word = word
+                    .replace(['\'', '"', '\\'], "")
+                    .replace(char::is_whitespace, "_");
+                command.extend([if command.is_empty() { "" } else { " " }, &word]);
+            }
+            _ => {}
+        }
+    }
+    commands.retain(|command| !command.is_empty() && !QUESTION.is_match(command));
+    let without_options = |command: &String| OPTIONS.replace_all(command, "").into_owned();
+    commands.iter().map(without_options).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knowledgepulse_json::json_object;
+
+    #[test]
+    fn commands_of_a_script_leave_out_documents_comments_and_questions() {
+        for (script, commands) in [
+            (
+                "cd /x && CI=1 npm test 2>&1 | tail -5",
+                &["cd /x", "CI=1 npm test 2>", "1", "tail -5"][..],
+            ),
+            (
+                "git commit -m \"a; npm test && b\" # npm test",
+                &["git commit -m a;_npm_test_&&_b"],
+            ),
+            ("echo 'it''s' it\\ is\\\n a", &["echo its it_is a"]),
+            (
+                "git commit -m \"$(cat <<'EOF'\nfix \"it\"; don't cargo test\nEOF\n)\" && git push",
+                &["git commit -m $(cat_<<EOF_)", "git push"],
+            ),
+            ("cat <<X | tee y\nnpm test\nX\nls", &["cat <<X", "tee y", "ls"]),
+            (
+                "out=$(go test ./...); echo `ls`",
+                &["out=$", "go test ./...", "echo", "ls"],
+            ),
+            ("pytest --version; cargo test --no-run", &[]),
+            ("a << b", &["a << b"]),
+            ("git -C /x status -s", &["git status -s"]),
+            ("", &[]),
+        ] {
+            assert_eq!(commands_of(script), commands, "{script}");
+        }
+    }
+
+    #[test]
+    fn actions_of_a_command_skip_wrappers_options_and_folders() {
+        for (command, action) in [
+            ("git -C /x -c a=b --no-pager commit -m x", Some(Action::Commit)),
+            ("git log commit", None),
+            ("echo git commit", None),
+            ("git", None),
+            (".venv/bin/python3.11 -m pytest -q", Some(Action::Tests)),
+            ("mvn clean verify", Some(Action::Tests)),
+            ("cargo +nightly test", Some(Action::Tests)),
+            ("node --test x", Some(Action::Tests)),
+            ("env A=1 timeout -k 5 60s cargo test", Some(Action::Tests)),
+            ("sudo nice -n 5 make -j8", Some(Action::Build)),
+            ("make clean", Some(Action::Build)),
+            ("make -C sub check", Some(Action::Lint)),
+            ("npm.cmd run lint:test", Some(Action::Tests)),
+            ("pnpm --filter @x/y test", Some(Action::Tests)),
+            ("turbo run build test", Some(Action::Build)),
+            ("npm help test", None),
+        ] {
+            let call = json_object! { "input": json_object! { "command": command } };
+            assert_eq!(actions_of(&call), Vec::from_iter(action), "{command}");
+        }
+    }
+
+    #[test]
+    fn lines_of_the_table_have_kinds_that_are_used() {
+        for [kind, ..] in rows() {
+            let others = ["runner", "wrapper", "field", "option", "question"];
+            assert!(
+                Action::from_name(kind).is_some() || others.contains(&kind),
+                "{kind}"
+            );
+        }
+        let lines = include_str!("../tables/commands.tsv").lines();
+        assert_eq!(
+            rows().count(),
+            lines.filter(|line| !line.starts_with('#')).count()
+        );
+    }
+}
