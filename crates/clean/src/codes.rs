@@ -88,18 +88,25 @@ fn may_begin(letter: u8, has_elements: bool) -> bool {
 
 /// Returns what the code at the beginning of a text stands for, which can be nothing, and its length.
 fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<u16>, usize)> {
-    const MOST_LETTERS: usize = 24;
-    const MOST_LETTERS_OF_ELEMENTS: usize = 320;
-    // Hexadecimal and decimal numbers, bytes of UTF-8 in URLs and in C, units of UTF-16 in JSON, signs behind a backslash, those of HTML, the colours of a terminal, and elements: each row is a line,
-    // and a tab stands before each cell.
+    const MOST_LETTERS: usize = 320;
+    // Hexadecimal numbers, those of HTML, units of UTF-16 in JSON, decimal numbers, bytes of UTF-8 in URLs and in C, signs behind a backslash, names of HTML,
+    // cells, which have a tab before them, and rows, which are lines; and in no group the colours of a terminal and other elements.
     static CODE: Pattern = Pattern::new(concat!(
-        r"^(?:(?:%|\\u00|\\x)(?P<hexadecimal>[2-7][0-9A-Fa-f])|&#[xX]0{0,4}(?P<html>[2-7][0-9A-Fa-f]);|&#0{0,4}(?P<decimal>\d{2,3});",
-        r"|(?P<bytes>(?:%[C-Ec-e][0-9A-Fa-f]|\\3[0-5][0-7])(?:%[89ABab][0-9A-Fa-f]|\\2[0-7]{2}){1,2})",
-        r"|\\u(?P<unit>(?:00[A-Fa-f]|0[1-9A-Fa-f][0-9A-Fa-f]|[1-9A-Ca-cE-Fe-f][0-9A-Fa-f]{2}|[Dd][0-7][0-9A-Fa-f])[0-9A-Fa-f])",
-        r"|\\(?P<sign>[/@])|\\(?P<backslash>\\)u|&(?P<name>quot|amp|lt|gt|apos|commat);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
-        r"|(?i:(?P<line>(?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?|<dt\b[^<>]{0,80}>\s{0,40})",
-        r"|(?P<tab><(?:t[dh]|dd)\b[^<>]{0,80}>\s{0,40})|</?(?:t[dh]|d[dlt])\b[^<>]{0,80}>\s{0,40}|</?(?:b|i|em|code|strong)>))"
+        r"^(?:(?:%|\\u00|\\x)([2-7][0-9A-Fa-f])|&#[xX]0{0,4}([2-7][0-9A-Fa-f]);",
+        r"|\\u((?:00[A-Fa-f]|0[1-9A-Fa-f][0-9A-Fa-f]|[1-9A-Ca-cE-Fe-f][0-9A-Fa-f]{2}|[Dd][0-7][0-9A-Fa-f])[0-9A-Fa-f])|&#0{0,4}(\d{2,3});",
+        r"|((?:%[C-Ec-e][0-9A-Fa-f]|\\3[0-5][0-7])(?:%[89ABab][0-9A-Fa-f]|\\2[0-7]{2}){1,2})",
+        r"|\\([/@])|\\(\\)u|&(quot|amp|lt|gt|apos|commat);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
+        r"|(?i:(<(?:t[dh]|dd)\b[^<>]{0,80}>\s{0,40})|((?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?|<dt\b[^<>]{0,80}>\s{0,40})",
+        r"|</?(?:t[dh]|d[dlt])\b[^<>]{0,80}>\s{0,40}|</?(?:b|i|em|code|strong)>))"
     ));
+    const NAMES: [(&str, u8); 6] = [
+        ("quot", b'"'),
+        ("amp", b'&'),
+        ("lt", b'<'),
+        ("gt", b'>'),
+        ("apos", b'\''),
+        ("commat", b'@'),
+    ];
     let first = *units.first()?;
     // Letters that show nothing: soft hyphen, of zero width, and the mark of an order of bytes.
     if matches!(first, 0xAD | 0x200B..=0x200D | 0x2060 | 0xFEFF) {
@@ -118,43 +125,28 @@ fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<
     if !may_be_code {
         return None;
     }
-    let most = if first == 0x3C {
-        MOST_LETTERS_OF_ELEMENTS
-    } else {
-        MOST_LETTERS
+    let found = CODE.captures(&letters[..letters.len().min(MOST_LETTERS)])?;
+    let length = found[0].len();
+    let mut groups = found.iter().enumerate().skip(1);
+    let Some((group, text)) = groups.find_map(|(group, part)| Some((group, part?.as_bytes()))) else {
+        return Some((None, length));
     };
-    let found = CODE.captures(&letters[..letters.len().min(most)])?;
-    let group = |name| found.name(name).map(|part| part.as_bytes());
-    let number = |digits: &[u8], base| u16::from_str_radix(str::from_utf8(digits).ok()?, base).ok();
-    let named = || match group("name")? {
-        b"quot" => Some(b'"'),
-        b"amp" => Some(b'&'),
-        b"lt" => Some(b'<'),
-        b"gt" => Some(b'>'),
-        b"apos" => Some(b'\''),
-        _ => Some(b'@'),
+    let text = str::from_utf8(text).ok()?;
+    let shown = match group {
+        1..=3 => u16::from_str_radix(text, 16).ok()?,
+        4 => text.parse().ok()?,
+        5 => {
+            let base = if text.starts_with('%') { 16 } else { 8 };
+            let bytes = text.split(['%', '\\']).skip(1);
+            let bytes: Option<_> = bytes.map(|byte| u8::from_str_radix(byte, base).ok()).collect();
+            String::from_utf8(bytes?).ok()?.encode_utf16().next()?
+        }
+        6 | 7 => u16::from(text.as_bytes()[0]),
+        8 => u16::from(NAMES.iter().find(|(name, _)| *name == text)?.1),
+        9 => u16::from(b'\t'),
+        _ => u16::from(b'\n'),
     };
-    let hexadecimal = || number(group("hexadecimal").or(group("html")).or(group("unit"))?, 16);
-    let decimal = || number(group("decimal")?, 10);
-    let letter_of = || {
-        let text = str::from_utf8(group("bytes")?).ok()?;
-        let base = if text.starts_with('%') { 16 } else { 8 };
-        let bytes = text.split(['%', '\\']).skip(1);
-        let bytes: Option<Vec<u8>> = bytes.map(|byte| u8::from_str_radix(byte, base).ok()).collect();
-        String::from_utf8(bytes?).ok()?.encode_utf16().next()
-    };
-    let sign = || group("sign").or(group("backslash"))?.first().copied();
-    let of_table = || group("tab").map(|_| b'\t').or(group("line").map(|_| b'\n'));
-    let of_ascii = || sign().or_else(of_table).or_else(named).map(u16::from);
-    let shown = hexadecimal()
-        .or_else(decimal)
-        .or_else(letter_of)
-        .or_else(of_ascii);
-    // What stands for no letter is no code; a colour stands for nothing.
-    let is_code = shown.map_or(
-        group("bytes").is_none(),
-        |shown| matches!(shown, 0x09 | 0x0A | 0x20..=0x7E | 0xA0..),
-    );
-    let length = found[0].len() - usize::from(group("backslash").is_some());
-    is_code.then_some((shown, length))
+    // What stands for no letter is no code. The `u` behind a backslash begins the next one.
+    let is_letter = matches!(shown, 0x09 | 0x0A | 0x20..=0x7E | 0xA0..);
+    is_letter.then_some((Some(shown), length - usize::from(group == 7)))
 }

@@ -24,8 +24,21 @@ pub(super) enum Owner {
 }
 use Owner::{Columns, Commands, Identity, Kinds, Languages, Names, Providers, Structures};
 
-const OWNERS: [Owner; 8] = [
-    Providers, Structures, Kinds, Identity, Names, Columns, Languages, Commands,
+/// Returns the keywords of an owner.
+type WordsOf = fn() -> Vec<Vec<u8>>;
+
+/// The owners, each with its keywords.
+const OWNERS: [(Owner, WordsOf); 8] = [
+    (Providers, providers::keywords),
+    (Structures, structures::keywords),
+    (Kinds, kinds::keywords),
+    (Identity, || identity::RULES.keywords()),
+    (Names, names::parts),
+    (Columns, columns::names),
+    (Languages, languages::words),
+    (Commands, || {
+        commands::keywords().iter().map(|word| word.to_vec()).collect()
+    }),
 ];
 
 /// A keyword in a text.
@@ -87,8 +100,8 @@ type Owners = Vec<(Owner, usize)>;
 /// The automaton, and the owners of each of its keywords. As a double array it stays in the cache of a core.
 static ALL: LazyLock<(DoubleArrayAhoCorasick<usize>, Vec<Owners>)> = LazyLock::new(|| {
     let mut patterns: BTreeMap<Vec<u8>, Owners> = BTreeMap::new();
-    for owner in OWNERS {
-        for (number, word) in words_of(owner).into_iter().enumerate() {
+    for (owner, words) in OWNERS {
+        for (number, word) in words().into_iter().enumerate() {
             let owners = patterns.entry(word.to_ascii_lowercase()).or_default();
             // Those that differ in case are told apart where they stand.
             let has_case = matches!(owner, Commands | Identity);
@@ -103,19 +116,6 @@ static ALL: LazyLock<(DoubleArrayAhoCorasick<usize>, Vec<Owners>)> = LazyLock::n
         DoubleArrayAhoCorasick::new(patterns.keys()).expect("the keywords are few, short and not empty");
     (automaton, patterns.into_values().collect())
 });
-
-fn words_of(owner: Owner) -> Vec<Vec<u8>> {
-    match owner {
-        Providers => providers::keywords(),
-        Structures => structures::keywords(),
-        Kinds => kinds::keywords(),
-        Identity => identity::RULES.keywords(),
-        Names => names::parts(),
-        Columns => columns::names(),
-        Languages => languages::words(),
-        Commands => commands::keywords().iter().map(|word| word.to_vec()).collect(),
-    }
-}
 
 impl Keywords {
     /// Finds all keywords in the letters of a text; `folded` has them in small letters, those beyond ASCII as the languages have them.
