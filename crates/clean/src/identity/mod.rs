@@ -36,7 +36,7 @@ pub(crate) use rules::{PUBLIC_HOSTS, RULES};
 /// Names of fields that hold a directory, a branch, or a machine.
 static DIRECTORIES: Words = Words::of("identity.directories");
 static BRANCHES: Words = Words::new("gitbranch git_branch branch head_branch headbranch");
-pub(super) static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
+static HOSTS: Words = Words::new("hostname host_name host.name computername machine_name");
 /// Names of fields that hold what a command printed.
 static ANSWERS: Words = Words::new("content text output stdout result observation response message");
 /// Ends of names of machines that have no address of their own.
@@ -91,8 +91,6 @@ pub struct Identities {
     kept: usize,
     /// The hashes of matches of rules, and how far behind its beginning the last value of each ends.
     matches: HashMap<u64, usize>,
-    /// The hashes of commands with lines laid beside them, and whether a rule has matched them.
-    answers: HashMap<u64, bool>,
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -202,6 +200,5 @@ impl Identities {
         self.pages = HashMap::new();
         self.texts.1 = HashSet::new();
         self.matches = HashMap::new();
-        self.answers = HashMap::new();
     }
 }

@@ -86,14 +86,12 @@ pub(super) fn is_english(word: &str) -> bool {
     })
 }
 
-/// Returns whether a word looks like a login: it has a digit or a sign, is or begins with a given name, or begins with two consonants that begin
+/// Returns whether a word looks like a login: it has a digit or a sign, is a given name, or begins with two consonants that begin
 /// no word, as an initial and a last name do.
 pub(super) fn is_login(word: &str) -> bool {
-    /// Shorter given names begin words too.
-    const LEAST_GIVEN: usize = 4;
     !is_english(word)
         && (word.bytes().any(|byte| byte.is_ascii_digit() || byte == b'.')
-            || (LEAST_GIVEN.min(word.len())..=word.len()).any(|length| GIVEN.has(&word.as_bytes()[..length]))
+            || is_given(word)
             || begins_oddly(word))
 }
 

@@ -8,12 +8,7 @@ use super::{
     Identities,
     people::{PARTICLES, is_english, is_full_name, is_given},
 };
-use crate::{phrases, ranges::expression, text::is_word, words::Words};
-
-/// Labels of names that are no people's.
-static THINGS: Words = Words::of("identity.things");
-/// How much of a text before a name tells what it is, in bytes.
-const BEFORE_NAME: usize = 24;
+use crate::{ranges::expression, text::is_word};
 
 impl Identities {
     /// Learns full names: a given name and a word that is not common, wherever they stand.
@@ -23,70 +18,43 @@ impl Identities {
                 r"(?:Ma?c|[DO](?:'|’))?[A-Z\xc3-\xd4][a-z\x80-\xff]+(?:-[A-Z][a-z\x80-\xff]+)?";
             let particles = PARTICLES.iter().collect::<Vec<_>>().join("|");
             expression(&format!(
-                r#"(?:^|[^A-Za-z0-9_.@#$\x80-\xff-])(?:{WORD}(?: (?:(?:{particles}|[A-Z]\.) )*{WORD}){{1,2}}|{WORD}, {WORD})"#
+                r#"(?:^|[^A-Za-z0-9_.@#$\x80-\xff-]){WORD}(?: (?:(?:{particles}|[A-Z]\.) )*{WORD}){{1,2}}"#
             ))
         });
         let bytes = text.as_bytes();
         let small = LazyCell::new(|| small_words(text));
-        let mut from = 0;
-        // A letter before the name belongs to the match, but at the beginning.
-        let next = |from| {
-            let found = NAME.find_at(bytes, from)?.range();
-            let is_name = matches!(bytes[found.start], b'A'..=b'Z' | 0xC3..=0xD4);
-            Some(found.start + usize::from(!is_name)..found.end)
-        };
-        while let Some(range) = next(from) {
-            from = range.end;
-            let (before, behind) = (
-                &bytes[range.start.saturating_sub(BEFORE_NAME)..range.start],
-                &bytes[range.end..],
-            );
-            let Some(found) = text.get(range).filter(|_| {
-                // A folder is called like a person as a whole.
-                let goes_on: &[u8] = if before.ends_with(b"/") || before.ends_with(b"\\") {
-                    b"@ ,;-"
-                } else {
-                    b"/@"
-                };
-                !behind
-                    .first()
-                    .is_some_and(|next| is_word(*next) || goes_on.contains(next))
-            }) else {
+        for found in NAME.find_iter(bytes) {
+            // A letter before the name belongs to the match, but at the beginning.
+            let is_name = matches!(bytes[found.start()], b'A'..=b'Z' | 0xC3..=0xD4);
+            let range = found.start() + usize::from(!is_name)..found.end();
+            let (before, behind) = (&bytes[..range.start], &bytes[range.end..]);
+            // A folder is called like a person as a whole.
+            let goes_on: &[u8] = match before {
+                [.., b'/' | b'\\'] => b"@ ,;-",
+                _ => b"/@",
+            };
+            let next = behind.first();
+            let Some(found) = text
+                .get(range)
+                .filter(|_| !next.is_some_and(|next| is_word(*next) || goes_on.contains(next)))
+            else {
                 continue;
             };
-            let is_alone = is_alone(before, behind);
-            let is_own = |name: &str, is_free: bool| {
-                is_full_name(name)
-                    && name.split(' ').skip(1).all(|word| {
-                        PARTICLES.has(word.as_bytes())
-                            || !phrases::WORDS.has(word.as_bytes()) && (is_free || !is_english(word))
-                    })
-            };
-            // Of what is called like a person, the text has the name in small letters too: `hugo`.
-            let begins = |name: &str| {
+            let is_own = |name: &&str| {
                 let first = name.split([' ', '-']).next().unwrap_or_default();
-                is_given(first) && !small.contains(&*first.to_lowercase())
+                let is_last = |word: &str| PARTICLES.has(word.as_bytes()) || !is_english(word);
+                // Of what is called like a person, the text has the name in small letters too: `hugo`.
+                is_given(first)
+                    && is_full_name(name)
+                    && name.split(' ').skip(1).all(is_last)
+                    && !small.contains(&*first.to_lowercase())
             };
-            if let Some((last, first)) = found.split_once(", ") {
-                if (is_alone && before.ends_with(b"\"") || before.ends_with(b"] "))
-                    && is_given(first)
-                    && is_own(&format!("{first} {last}"), true)
-                {
-                    self.add_author(&format!("{first} {last}"), "");
-                }
-                continue;
-            }
             // Also without a word of the sentence before it or behind it.
-            let parts = [
-                Some(found),
+            let shorter = [
                 found.split_once(' ').map(|part| part.1),
                 found.rsplit_once(' ').map(|part| part.0),
             ];
-            if let Some(name) = parts
-                .into_iter()
-                .flatten()
-                .find(|name| begins(name) && is_own(name, is_alone))
-            {
+            if let Some(name) = [Some(found)].into_iter().chain(shorter).flatten().find(is_own) {
                 // A login in brackets.
                 let inner = behind.strip_prefix(b" (").unwrap_or_default();
                 let login = inner.split(|byte| *byte == b')').next().unwrap_or_default();
@@ -95,26 +63,6 @@ impl Identities {
             }
         }
     }
-}
-
-/// Returns whether a name between two texts stands alone, and its label is none of things.
-fn is_alone(before: &[u8], behind: &[u8]) -> bool {
-    static BEHIND: LazyLock<Regex> = LazyLock::new(|| expression(r#"^(?:["'`)|\t,;<\r\n\\]|  | [<(|]|$)"#));
-    let last = before.trim_ascii_end().last();
-    // Who speaks, behind the time.
-    let speaks = behind.starts_with(b": ") && last.is_some_and(u8::is_ascii_digit);
-    if speaks && !before.ends_with(b"\n") {
-        return true;
-    }
-    let opens = last.is_some_and(|sign| b"\"'`(|,;>=:]".contains(sign))
-        || before.ends_with(b"  ")
-        || before.ends_with(b"\t");
-    let mut label = before.split(|byte| !byte.is_ascii_alphanumeric());
-    opens
-        && BEHIND.is_match(behind)
-        && !label
-            .rfind(|word| !word.is_empty())
-            .is_some_and(|word| THINGS.has(word))
 }
 
 /// Returns the words of a text that have no capital at the beginning, up to a sign that ends a part of a sentence.

@@ -100,7 +100,7 @@ static PARTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
 });
 
 /// Returns a pattern in which all parts are what they stand for.
-fn expanded(pattern: String) -> String {
+pub(super) fn expanded(pattern: String) -> String {
     let parts = PARTS.iter();
     parts.fold(pattern, |pattern, (part, letters)| pattern.replace(part, letters))
 }
