@@ -8,8 +8,7 @@ use crate::{
     values::{elements_of, first_of, has_text, list_of, object_of, text_in},
     words::{row_where, tags, words},
     written::{
-        alone, as_react, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls, react_in,
-        read,
+        alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls, react_in, read,
     },
 };
 
@@ -103,9 +102,8 @@ fn named_result(text: &str, beginning: &str) -> Option<Vec<Part>> {
 
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls.
 fn parts_of_model(text: &str) -> Option<Vec<Part>> {
-    let plain = as_react(text);
-    if plain.contains("Action Input:")
-        && let Some(parts) = react_in(&plain)
+    if text.contains("Action Input:")
+        && let Some(parts) = react_in(text)
     {
         return Some(parts);
     }
@@ -395,10 +393,6 @@ mod tests {
             ),
             ("a < b\n```json\n{\"name\": \"ls\"}\n```", None),
             (
-                "<tool_call>{\"name\":\"ls\",\"arguments\":{}}\n<code>\n1 + 1\n</code></tool_call>",
-                Some(vec![call(object([("code", "1 + 1".into())]))]),
-            ),
-            (
                 "Thought: a < b\nAction: ls\nAction Input: {}\nObservation: c\nThought: d\nFinal Answer: e",
                 Some(vec![
                     Part::Text("Thought: a < b".into()),
@@ -412,39 +406,16 @@ mod tests {
                 Some(vec![no_args()]),
             ),
             (
-                "a < b\n✿FUNCTION✿: ls\n✿ARGS✿: {}\n✿FUNCTION✿: ls\n✿ARGS✿: {}\n✿RESULT✿: c\n✿RESULT✿: d\n✿RETURN✿: e",
-                Some(vec![
-                    text(),
-                    no_args(),
-                    no_args(),
-                    Part::observed("c"),
-                    Part::observed("d"),
-                    Part::Text("Final Answer: e".into()),
-                ]),
-            ),
-            ("✿FUNCTION✿: ls\n✿ARGS✿: {}\n✿RESULT✿", Some(vec![no_args()])),
-            (">>>all\na < b\n>>>ls\n{}", Some(vec![text(), no_args()])),
-            (
-                "<|from|>assistant\n<|recipient|>ls\n<|content|>{}<|stop|>",
-                Some(vec![no_args()]),
-            ),
-            (
                 "<<function>>ls()<<function>>ls()",
                 Some(vec![no_args(), no_args()]),
             ),
-            ("In Python:\n>>>x\n1", None),
             ("Action: the action to take\nAction Input: its input", None),
             ("[ls()]<|eot|>", Some(vec![no_args()])),
             (
                 "<tool_call>ls</tool_call><｜end▁of▁sentence｜>",
                 Some(vec![no_args()]),
             ),
-            ("ls\n```python\ntool_call()\n```", Some(vec![no_args()])),
             ("ls\n```python\nls()\n```", None),
-            (
-                r#"{"thought":"Hm.","tool_calls":[{"name":"ls","arguments":{}}]}"#,
-                Some(vec![thought("Hm."), no_args()]),
-            ),
             (
                 "<think>Hm.</think>\n<action>ls</action>",
                 Some(vec![
@@ -511,8 +482,6 @@ mod tests {
         ] {
             assert_eq!(parts_by("tool", Some(&text.into())), results[..1], "{text}");
         }
-        let observed = parts_by("tool", Some(&"✿RESULT✿: 1".into()));
-        assert_eq!(observed, [Part::Text("1".into())]);
         let named = Part::result(Some(&"functions.a:0".into()), Some(&"1".into()), None);
         assert_eq!(
             parts_by("tool", Some(&"## Return of functions.a:0\n1".into())),

@@ -1,6 +1,6 @@
 //! Calls that models write as text, in the styles of their chat templates: a table of openings, and the shapes of what is within.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::sync::LazyLock;
 
 use knowledgepulse_json::{Object, Text, Value, parse_str};
 use regex::Regex;
@@ -15,33 +15,38 @@ use crate::{
     words::{is_one, row_where, tags, words},
 };
 
-/// Elements around calls, which some models write with a namespace, and one of a call with its name as an attribute.
-static ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
-    regex(
-        r"^<((?:｜DSML｜|longcat_|[a-z]+:)?(?:(?i-u:tool_?calls?)|function_?calls?|tool_use|invoke))(?:>| name=)",
+/// What some models write before the names of elements.
+const NAMESPACE: &str = "(?:｜DSML｜|longcat_|[a-z]+:)?";
+
+fn element(expression: &str) -> Regex {
+    regex(&expression.replace("NS", NAMESPACE))
+}
+
+/// Elements around calls.
+static ELEMENT: LazyLock<Regex> =
+    LazyLock::new(|| element("^<(NS(?:(?i-u:tool_?calls?)|function_?calls?|tool_use|invoke))>"));
+static ANY_ELEMENT: LazyLock<Regex> = LazyLock::new(|| {
+    element("<NS(?:(?i-u:tool_?calls?)|function_?calls?|tool_use|invoke)(?:>| name=)|<function=")
+});
+
+/// The element of a call, with its name in its tag. Kimi's models write elements in characters of their own.
+static CALL: LazyLock<Regex> = LazyLock::new(|| {
+    element(
+        r"^(?:<(?:(NS(?:invoke|function_?call)|function)(?: name)?)|(?:<\|open\|>)?(call) tool)=([^<>]*)(?:<\|sep\|)?>",
     )
 });
-static ANY_ELEMENT: LazyLock<Regex> = LazyLock::new(|| regex(ELEMENT.as_str().trim_start_matches('^')));
 
-/// The elements of a call.
-const FUNCTION: [&str; 2] = ["<function=", "</function>"];
-const INVOKE: [&str; 2] = ["<invoke name=", "</invoke>"];
-
-/// The elements of an argument: two have its name in their tag, GLM's models have it in an element of its own.
-const PARAMETERS: [[&str; 2]; 3] = [
-    ["<parameter=", "</parameter>"],
-    ["<parameter name=", "</parameter>"],
-    ["<arg_key>", "</arg_value>"],
-];
-
-/// What some models write before the names of tags.
-static NAMESPACE: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"(</?)(?:｜DSML｜|longcat_|[a-z]+:)(arg_|invoke|param|function|tool_)"));
+/// The element of an argument: with its name in its tag, or in an element before it, or of its name.
+static ARGUMENT: LazyLock<Regex> = LazyLock::new(|| {
+    element(
+        r"^<(?:(NSparameter)(?: name)?=([^<>]*)|\|open\|>(argument) key=([^<>]*)<\|sep\||(NSarg_)key>([^<]*)</NSarg_key>[ \n]*<NSarg_value|([0-9A-Za-z_.:/-]+))>",
+    )
+});
 
 /// Marks between the parts of a call and behind it.
 static MARK: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?:function)?<｜tool_sep｜>|<[|｜][^<>|｜]*[|｜]>|\[(?:TOOL_CALLS|ARGS)\]|<<function>>|```[a-z]*|</s>",
+        r"(?:function)?<｜tool_sep｜>|<tool_sep>|<[|｜][^<>|｜]*[|｜]>|\[(?:TOOL_CALLS|ARGS)\]|<<function>>|```[a-z]*|</s>",
     )
 });
 
@@ -51,7 +56,7 @@ const ID_MARK: &str = "[CALL_ID]";
 /// How the beginning of a line looks in a text with a call, in whatever style.
 static LIKE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"(?m)^[ \t]*(?:<[|｜/]?(?:[a-zA-Z_｜]+[:｜])?(?:tool|function)[a-z_▁]*call[a-z_▁]*[|｜]?>|<(?:function=|invoke name=|use_mcp_tool>)|\[TOOL_CALLS\]|✿FUNCTION✿|<<function>>|>>>[a-z_]+\n\{|<\|(?:channel|python_tag|tools_prefix|recipient)\|>|<start_function_call>|<execute_(?:ipython|bash)>|Action: *[^ \n].*\n+Action Input:)",
+        r#"(?m)^[ \t]*(?:<[|｜/]?(?:[a-zA-Z_｜]+[:｜])?(?:tool|function)[a-z_▁]*call[a-z_▁]*[|｜]?>|<(?:function=|invoke name=|use_mcp_tool>)|\[TOOL_CALLS\]|✿FUNCTION✿|<<function>>|>>>[a-z_]+\n\{|<\|(?:channel|python_tag|tools_prefix|recipient)\|>|<start_function_call>|<execute_(?:ipython|bash)>|```python\ntool_call\(|\{"thought": *"|Action: *[^ \n].*\n+Action Input:)"#,
     )
 });
 
@@ -61,12 +66,6 @@ static ACTION: LazyLock<Regex> =
 static PASSAGE: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?m)^[ \t]*(?:Observation|Thought|Action|Final Answer):"));
 
-/// What some models write in the place of the words of that style, and these words.
-static LIKE_REACT: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    let rows = tags("like-react").iter();
-    rows.map(|[like, words]| (regex(like), *words)).collect()
-});
-
 /// How the result of such a call begins.
 pub const OBSERVATION: &str = "Observation:";
 
@@ -75,7 +74,7 @@ const LONGEST_NAME: usize = 128;
 
 /// Returns whether a text has a line that looks like a call.
 pub fn is_like_call(text: &str) -> bool {
-    text.contains(['<', '[', ':']) && LIKE.is_match(text)
+    text.contains(['<', '[', ':', '`']) && LIKE.is_match(text)
 }
 
 /// Returns whether a text may have calls.
@@ -86,25 +85,26 @@ pub fn may_have_calls(text: &str) -> bool {
 
 /// Reads the calls with which a text begins. `None` if it begins with none; `Some(None)` if they cannot be read.
 pub fn read(text: &str) -> Option<Option<(Vec<Part>, &str)>> {
-    let (begin, end, is_element) = match row_where("call", |begin| text.starts_with(begin)) {
-        Some([begin, end]) => (begin.to_owned(), end.to_owned(), [begin, end] == FUNCTION),
-        None => {
-            let found = ELEMENT.captures(text)?;
-            let has_name = found[0].ends_with('=') || found[1].ends_with("invoke");
-            (found[0].to_owned(), format!("</{}>", &found[1]), has_name)
-        }
-    };
-    let inner = &text[begin.len()..];
+    if CALL.is_match(text) {
+        return Some(call_of_element(text));
+    }
+    let opened = row_where("call", |begin| text.starts_with(begin));
+    let opened = opened.map(|[begin, end]| (&text[begin.len()..], end.to_owned()));
+    let (inner, end) = opened.or_else(|| enclosed(text))?;
     // Some templates end a turn without the end of its call.
     let ended = inner.split_once(&end).filter(|_| !end.is_empty());
     let (body, after) = ended.unwrap_or((inner, ""));
-    let taken = &text[..text.len() - after.len()];
-    let whole = if is_element { taken } else { body };
     // GLM's models write the name alone where there are no arguments.
     let is_alone =
         || is_name(body.trim()) && (after.trim().is_empty() || after.trim_start().starts_with('<'));
     let named_alone = || is_alone().then(|| vec![named(body.trim(), Object::new())]);
-    Some(calls_in(whole).or_else(named_alone).map(|calls| (calls, after)))
+    Some(calls_in(body).or_else(named_alone).map(|calls| (calls, after)))
+}
+
+/// Returns the text behind the tag of an element around calls with which a text begins, and its end.
+fn enclosed(text: &str) -> Option<(&str, String)> {
+    let found = ELEMENT.captures(text)?;
+    Some((&text[found[0].len()..], format!("</{}>", &found[1])))
 }
 
 /// Reads a call of one argument with which a text begins, and its result where the text has it.
@@ -126,20 +126,8 @@ pub fn alone(text: &str) -> Option<(Vec<Part>, &str)> {
 
 /// Returns the calls that a text is made of, in any shape; `None` if it is anything else.
 pub fn calls_in(text: &str) -> Option<Vec<Part>> {
-    let text = text.trim().replace("<tool_sep>", "\n");
-    let text = NAMESPACE.replace_all(&text, "$1$2").into_owned();
-    let text = tags("like-element")
-        .iter()
-        .fold(text, |text, [like, element]| text.replace(like, element));
-    let (mut calls, mut rest) = (Vec::new(), without_marks(&text));
+    let (mut calls, mut rest) = (Vec::new(), without_marks(text.trim_end()));
     while !rest.is_empty() {
-        // A call in JSON has its code behind it.
-        let code = between(rest, ["<code>", "</code>"]);
-        if let (Some(Part::Call(call)), Some((code, after))) = (calls.last_mut(), code) {
-            call.args.insert("code", code.trim());
-            rest = after.trim_start();
-            continue;
-        }
         let (found, after) = shape(rest)?;
         calls.extend(found);
         rest = without_marks(after.trim_start().trim_start_matches([',', ';']));
@@ -164,11 +152,6 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
         let (calls, after) = text.starts_with('[').then(|| listed(text))??;
         return after.is_empty().then_some(calls);
     };
-    // xLAM has them beside a thought.
-    let thought = text_at(&value, "thought").filter(|_| has_list(&value, "tool_calls"));
-    if let (Some(thought), Some(calls)) = (thought, value.get("tool_calls").and_then(calls_of)) {
-        return Some([vec![Part::Thought(Some(thought))], calls].concat());
-    }
     let is_call = |call: &Value| {
         let fields = object_of(Some(call));
         let has_args = first_named(call, "call-arguments").is_some_and(|args| args.as_object().is_some());
@@ -211,11 +194,6 @@ pub fn block_in(text: &str) -> Option<Vec<Part>> {
     const FENCE: &str = "```";
     let text = text.trim();
     let (words, block) = text.strip_suffix(FENCE)?.split_once(FENCE)?;
-    // ChatGLM3 has the name before the block.
-    if let (true, Some(call)) = (is_name(words.trim()), block.strip_prefix("python\ntool_call")) {
-        let call = [words.trim(), call].concat();
-        return Some(vec![Literal::new(&call).call()?]);
-    }
     let [_, before] = row_where("shell-agent", |begin| text.starts_with(begin))?;
     let words = words.trim().strip_suffix(before)?;
     let (language, command) = block
@@ -245,20 +223,6 @@ fn commands_of_xml(text: &str) -> Option<(Vec<Text>, Vec<Object>)> {
     Some((thoughts.collect(), commands))
 }
 
-/// Returns a text of Qwen-Agent and of functionary in the words of the ReAct style, and any other text as it is.
-pub fn as_react(text: &str) -> Cow<'_, str> {
-    let is_like = ["✿", ">>>", "<|recipient|>"]
-        .iter()
-        .any(|mark| text.contains(mark));
-    let rows = LIKE_REACT.iter().filter(|_| is_like);
-    rows.fold(text.into(), |text, (like, words)| {
-        match like.replace_all(&text, *words) {
-            Cow::Owned(text) => text.into(),
-            Cow::Borrowed(_) => text,
-        }
-    })
-}
-
 /// Returns what a text of the ReAct style says: its words, its calls, and the results behind them. `None` for a text without a call.
 pub fn react_in<'t>(text: &'t str) -> Option<Vec<Part>> {
     let words = |text: &str| Some(Part::Text(text.trim().into())).filter(|_| !text.trim().is_empty());
@@ -286,17 +250,14 @@ pub fn react_in<'t>(text: &'t str) -> Option<Vec<Part>> {
 
 /// Reads one of the shapes of calls, with which a text begins.
 fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
-    if let Some((body, after)) = between(text, FUNCTION).or_else(|| between(text, INVOKE)) {
-        let (name, arguments) = body.split_once('>')?;
-        return Some((vec![element(unquoted(name), arguments)], after));
+    if let Some(call) = call_of_element(text) {
+        return Some(call);
     }
-    if let Some((body, after)) = between(text, ["<tool_call>", "</tool_call>"]) {
+    if let Some((inner, end)) = enclosed(text) {
+        let (body, after) = inner.split_once(&end)?;
         return Some((calls_in(body)?, after));
     }
     // Claude 2 has the name of a tool and its parameters in elements.
-    if let Some((body, after)) = between(text, ["<invoke>", INVOKE[1]]) {
-        return Some((vec![of_server(body)?], after));
-    }
     let servers = ["<server_name>", "<tool_name>", "<name>"];
     if servers.iter().any(|tag| text.starts_with(tag)) {
         return Some((vec![of_server(text)?], ""));
@@ -305,8 +266,10 @@ fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
         let value = literal(text).and_then(|(value, after)| Some((calls_of(&value)?, after)));
         return value.or_else(|| listed(text));
     }
-    if let Some((name, _)) = text.split_once("<arg_key>") {
-        return is_name(name.trim()).then(|| (vec![element(name.trim(), &text[name.len()..])], ""));
+    let (name, arguments) = text.split_at(text.find('<').unwrap_or(text.len()));
+    let arguments = without_marks(arguments);
+    if is_name(name.trim()) && ARGUMENT.is_match(arguments) {
+        return Some((vec![named(name.trim(), arguments_in(arguments))], ""));
     }
     let head = text.strip_prefix("call:").unwrap_or(text);
     let is_function = head.split_once('(').is_some_and(|(name, _)| !name.contains('{'));
@@ -356,9 +319,24 @@ fn calls_of(value: &Value) -> Option<Vec<Part>> {
     elements_of(Some(value)).iter().map(call_in).collect()
 }
 
-/// Returns the call of an element.
-fn element(name: &str, arguments: &str) -> Part {
-    named(name, arguments_in(arguments))
+/// Reads the call of an element with which a text begins.
+fn call_of_element(text: &str) -> Option<(Vec<Part>, &str)> {
+    let (tag, arguments, after) = split_element(text, &CALL)?;
+    Some((vec![named(unquoted(tag), arguments_in(arguments))], after))
+}
+
+/// Splits an element with which a text begins: its name, with what its tag has behind it, its body, and the text behind it.
+fn split_element<'t>(text: &'t str, begin: &Regex) -> Option<(&'t str, &'t str, &'t str)> {
+    let found = begin.captures(text)?;
+    let mut groups = found.iter().skip(1).flatten().map(|group| group.as_str());
+    let tag = groups.next()?;
+    let end = match tag {
+        tag if tag.ends_with("arg_") => format!("</{tag}value>"),
+        tag if !text[1..].starts_with(tag) => format!("<|close|>{tag}<|sep|>"),
+        tag => format!("</{tag}>"),
+    };
+    let (body, after) = text[found[0].len()..].split_once(&end)?;
+    Some((groups.next().unwrap_or(tag), body, after))
 }
 
 /// Returns the arguments in a text: in elements, or an object in JSON.
@@ -367,12 +345,7 @@ fn arguments_in(text: &str) -> Object {
         return args;
     }
     let (mut args, mut rest) = (Object::new(), text);
-    while let Some((parameter, after)) = argument(rest.trim_start()) {
-        let keyed = parameter.split_once("</arg_key>");
-        let keyed = keyed.and_then(|(key, value)| Some((key, value.split_once("<arg_value>")?.1)));
-        let Some((tag, value)) = keyed.or_else(|| parameter.split_once('>')) else {
-            break;
-        };
+    while let Some((tag, value, after)) = split_element(rest.trim_start(), &ARGUMENT) {
         let value = value.trim_matches('\n');
         let kind = tag.split_once(" type=").map(|(_, kind)| kind != "\"string\"");
         let is_json = kind.unwrap_or_else(|| tag.ends_with("string=\"false\""));
@@ -381,15 +354,6 @@ fn arguments_in(text: &str) -> Object {
         rest = after;
     }
     args
-}
-
-/// Returns the tag and the text of the element of an argument, which may be of its name, with which a text begins, and the text behind it.
-fn argument(text: &str) -> Option<(&str, &str)> {
-    let known = PARAMETERS.iter().find_map(|tags| between(text, *tags));
-    known.or_else(|| {
-        let (name, _) = text.strip_prefix('<')?.split_once('>')?;
-        is_name(name).then(|| text[1..].split_once(&format!("</{name}>")))?
-    })
 }
 
 /// Returns a name without the quotes around it, and without attributes behind it.
@@ -701,6 +665,10 @@ mod tests {
                 &[stock],
             ),
             (
+                "<function=stock>\n<parameter=sku>\n<xsl:param name=\"a\"/><f:function/></parameter>\n</function>!",
+                &[r#"stock {"sku":"<xsl:param name=\"a\"/><f:function/>"}"#],
+            ),
+            (
                 "<function_call> {\"name\": \"stock\", \"arguments\": '{\"sku\": \"B-12\"}'} </function_call>!",
                 &[stock],
             ),
@@ -800,6 +768,8 @@ mod tests {
             ("I look.\n<|tool_call|>stock:B-12", true),
             ("<new:tool_call>stock</new:tool_call>", true),
             ("Action: search\nAction Input: tides", true),
+            ("stock\n```python\ntool_call(sku='B-12')\n```", true),
+            ("{\"thought\": \"Hm.\", \"tool_calls\": []}", true),
             ("✿FUNCTION✿: search\n✿ARGS✿: {}", true),
             (">>>search\n{\"query\": \"tides\"}", true),
             (">>> search(1)\n2", false),
