@@ -28,16 +28,11 @@ pub enum Words {
     Stopped,
 }
 
-/// How the first prompts of Terminus, CrewAI, jobs of OpenClaw and plans of smolagents begin, and what their tasks are between.
-const TERMINUS: &str = "You are an AI assistant tasked with solving command-line tasks";
-const PLAN: &str = "You are a world expert at analyzing a situation to derive facts";
-const PROMPTS: [[&str; 3]; 5] = [
-    [TERMINUS, "\nTask Description:\n", "\nCurrent terminal state:"],
-    [TERMINUS, "\nInstruction:\n", "\nYour response must be"],
-    ["Current Task: ", "Current Task: ", "\n\nThis is the expect"],
-    ["[cron:", "] ", "\nCurrent time: "],
-    [PLAN, "task:\n```\n", "\n```\nFirst in part 1, write"],
-];
+/// The prompts of programs that have the user's task in them, if it is there.
+static PROMPT: LazyLock<Regex> = LazyLock::new(|| {
+    let all: Vec<_> = words("prompt").collect();
+    regex(&format!("^(?s:{})", all.join("|")))
+});
 
 /// What programs write before a turn.
 static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
@@ -75,17 +70,9 @@ pub fn words_of(part: Text) -> Vec<Words> {
         let own = beginning[found.end()..].into();
         return [Words::Context].into_iter().chain(words_of(own)).collect();
     }
-    let mut prompts = PROMPTS
-        .iter()
-        .filter(|[prompt, ..]| beginning.starts_with(prompt));
-    let is_terminus = beginning.starts_with(TERMINUS);
-    let task = prompts.find_map(|[_, begin, end]| {
-        let (_, task) = beginning.split_once(begin)?;
-        let whole = task.split_once(end).map(|(task, _)| task);
-        whole.or(Some(task).filter(|_| is_terminus))
-    });
-    if is_terminus || task.is_some() {
-        let own = task.map(|task| Words::Own(task.trim().into()));
+    if let Some(found) = PROMPT.captures(beginning) {
+        let mut own = found.iter().skip(1).flatten();
+        let own = own.next().map(|task| Words::Own(task.as_str().trim().into()));
         return [Words::Context].into_iter().chain(own).collect();
     }
     if is_begun(text, "shell") {
@@ -96,9 +83,6 @@ pub fn words_of(part: Text) -> Vec<Words> {
     }
     if is_begun(text, "command") {
         return vec![Words::Command];
-    }
-    if is_open(beginning) {
-        return vec![Words::Context];
     }
     if beginning.starts_with(PROMPT_COMMAND) {
         let words = PROMPT_COMMAND_PARTS.iter().filter_map(|tag| inside(text, tag));
@@ -224,11 +208,6 @@ fn end_of(name: &str) -> String {
     format!("</{name}>")
 }
 
-/// Returns whether a text begins with a tag of the program that nothing ends: it was cut off.
-fn is_open(beginning: &str) -> bool {
-    beginning.starts_with('<') && context_in(beginning).is_some_and(|name| !beginning.contains(&end_of(name)))
-}
-
 /// Returns a text without the program's words in tags, and how many of them there were.
 fn without_contexts(text: &str) -> (String, usize) {
     let (mut own, mut count, mut broken, mut rest) = (String::new(), 0, 0, text);
@@ -243,6 +222,8 @@ fn without_contexts(text: &str) -> (String, usize) {
                 count += 1;
                 rest = &tagged[end..];
             }
+            // The text was cut off.
+            None if end.is_some() && own.trim().is_empty() => return (own, count + 1),
             None => {
                 broken += usize::from(end.is_some());
                 own.push('<');
