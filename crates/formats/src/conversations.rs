@@ -378,13 +378,13 @@ fn query_of(record: &Object) -> Option<Messages<'_>> {
     let query = record.get("query").filter(|query| query.as_text().is_some())?;
     let calls = parsed(record.get("answers"))?;
     let is_call = |call: &Value| has_text(call, "name") && call.get("arguments").is_some();
-    let calls = calls.as_array().filter(|calls| calls.iter().all(is_call))?;
-    let calls = calls.iter().map(|call| {
-        let call = Call::of(call);
-        (call.name.unwrap_or_default(), call.args.into())
-    });
-    let asked = Cow::Owned(message_by("user", query.clone()));
-    Some(vec![asked, turn_of(Value::Null, calls, [])])
+    calls.as_array().filter(|calls| calls.iter().all(is_call))?;
+    let reply = [("role", "assistant".into()), ("tool_calls", calls.into_owned())];
+    Some(
+        [message_by("user", query.clone()), object(reply)]
+            .map(Cow::Owned)
+            .into(),
+    )
 }
 
 /// Returns the messages of a state or a result of the OpenAI Agents SDK: what the agent was given, and its items.

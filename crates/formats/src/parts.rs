@@ -364,7 +364,7 @@ fn of_type(part: &Object, value: &Value, kind: &Text, parts: &mut Vec<Part>) {
     }
     match kind.as_str() {
         "tool-invocation" => of_tool(fields_of(part, "toolInvocation"), "", parts),
-        "tool-call" => add_answered(value, parts),
+        "tool-call" => of_item(part, kind, parts),
         "tool-result" => parts.push(of_tool_result(part)),
         "non_standard" => part
             .get("value")
@@ -414,7 +414,7 @@ fn by_shape(part: &Object, kind: &Text) -> Part {
     }
 }
 
-/// Appends a call or a result, or both.
+/// Appends a call or a result, or a call and its result, which it may have in a field.
 fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
     let (own, failed) = (Call::of(item), failure_of(item));
     let (id, inner) = (own.id.clone(), item.get(kind));
@@ -424,10 +424,10 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
         let content = parts_of(content);
         return parts.push(Part::Result { id, content, failed });
     }
-    let is_hosted = !is_call(kind);
     if let Some(inner) = inner.filter(|inner| own.name.is_none() && has_text(*inner, "name")) {
-        return add_answered(inner, parts);
+        return of_item(object_of(Some(inner)), "", parts);
     }
+    let is_hosted = is_one(kind, "hosted-call");
     parts.push(Part::Call(if is_hosted && kind != "mcp_call" {
         Call {
             name: kind.strip_suffix("_call").map(Text::from),
@@ -450,9 +450,9 @@ fn of_item(item: &Object, kind: &str, parts: &mut Vec<Part>) {
             ..own
         }
     }));
-    let error = item.get("error").filter(|_| failed == Some(true));
+    let error = item.get("error").filter(|_| is_hosted && failed == Some(true));
     let content = first_of(item, &["output", "outputs", "results", "result"]).or(error);
-    if is_hosted && is_given(content) {
+    if is_given(content) {
         let content = parts_of(content);
         parts.push(Part::Result { id, content, failed });
     }
@@ -514,14 +514,6 @@ pub fn beside(message: &Object) -> [Vec<Part>; 2] {
     [before, after]
 }
 
-/// Appends a call, and its result where the call has it.
-fn add_answered(call: &Value, parts: &mut Vec<Part>) {
-    let content = first_of(call, &["output", "result"]);
-    parts.push(Part::Call(Call::of(call)));
-    let result = |content| Part::result(first_named(call, "call-id"), Some(content), failure_of(call));
-    parts.extend(content.map(result));
-}
-
 fn calls_beside(message: &Object) -> Vec<Part> {
     // The type of a message of AgentKit says what its tools are.
     let are_calls = str_of(message.get("type")).is_some_and(is_call);
@@ -535,7 +527,7 @@ fn calls_beside(message: &Object) -> Vec<Part> {
     for list in lists.filter_map(parsed) {
         let list = elements_of(Some(&list)).iter().filter(|call| !call.is_null());
         let list = list.filter_map(|call| parsed(Some(call)));
-        list.for_each(|call| add_answered(&call, &mut calls));
+        list.for_each(|call| of_item(object_of(Some(&call)), "", &mut calls));
     }
     calls.extend(call.map(|call| Part::Call(Call::of(call))));
     calls
