@@ -10,7 +10,7 @@ use crate::values::regex;
 /// Data URLs, and files in Base64 of at least 64 digits: PNG, JPEG, GIF, WebP and other RIFF files, PDF.
 static FILE: LazyLock<Regex> = LazyLock::new(|| {
     regex(
-        r"data:[A-Za-z0-9.+_-]{1,40}/[A-Za-z0-9.+_-]{1,80}(?:;[A-Za-z0-9=.+_-]{1,80})*;base64,[A-Za-z0-9+/=_-]+|(?:iVBORw0KGgo|/9j/[24]|R0lGOD[dl]|UklGR|JVBERi0)[A-Za-z0-9+/=_-]*",
+        r"data:(?:(image|audio|video)|[A-Za-z0-9.+_-]{1,40})/[A-Za-z0-9.+_-]{1,80}(?:;[A-Za-z0-9=.+_-]{1,80})*;base64,[A-Za-z0-9+/=_-]+|(?:(iVBORw0KGgo|/9j/[24]|R0lGOD[dl]|UklGR)|JVBERi0)[A-Za-z0-9+/=_-]*",
     )
 });
 
@@ -24,24 +24,17 @@ pub fn without_files(text: &str) -> Option<String> {
         return None;
     }
     let kind = |found: &Captures| {
-        let (before, found) = (&text[..found.get_match().start()], &found[0]);
+        let (before, whole) = (&text[..found.get_match().start()], &found[0]);
         let is_apart = !before.ends_with(|before: char| before.is_ascii_alphanumeric());
-        let is_file = found.starts_with("data:") || found.len() >= SHORTEST && is_apart;
-        let kept = if is_file { kind_of(found) } else { found };
-        kept.to_owned()
+        let is_file = whole.starts_with("data:") || whole.len() >= SHORTEST && is_apart;
+        if !is_file {
+            return whole.to_owned();
+        }
+        let image = found.get(2).map(|_| "image");
+        let kind = found.get(1).map(|kind| kind.as_str()).or(image);
+        format!("[{}]", kind.unwrap_or("file"))
     };
     Some(FILE.replace_all(text, kind).into_owned()).filter(|kept| kept != text)
-}
-
-fn kind_of(beginning: &str) -> &'static str {
-    match beginning.strip_prefix("data:") {
-        Some(kind) if kind.starts_with("image/") => "[image]",
-        Some(kind) if kind.starts_with("audio/") => "[audio]",
-        Some(kind) if kind.starts_with("video/") => "[video]",
-        Some(_) => "[file]",
-        None if beginning.starts_with("JVBERi0") => "[file]",
-        None => "[image]",
-    }
 }
 
 /// Replaces the files in a text. Returns whether there was one.
