@@ -196,8 +196,8 @@ fn tool_of(span: &mut Span) -> Said {
     let raised = || told("exception", "exception.message");
     let raised = span.message.clone().map(Value::from).or_else(raised);
     // LangChain makes a message of it, which names the call.
-    let told = parsed(content.as_ref()).map(Cow::into_owned);
-    let told = told.as_ref().map(|told| told.get("output").unwrap_or(told));
+    let whole = parsed(content.as_ref()).map(Cow::into_owned);
+    let told = whole.as_ref().map(|told| told.get("output").unwrap_or(told));
     let message = told.and_then(langchain::unwrapped).map(|(_, fields)| fields);
     let answered = message.and_then(|message| message.get("tool_call_id"));
     let id = string_of(id.or(answered)).cloned();
@@ -208,7 +208,11 @@ fn tool_of(span: &mut Span) -> Said {
     if str_of(status) == Some("error") {
         span.is_ok = Some(false);
     }
-    let content = message.map_or(content, |message| message.get("content").cloned());
+    let content = match (message, &whole) {
+        (Some(message), _) => message.get("content").cloned(),
+        (None, Some(Value::String(text))) => Some(text.clone().into()),
+        _ => content,
+    };
     let failed = span.is_ok.map(|is_ok| !is_ok);
     let failure = || raised.unwrap_or_else(|| "error".into());
     #[allow(clippy::cast_precision_loss)] // As JavaScript's `Number` does.
@@ -220,7 +224,7 @@ fn tool_of(span: &mut Span) -> Said {
         ..Call::new(None, name, args.as_ref())
     };
     let is_failure = content.is_none() && failed == Some(true);
-    let content = content.map(text_in).or_else(|| is_failure.then(failure));
+    let content = content.or_else(|| is_failure.then(failure));
     let result = content.map(|content| {
         let result = ToolResult {
             content: Events::default().text_of(Some(&content)),
@@ -233,15 +237,6 @@ fn tool_of(span: &mut Span) -> Said {
         input: vec![Item::traced(What::Call(call), false, milliseconds)],
         output: result.into_iter().collect(),
         replies: 0,
-    }
-}
-
-/// Returns the text in a string of JSON, or the value that is something else.
-fn text_in(value: Value) -> Value {
-    let quoted = value.as_text().filter(|text| text.as_bytes().starts_with(b"\""));
-    match quoted.map(|text| parse_str(text)) {
-        Some(Ok(text @ Value::String(_))) => text,
-        _ => value,
     }
 }
 

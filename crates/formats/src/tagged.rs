@@ -1,11 +1,11 @@
 //! Reasoning, calls and results that open models write in their texts, as chat templates and prompts have them.
 
-use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_json::{Value, parse_str};
 
 use crate::{
     contexts::inside,
     parts::{Call, Part, parts_in, parts_of},
-    values::{elements_of, first_of, has_text, list_of, object_of, text_in},
+    values::{elements_of, first_of, has_text, list_of, object_of},
     words::{row_where, tags, words},
     written::{
         alone, bare_calls_in, between, block_in, calls_in, commands_in, may_have_calls, react_in, read,
@@ -15,9 +15,8 @@ use crate::{
 /// The tag of most reasoning, whose beginning may be in the prompt.
 const THOUGHT: [&str; 2] = ["<think>", "</think>"];
 
-/// What Kimi's models and those of smolagents are given before a result: the id of its call follows.
-const CALL_ID: &str = "Call id: ";
-const RETURN: &str = "## Return of ";
+/// What those of smolagents and Kimi's models are given before a result: the id of its call follows.
+const NAMED: [&str; 2] = ["Call id: ", "## Return of "];
 
 /// Where gpt-oss says whose words follow, and where these end.
 const MESSAGE: &str = "<|message|>";
@@ -69,8 +68,10 @@ pub fn split<'t>(text: &'t str, read: impl Fn(&str, &'t str) -> Tag<'t>) -> Piec
 pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
     let text = content.and_then(Value::as_str);
     // Memories of smolagents have a list of one part.
-    let only = || text.or_else(|| text_in(list_of(content).first()?).map(Text::as_str));
-    let named = || named_result(only()?, CALL_ID);
+    let only = || match list_of(content) {
+        [part] => part.get("text")?.as_str(),
+        _ => text,
+    };
     let tagged = match role {
         "assistant" => text.and_then(parts_of_model),
         "user" => text.and_then(|text| parts_of_results(text, &["result"])),
@@ -78,24 +79,23 @@ pub fn parts_by(role: &str, content: Option<&Value>) -> Vec<Part> {
             let calls = text.strip_prefix(CALLING).unwrap_or(text);
             calls_in(calls).or_else(|| parts_of_model(text))
         }),
-        "tool" => named().or_else(|| {
-            let observed = || words("observed").find_map(|head| only()?.strip_prefix(head));
-            let observed = || Some(vec![Part::Text(observed()?.trim().into())]);
-            let Some(text) = text else { return observed() };
+        "tool" => only().and_then(|text| {
+            let observed = || words("observed").find_map(|head| text.strip_prefix(head));
             let channels = || text.contains(MESSAGE).then(|| parts_of_channels(text))?;
             parts_of_results(text, &["result", "tool-result"])
                 .or_else(channels)
                 .or_else(|| listed_results(text))
-                .or_else(observed)
+                .or_else(|| Some(vec![Part::Text(observed()?.trim().into())]))
         }),
         _ => None,
     };
     tagged.unwrap_or_else(|| parts_of(content))
 }
 
-/// Returns the result of a call that the first line of a text names behind its beginning.
-fn named_result(text: &str, beginning: &str) -> Option<Vec<Part>> {
-    let (id, body) = text.strip_prefix(beginning)?.split_once('\n')?;
+/// Returns the result of a call that the first line of a text names.
+fn named_result(text: &str) -> Option<Vec<Part>> {
+    let named = NAMED.iter().find_map(|head| text.strip_prefix(head));
+    let (id, body) = named?.split_once('\n')?;
     let [id, body] = [id, body].map(|text| text.trim().into());
     Some(vec![Part::result(Some(&id), Some(&body), None)])
 }
@@ -249,7 +249,7 @@ fn parts_of_channels(text: &str) -> Option<Vec<Part>> {
 fn parts_of_results(text: &str, kinds: &[&str]) -> Option<Vec<Part>> {
     let tags = kinds.iter().flat_map(|kind| tags(kind));
     let (mut parts, mut rest) = (Pieces::default(), without_around(text));
-    if let Some(result) = named_result(rest, RETURN) {
+    if let Some(result) = named_result(rest) {
         return Some(result);
     }
     while let Some((body, after)) = tags.clone().find_map(|tags| between(rest, *tags)) {
