@@ -17,9 +17,9 @@ use crate::{
     input::{NOT_READ, UNREADABLE},
     messages::is_message,
     records::{Record, Records, may_be_trace},
-    run::{Row, Runs, Snapshots},
+    run::{Row, Runs, Snapshots, item_of},
     shapes::is,
-    values::{list_at, object_of},
+    values::{list_at, object_of, text_at},
     words::{row_where, words},
 };
 
@@ -254,4 +254,48 @@ impl TraceReader {
             reader.end(runs);
         }
     }
+}
+
+impl Run {
+    /// Builds the traces.
+    #[must_use]
+    pub fn build(self) -> Vec<Item> {
+        match self {
+            Self::Done(item) => vec![item],
+            Self::Session(session, format, given) => vec![item_of(session.finish(), format, &given)],
+            Self::Row(row, settings) if let Some(items) = session_in(&row, &settings) => items,
+            Self::Row(row, settings) => {
+                let copies = row.copies;
+                let mut runs = Vec::new();
+                let format = settings.format_of(&row.value);
+                match format.and_then(|format| Runs::of(format, &settings)) {
+                    Some(mut reader) => {
+                        reader.read(&row.value, row.place, &mut runs);
+                        reader.end(&mut runs);
+                    }
+                    None => runs.push(row.plain(format)),
+                }
+                runs.iter_mut().for_each(|run| run.stand_for(copies));
+                runs.into_iter().flat_map(Self::build).collect()
+            }
+        }
+    }
+}
+
+/// Builds the traces of the session whose lines a row of `datasets` has; `None` without a session of an agent that is known. They are of
+/// the row's format, because the session has no file.
+fn session_in(row: &Row, settings: &Settings) -> Option<Vec<Item>> {
+    let text = text_at(&row.value, "trace").filter(|_| is(&row.value, "session-row"))?;
+    let inner = Settings {
+        given: Arc::clone(&settings.given),
+        ..Settings::default()
+    };
+    let mut items = TraceReader::new(inner).read_all(text.as_bytes()).ok()?;
+    items.retain(|item| item.format.is_some_and(FormatName::is_of_sessions));
+    let format = settings.format_of(&row.value);
+    for item in &mut items {
+        (item.place, item.format) = (row.place, format);
+    }
+    let is_read = |item: &Item| matches!(item.content, Content::Read(_));
+    items.iter().any(is_read).then_some(items)
 }

@@ -18,5 +18,5 @@ mod snapshots;
 pub use copies::Group;
 pub use files::{Head, Ids, groups, head_of, runs};
 pub use runs::{Content, EARLIER_COPIES, Item, Run, Settings};
-pub(crate) use runs::{Row, Runs};
+pub(crate) use runs::{Row, Runs, item_of};
 pub(crate) use snapshots::Snapshots;

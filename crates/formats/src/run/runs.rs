@@ -13,12 +13,11 @@ use crate::{
     agent::{Decoded, Format, Kind},
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
     parts::Call,
-    records::{MOST_FIRST_RECORDS, Records, is_trace},
+    records::is_trace,
     session::{Session, is_said},
-    shapes::is,
     spans::said_alone,
     trace::TraceBuilder,
-    values::{first_named, joined, list_at, object_of, str_of, string_of, text_at},
+    values::{first_named, joined, list_at, object_of, str_of, string_of},
 };
 
 /// Options of an input.
@@ -116,61 +115,10 @@ impl Run {
             session.fact(EARLIER_COPIES, Some(copies));
         }
     }
-
-    /// Builds the traces.
-    #[must_use]
-    pub fn build(self) -> Vec<Item> {
-        match self {
-            Self::Done(item) => vec![item],
-            Self::Session(session, format, given) => vec![item_of(session.finish(), format, &given)],
-            Self::Row(row, settings) if let Some(items) = session_in(&row, &settings) => items,
-            Self::Row(row, settings) => {
-                let copies = row.copies;
-                let mut runs = Vec::new();
-                let format = settings.format_of(&row.value);
-                match format.and_then(|format| Runs::of(format, &settings)) {
-                    Some(mut reader) => {
-                        reader.read(&row.value, row.place, &mut runs);
-                        reader.end(&mut runs);
-                    }
-                    None => runs.push(row.plain(format)),
-                }
-                runs.iter_mut().for_each(|run| run.stand_for(copies));
-                runs.into_iter().flat_map(Self::build).collect()
-            }
-        }
-    }
-}
-
-/// Builds the traces of the session whose lines a row of `datasets` has; `None` without a session of an agent that is known. They are of
-/// the row's format, because the session has no file.
-fn session_in(row: &Row, settings: &Settings) -> Option<Vec<Item>> {
-    let text = text_at(&row.value, "trace").filter(|_| is(&row.value, "session-row"))?;
-    let mut records = Records::default();
-    records.push(text.as_bytes()).ok()?;
-    records.finish().ok()?;
-    let records: Vec<_> = records.filter_map(|record| record.content.ok()).collect();
-    let mut first = records.iter().take(MOST_FIRST_RECORDS);
-    let format = first.find_map(|record| FormatName::of(record, None))?;
-    let inner = Settings {
-        given: Arc::clone(&settings.given),
-        ..Settings::default()
-    };
-    let mut reader = Runs::of(format, &Arc::new(inner)).filter(|_| format.is_of_sessions())?;
-    let mut runs = Vec::new();
-    for record in &records {
-        reader.read(record, row.place, &mut runs);
-    }
-    reader.end(&mut runs);
-    let mut items: Vec<_> = runs.into_iter().flat_map(Run::build).collect();
-    let format = settings.format_of(&row.value);
-    items.iter_mut().for_each(|item| item.format = format);
-    let is_read = |item: &Item| matches!(item.content, Content::Read(_));
-    items.iter().any(is_read).then_some(items)
 }
 
 /// Builds the trace of a run.
-fn item_of(builder: TraceBuilder, format: FormatName, given: &Given) -> Item {
+pub(crate) fn item_of(builder: TraceBuilder, format: FormatName, given: &Given) -> Item {
     let place = builder.place;
     let content = match (builder.is_empty(), builder.is_conversation) {
         (true, true) => Content::Wrong(builder.empty_reason()),
