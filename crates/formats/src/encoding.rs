@@ -10,8 +10,6 @@ use crate::{
 
 pub use crate::input::Foreign;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// How UTF-16 begins: with a byte order mark, as PowerShell writes it, or without one.
 const UTF_16: [([&[u8]; 3], LinesOf); 2] = [
     ([b"\xff\xfe", b"{\0", b"[\0"], |bytes| {
@@ -38,7 +36,7 @@ const ARCHIVE_LIMIT: u64 = 4 * DEFAULT_LIMIT;
 /// The longest of all these, in bytes.
 const BEGINNING_LENGTH: usize = 6;
 
-/// Makes UTF-8 without a byte order mark of an input, chunk by chunk.
+/// Makes UTF-8 of an input, chunk by chunk.
 pub enum Decoder {
     /// The first bytes of an input whose encoding is not known yet.
     Beginning(Vec<u8>),
@@ -119,10 +117,7 @@ impl Decoder {
             *self = Self::Whole(beginning, lines_of);
             return Ok(Vec::new());
         }
-        match beginning.strip_prefix(BYTE_ORDER_MARK) {
-            Some(text) => Ok(text.to_vec()),
-            None => Ok(beginning),
-        }
+        Ok(beginning)
     }
 }
 
@@ -155,7 +150,7 @@ mod tests {
     fn inputs_in_pieces_of_any_size_become_text_or_are_refused() {
         for (input, text) in [
             (&b"1"[..], Ok("1")),
-            (b"\xef\xbb\xbf{\"a\":1}", Ok("{\"a\":1}")),
+            (b"\xef\xbb\xbf{\"a\":1}", Ok("\u{feff}{\"a\":1}")),
             (b"\xff\xfe[\0=\xd8\0\xde]\0", Ok("[\u{1f600}]")),
             (b"{\0}\0\n\0{\0}\0", Ok("{}\n{}")),
             (b"\xfe\xff\0[\xd8=\xde\0\0]", Ok("[\u{1f600}]")),

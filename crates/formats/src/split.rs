@@ -1,7 +1,7 @@
 //! Splits a text into JSON values and what is between them, as its bytes come: a line, else a value to its closing bracket, else text.
 //! It takes linear time and bounded memory.
 
-use std::{collections::VecDeque, mem, ops::Range};
+use std::{collections::HashMap, mem, ops::Range};
 
 use knowledgepulse_json::{ParseError, Value, parse_str, trim};
 use memchr::{memchr, memchr_iter, memchr3};
@@ -12,8 +12,7 @@ use rayon::prelude::*;
 const MOST_VAIN: usize = 4;
 const FREE_VAIN: usize = 64 * 1024;
 
-/// So many bytes tell what stands behind a bracket, and where an element without one ends: more blanks are followed by anything, and a longer
-/// element is a line.
+/// So many bytes tell what stands behind a bracket: more blanks are followed by anything.
 const MOST_NEAR: usize = 4096;
 
 const NEWLINE: u8 = b'\n';
@@ -85,8 +84,8 @@ pub(crate) struct Splitter {
     searched: usize,
     /// Whether the rest of a value that is too long is dropped.
     skips: bool,
-    /// The whole lines of the text that are objects, parsed on all cores, and where they begin.
-    parsed: VecDeque<(usize, Value)>,
+    /// By where they begin, the whole lines of the text that are objects, parsed on all cores.
+    parsed: HashMap<usize, Value>,
     /// How many bytes were split off, and how many were followed in vain.
     done: usize,
     vain: usize,
@@ -109,10 +108,9 @@ impl Splitter {
         let spans_lines = self.line_end().is_some();
         self.text.extend_from_slice(bytes);
         let is_at_line = self.index.is_none() && !self.skips && !spans_lines;
-        self.parsed = if is_at_line {
-            self.parse_lines()
-        } else {
-            VecDeque::new()
+        self.parsed = match is_at_line {
+            true => self.parse_lines(),
+            false => HashMap::new(),
         };
     }
 
@@ -138,7 +136,7 @@ impl Splitter {
     }
 
     /// Returns the whole lines in braces that are JSON.
-    fn parse_lines(&self) -> VecDeque<(usize, Value)> {
+    fn parse_lines(&self) -> HashMap<usize, Value> {
         let mut start = 0;
         let lines: Vec<_> = memchr_iter(NEWLINE, &self.text[self.searched..])
             .filter_map(|newline| {
@@ -153,7 +151,7 @@ impl Splitter {
             .collect();
         let lines = lines.into_par_iter();
         let parsed = lines.filter_map(|line| Some((line.start, parse(&self.text[line]).ok()?)));
-        parsed.collect::<Vec<_>>().into()
+        parsed.collect()
     }
 
     /// Returns the next piece; `None` if it is not there yet.
@@ -182,8 +180,7 @@ impl Splitter {
                 self.index = None;
                 Some(self.take(Kind::Between, 1))
             }
-            b'{' | b'[' | b'"' if self.index.is_some() => self.value(),
-            _ if self.index.is_some() => self.bare_element(),
+            _ if self.index.is_some() => self.value(),
             b'[' if self.begins_array()? => {
                 let sign = self.take(Kind::Between, 1);
                 self.index = Some(0);
@@ -235,9 +232,9 @@ impl Splitter {
         }
     }
 
-    /// Splits off a value in brackets or quotes: an element, or one that nothing or another one follows on its line. Another one is a line of text.
+    /// Splits off a value: an element, or one that nothing or another one follows on its line. Another one is a line of text.
     fn value(&mut self) -> Option<Piece> {
-        if let Some(value) = self.known() {
+        if let Some(value) = self.parsed.remove(&self.at) {
             let length = self.line_length();
             return Some(self.take(Kind::Value(value), length));
         }
@@ -254,6 +251,7 @@ impl Splitter {
             return None;
         }
         if end == Some(true) && !is_long && self.is_alone(length)? {
+            let length = trimmed(&self.text[self.at..][..length]);
             let kind = self.parsed(length);
             return Some(self.take(kind, length));
         }
@@ -267,24 +265,6 @@ impl Splitter {
         let line = self.line();
         self.index = self.index.filter(|_| line.is_none());
         line
-    }
-
-    /// Splits off an element without brackets.
-    fn bare_element(&mut self) -> Option<Piece> {
-        let rest = &self.text[self.at..];
-        let is_whole = self.is_over && rest.len() <= MOST_NEAR;
-        let end = memchr3(b',', b']', NEWLINE, near(rest)).or(is_whole.then_some(rest.len()));
-        let Some(length) = end.map(|end| trimmed(&rest[..end])) else {
-            return match rest.len() < MOST_NEAR {
-                true => None,
-                false => self.line(),
-            };
-        };
-        let kind = match self.parsed(length) {
-            Kind::Broken(Broken::NoJson(_)) => Kind::Text,
-            kind => kind,
-        };
-        Some(self.take(kind, length))
     }
 
     /// Returns whether nothing or another value follows so many bytes on their line, as where two programs append to one file; `None` if what
@@ -302,16 +282,6 @@ impl Splitter {
             Some(next) => Some(*next == NEWLINE),
             None => (self.is_over || behind.len() == MOST_NEAR).then_some(true),
         }
-    }
-
-    /// Returns the value of the line here, if it was parsed with others.
-    fn known(&mut self) -> Option<Value> {
-        while self.parsed.front().is_some_and(|(start, _)| *start < self.at) {
-            self.parsed.pop_front();
-        }
-        let is_known = self.parsed.front().is_some_and(|(start, _)| *start == self.at);
-        let known = is_known.then(|| self.parsed.pop_front()).flatten();
-        known.map(|(_, value)| value)
     }
 
     /// Returns what so many bytes from here are.
@@ -419,6 +389,11 @@ impl Scan {
             }
             self.length += 1;
             match byte {
+                // An element without brackets ends before what follows it.
+                b',' | b']' | NEWLINE if self.depth == 0 && !self.in_string => {
+                    self.length -= 1;
+                    return Some(true);
+                }
                 // No string goes on in the next line.
                 NEWLINE if self.in_string || !spans_lines => return Some(false),
                 _ if self.is_escaped => self.is_escaped = false,
