@@ -10,7 +10,7 @@ pub(crate) use crate::{
     event::{Agent, Event, Events, Fact, Origin, PARENT, Parent, Span, TextKind, ToolResult, Undo, What},
     input::{Told, listed_beside, read_small, text_of_small, told_beside},
     messages::{UNKNOWN_ROLE, add_as, add_message, add_next, add_parts, add_said, is_message, message_by},
-    parts::{Call, Part, parts_in, parts_of},
+    parts::{Call, Part, failure_of, parts_in, parts_of},
     shapes::is,
     tools::{TOOLS, tools_of},
     values::*,

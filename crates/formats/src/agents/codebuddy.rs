@@ -11,17 +11,8 @@ fn add_item(say: &mut Events, item: &Value) {
     }
     say.first_fact("model", data.get("model"));
     match str_of(item.get("type")).unwrap_or_default() {
-        "message" => add_message(say, item),
         "reasoning" => say.say_content(TextKind::Reasoning, first_of(item, &["rawContent", "content"])),
-        "function_call" => say.call(Call::of(item)),
-        "function_call_result" => {
-            let failed = str_of(item.get("status")).is_some_and(|status| status != "completed");
-            say.answer(
-                text_at(item, "callId"),
-                item.get("output"),
-                failed.then_some(true),
-            );
-        }
+        _ if is_message(item) => add_message(say, item),
         "ai-title" => say.fact("summary", item.get("aiTitle")),
         kind => say.leave_out(format!("event {kind}")),
     }

@@ -23,10 +23,7 @@ fn add_printed(say: &mut Events, record: &Value, kind: &str) {
     match kind {
         "message" => add_said(say, role_of(record), record.get("text")),
         "tool_call" => say.call(Call::of(record)),
-        "tool_result" => {
-            let failed = is_true(record, "isError").then_some(true);
-            say.answer(id_of(id), record.get("value"), failed);
-        }
+        "tool_result" => say.answer(id_of(id), record.get("value"), failure_of(record)),
         _ => {
             say.facts("printed-facts", record);
             say.leave_out(format!("event {kind}"));

@@ -64,41 +64,35 @@ fn add_record(say: &mut Events, record: &Value) {
 fn add_loop_event(say: &mut Events, event: &Object) {
     let id = event.get("toolCallId");
     match str_of(event.get("type")) {
-        Some("content.part") => add_part(say, fields_of(event, "part")),
+        Some("content.part") => add_part(say, event.get("part")),
         Some("tool.call") => say.call(Call::of(event)),
-        Some("tool.result") => add_result(say, id, fields_of(event, "result"), "isError"),
+        Some("tool.result") => add_result(say, id, fields_of(event, "result")),
         _ => {}
     }
 }
 
-fn add_part(say: &mut Events, part: &Object) {
-    match str_of(part.get("type")) {
-        Some("think") => say.say_content(TextKind::Reasoning, first_of(part, &["think", "text"])),
-        _ => say.say_content(TextKind::Message, Some(&vec![part.clone().into()].into())),
-    }
+fn add_part(say: &mut Events, part: Option<&Value>) {
+    say.say_parts(TextKind::Message, part.into_iter().flat_map(parts_in));
 }
 
-fn add_result(say: &mut Events, id: Option<&Value>, result: &Object, error: &str) {
-    let output = say.text_of(result.get("output"));
-    let content = if is_blank(&output) {
-        say.text_of(first_of(result, &["message"]))
-    } else {
-        output
-    };
-    let failed = truth_of(result.get(error)).filter(|failed| *failed);
-    say.result(string_of(id).cloned(), content, failed);
+fn add_result(say: &mut Events, id: Option<&Value>, result: &Object) {
+    let told = ["output", "message"].map(|name| say.text_of(result.get(name)));
+    let content = told.into_iter().find(|text| !is_blank(text));
+    let failed = failure_of(result).filter(|failed| *failed);
+    say.result(string_of(id).cloned(), content.unwrap_or_default(), failed);
 }
 
 fn add_old(say: &mut Events, message: &Object) {
     let payload = fields_of(message, "payload");
     match str_of(message.get("type")).unwrap_or_default() {
         "TurnBegin" | "SteerInput" => say.say_content(TextKind::User, payload.get("user_input")),
-        "ContentPart" => add_part(say, payload),
+        "ContentPart" => add_part(say, message.get("payload")),
         "ToolCall" => say.call(Call::of(payload)),
-        "ToolResult" => {
-            let result = fields_of(payload, "return_value");
-            add_result(say, payload.get("tool_call_id"), result, "is_error");
-        }
+        "ToolResult" => add_result(
+            say,
+            payload.get("tool_call_id"),
+            fields_of(payload, "return_value"),
+        ),
         "SubagentEvent" => {
             let call = first_of(payload, &["parent_tool_call_id", "task_tool_call_id", "agent_id"]);
             say.begin(Origin::default());

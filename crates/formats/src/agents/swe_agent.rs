@@ -75,23 +75,13 @@ fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
             turns.iter().for_each(|turn| add_turn(say, turn));
         }
         TURNS if !turns.is_empty() => {
-            // The beginning of the history up to the task.
+            // The history up to the task: what follows is in the turns too.
             let is_task = |message: &Value| has_word(message, "role", "user") && !is_demonstration(message);
-            let end = history
-                .iter()
-                .position(is_task)
-                .map_or(history.len(), |at| at + 1);
-            let is_asked = |message: &&Value| {
-                is_demonstration(message) || matches!(str_of(message.get("role")), Some("system" | "user"))
-            };
-            let asked: Vec<&Value> = history[..end].iter().filter(is_asked).collect();
-            add_history(say, &asked, true);
-            if let Some(at) = turns.iter().position(|turn| turn.as_object().is_none()) {
-                return Err(Wrong::from(format!("trajectory[{at}] must be an object")));
-            }
+            let task = history.iter().position(is_task);
+            add_history(say, &history[..task.map_or(history.len(), |at| at + 1)], true);
             turns.iter().for_each(|turn| add_turn(say, turn));
         }
-        _ => add_history(say, &history.iter().collect::<Vec<_>>(), false),
+        _ => add_history(say, history, false),
     }
     Ok(Decoded::Whole)
 }
@@ -124,8 +114,8 @@ fn add_turn(say: &mut Events, turn: &Value) {
 }
 
 /// Adds the messages of a run. Where all are a demonstration, and nothing follows, that is the run.
-fn add_history(say: &mut Events, messages: &[&Value], goes_on: bool) {
-    let is_own = |message: &&Value| !has_word(*message, "role", "system") && !is_demonstration(message);
+fn add_history(say: &mut Events, messages: &[Value], goes_on: bool) {
+    let is_own = |message: &Value| !has_word(message, "role", "system") && !is_demonstration(message);
     let is_run = goes_on || messages.iter().any(is_own);
     for message in messages {
         if is_run && is_demonstration(message) {
