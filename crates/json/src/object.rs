@@ -10,7 +10,7 @@ const MOST_SEARCHED: usize = 32;
 type Places = HashMap<Text, usize>;
 
 /// A JSON object, whose fields are in the order in which they were inserted, which tells objects apart too.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[allow(clippy::box_collection, reason = "few objects have it, and values stay small")]
 pub struct Object {
     fields: Vec<(Text, Value)>,
@@ -194,12 +194,6 @@ impl<'a> IntoIterator for &'a Object {
 
     fn into_iter(self) -> Self::IntoIter {
         self.fields.iter()
-    }
-}
-
-impl std::fmt::Debug for Object {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_map().entries(self.iter()).finish()
     }
 }
 

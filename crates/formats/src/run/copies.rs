@@ -68,12 +68,7 @@ fn content_of(event: &Event) -> u64 {
             What::Said(_, text) | What::Result(ToolResult { content: text, .. }) => {
                 text.as_bytes().hash(&mut hasher)
             }
-            What::Call(call) => {
-                call.name.as_ref().map(Text::as_bytes).hash(&mut hasher);
-                for (name, value) in &call.args {
-                    (name.as_bytes(), value.to_json()).hash(&mut hasher);
-                }
-            }
+            What::Call(call) => (call.name.as_deref(), call.args.to_json()).hash(&mut hasher),
             _ => {}
         }
     }

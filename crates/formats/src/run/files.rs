@@ -11,7 +11,7 @@ use std::{
     sync::LazyLock,
 };
 
-use knowledgepulse_json::{Object, Value};
+use knowledgepulse_json::{Object, Text, Value};
 use rayon::prelude::*;
 use regex::Regex;
 
@@ -26,7 +26,7 @@ use crate::{
     input::{compression::read_text, lines_of_file, names_in_database},
     records::{MOST_FIRST_RECORDS, Record, Records},
     trace,
-    values::{fields_of, hash_of, regex, str_of},
+    values::{fields_of, hash_of, regex, string_of},
     words::tags,
 };
 
@@ -268,11 +268,12 @@ fn event_of(file: &str) -> Option<(&str, u64)> {
 /// Returns by each rollout of Codex the file that it goes on with, and whether both are of one thread, as where a thread was rolled back. The
 /// name of a file has the id of its rollout.
 fn bases_of<'f>(files: &[&'f str]) -> HashMap<&'f str, (&'f str, bool)> {
-    let rollouts = files.iter().filter_map(|file| Some((rollout_of(file)?, *file)));
-    let by_id: HashMap<&str, &str> = rollouts.clone().collect();
-    let based = rollouts.filter_map(|(_, file)| {
+    let id_of = |file| Named::by(FormatName::Codex.name(), Path::new(file)).session;
+    let rollouts = files.iter().filter_map(|file| Some((id_of(file)?, *file)));
+    let by_id: HashMap<Text, &str> = rollouts.collect();
+    let based = by_id.values().filter_map(|&file| {
         let meta = meta_of(file)?;
-        let base = str_of(fields_of(&meta, "history_base").get("thread_id"))?;
+        let base = string_of(fields_of(&meta, "history_base").get("thread_id"))?;
         let base = *by_id.get(base).filter(|base| **base != file)?;
         let is_same = meta_of(base).is_some_and(|other| other.get("id") == meta.get("id"));
         Some((file, (base, is_same)))
@@ -286,15 +287,6 @@ fn segments_of(file: &str, bases: &HashMap<&str, (&str, bool)>) -> Vec<String> {
     let mut all: Vec<String> = before.take(MOST_SEGMENTS).map(str::to_owned).collect();
     all.reverse();
     all
-}
-
-/// Returns the id of a rollout, which the name of its file ends with: `rollout-2026-10-01T09-00-00-ID.jsonl`.
-fn rollout_of(file: &str) -> Option<&str> {
-    /// The length of a UUID.
-    const ID_LENGTH: usize = 36;
-    let name = file.rsplit(['/', '\\']).next()?.strip_prefix("rollout-")?;
-    let (name, _) = name.split_once(".jsonl")?;
-    name.len().checked_sub(ID_LENGTH).and_then(|at| name.get(at..))
 }
 
 /// Returns what the first record of a rollout says.
