@@ -471,7 +471,8 @@ mod tests {
         let mut cleaner = strict();
         let token = format!("xoxb-{}", "0123456789-".repeat(3));
         let other = token.replace("01", "98");
-        let text = format!("{other}\npassword: hunter2 {token} and more\n{other}\npassword: hunter3 {token}");
+        let text =
+            format!("{other}\npassword: \"hunter2,{token},more\"\n{other}\npassword: \"hunter3,{token}\"");
         cleaned(&mut cleaner, &text);
         let found = cleaner.take_findings();
         let found: Vec<_> = found

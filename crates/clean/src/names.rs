@@ -7,22 +7,22 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use memchr::{memchr, memmem, memrchr, memrchr2};
-use regex::bytes::Regex;
+use memchr::{memchr, memmem};
+use regex::bytes::{Captures, Regex};
 
 use crate::{
     keywords::Owner,
     languages,
+    lines::line_start,
     pairs::{MOST_NAME_LETTERS, Pair, closing_quote, name_before, of_name, opening_at},
-    random::{is_hexadecimal, is_random, is_uuid, of_key},
-    ranges::{Pattern, Ranges, expression, find, skip, skip_at_most, skip_back},
+    random::{is_random, is_uuid, of_key},
+    ranges::{Pattern, Ranges, expression, skip, skip_at_most, skip_back},
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
-        DECLARATIONS, STOP_WORDS, is_basic_credentials, is_chosen, is_expression, is_generated, is_keyword,
-        is_marked, is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number, is_term,
-        is_varied,
+        STOP_WORDS, is_basic_credentials, is_chosen, is_expression, is_generated, is_keyword, is_marked,
+        is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number, is_term, is_varied,
     },
-    words::{COMMON, Words},
+    words::Words,
 };
 
 /// The meaning of a name for its value.
@@ -32,22 +32,12 @@ pub(super) enum Sort {
     Secret,
     /// It is a secret, unless it is a word: the token of a tokenizer.
     Token,
-    /// It is a secret, unless it is a path: `PWD` is also the shell's name of the working directory.
-    Directory,
     /// It is a secret if it is in quotes, or has digits and letters: `pass: 12` counts tests.
     Pass,
-    /// It is a secret, unless it is of words, or a digest: `update_password: always`.
-    Setting,
-    /// It is a secret if it is `user:password` in Base64, or looks generated.
-    Credentials,
-    /// It is a secret if it looks generated.
-    Generated,
-    /// It is a secret if it is a UUID, or looks generated and is no digest.
+    /// It is a secret if it looks made.
+    Made,
+    /// It is a secret if it is a UUID, or looks drawn at random.
     OfService,
-    /// It is a secret if it looks generated and is no UUID.
-    Request,
-    /// It is a secret if it has the shape of one: behind words that people call secrets by.
-    Told,
     /// It is an HTTP scheme and a secret.
     Authorization,
     /// It is a secret if it is a list of cookies.
@@ -70,7 +60,7 @@ static QUALIFIERS: Words = Words::of("names.qualifiers");
 const SORTS: &[(Sort, &str)] = &[
     (Sort::Token, r"^[^a-z\d]*token"),
     // By which a request that is sent twice is told.
-    (Sort::Request, "(?:client|request)-?token"),
+    (Sort::Made, "(?:client|request)-?token"),
     (Sort::Pass, r"^[^a-z\d]*pass|(?-i:[A-Z]PASS)|-pass"),
     (
         Sort::Secret,
@@ -84,16 +74,15 @@ const SORTS: &[(Sort, &str)] = &[
         Sort::Pass,
         "passwort|kennwort|contrase(?:na|nya)|senha|palavra-?passe|wachtwoord|losenord|haslo|mot-?de-?passe|mdp|jelszo|salasana|adgangskode|passord|lozinka",
     ),
-    (Sort::Directory, "pwd"),
-    (Sort::Credentials, "<auth>(?:ident)?"),
+    (Sort::Secret, "pwd|(?-i:[A-Z0-9]_AUTH)"),
     (Sort::Authorization, "authorization"),
     (Sort::Cookie, "<cookie>s?"),
     (
-        Sort::Generated,
-        "salt|(?-i:_PAT)|<totp>|<dsn>|<jwt>|<refresh>|<access>|<seed>|<pk>|<plaintext>|(?:primary|secondary|local|user)-?<key>",
+        Sort::Made,
+        "<auth>(?:ident)?|salt|(?-i:_PAT)|<totp>|<dsn>|<jwt>|<refresh>|<access>|<seed>|<pk>|<plaintext>|(?:primary|secondary|local|user)-?<key>",
     ),
     // Of variables of the environment; elsewhere of any service.
-    (Sort::Generated, "[a-z0-9](?:[^a-z0-9]+key|(?-i:Key))"),
+    (Sort::Made, "[a-z0-9](?:[^a-z0-9]+key|(?-i:Key))"),
 ];
 
 /// Returns an expression of a word that begins the name, or behind another sign, or with the hump of `camelCase`.
@@ -131,22 +120,17 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     // Digests and public keys, and the names of objects that hold a secret.
     static OTHERS: Pattern = Pattern::new(concat!(
         r"^(?i:checksum|digest|fingerprint|public[_-]?key)|^lib[a-z]+-\d",
-        r"|(?i:existing|pull)[_.-]?(?i:secrets?)$|(?:[cC]redentials?|[tT]ls)Secrets?$"
+        r"|(?i:existing|pull)[_.-]?(?i:secrets?)$|(?:[cC]redentials?|[tT]ls)Secrets?$|(?i:secret|token|key)[_.-]?(?i:hash|digest)$"
     ));
-    // Settings of an account, and digests.
+    // Settings of an account.
     static SETTINGS: Pattern = Pattern::new(concat!(
         r"^(?i:update|force|change|reset|require|generate|rotate|ask|prompt|expire|enable|disable|allow|check|validate|verify|hide|show|remember",
-        r"|forgot|has|is|no)(?:[_-]|[A-Z])|(?i:secret|token|key)[_.-]?(?i:hash|digest)$"
+        r"|forgot|has|is|no)(?:[_-]|[A-Z])"
     ));
     let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
     // Groups take memory, also where there is no match.
     if !may_be_secret(name) || !EXPRESSION.is_match(name) {
-        let sort = unqualified(name).and_then(sort_of).map(|_| Sort::Generated);
-        let told = || ends_with_word(name).then_some(Sort::Told);
-        return is_own_header(name)
-            .then_some(Sort::OfService)
-            .or(sort)
-            .or_else(told);
+        return ends_with_word(name).then_some(Sort::Made);
     }
     if names_page(name) || OTHERS.is_match(name) {
         return None;
@@ -155,8 +139,7 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     let at = found.iter().skip(1).position(|group| group.is_some())?;
     let is_other_key = at + 1 == SORTS.len();
     match SORTS[at].0 {
-        Sort::Secret | Sort::Pass | Sort::Token if SETTINGS.is_match(name) => Some(Sort::Setting),
-        Sort::Credentials if is_environment(name) && name.len() > "AUTH".len() => Some(Sort::Secret),
+        Sort::Secret | Sort::Pass | Sort::Token if SETTINGS.is_match(name) => Some(Sort::Made),
         sort if !is_other_key || is_environment(name) && !name.ends_with(b"PUBLIC_KEY") => Some(sort),
         _ => (!OTHER_KEYS.has(word_before(name, "key"))).then_some(Sort::OfService),
     }
@@ -210,9 +193,7 @@ fn may_be_secret(name: &[u8]) -> bool {
         .or(name.strip_suffix(b"S"))
         .unwrap_or(name);
     let last_two = name.last_chunk::<2>();
-    matches!(name.last(), Some(b'0'..=b'9' | b'b' | b'B'))
-        || last_two.is_some_and(|end| ENDS.has(end))
-        || unqualified(name).is_some_and(may_be_secret)
+    matches!(name.last(), Some(b'0'..=b'9' | b'b' | b'B')) || last_two.is_some_and(|end| ENDS.has(end))
 }
 
 /// Returns whether a name ends with a word for a secret, in any language.
@@ -266,7 +247,7 @@ fn is_sentence(value: &[u8]) -> bool {
     static SENTENCE: Pattern = Pattern::new(
         r"^[A-Z\xFE\xFF][a-z\xFE\xFF'-]*(?:(?: [^\d ]+)+[.!?]|(?: [^\d ]+){5,}|(?: [^\d ]+)*[ a-z][\xFE\xFF][^\d]*)$",
     );
-    SENTENCE.is_match(value) && value.contains(&b' ')
+    value.contains(&b' ') && SENTENCE.is_match(value)
 }
 
 /// Returns whether a value in quotes is a secret.
@@ -277,64 +258,30 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
     !is_harmless(value)
         && !is_label(value)
         && !is_path(value)
+        && !is_sentence(value)
         && match sort {
             Sort::Secret | Sort::Pass => true,
-            Sort::Setting => !is_of_words(value) && !is_hexadecimal(value),
             Sort::Token => !is_of_vocabulary() && (value.len() > MOST_TOKEN_LETTERS || !is_word_alone()),
-            Sort::Directory => !value.starts_with(b"/"),
-            Sort::Credentials => is_basic_credentials(value) || is_generated(value),
-            Sort::Generated => is_generated(value) || is_drawn(value) || languages::is_shaped(value),
+            Sort::Made => is_made(value) && !is_uuid(value) || is_basic_credentials(value),
             Sort::OfService => {
-                is_uuid(value)
-                    || is_mixed(value)
-                        && is_random(value)
-                        && !is_environment(value)
-                        && value.iter().all(|letter| of_key(*letter))
-                    || is_generated(value) && (is_of_cases(value) || value.contains(&b'.'))
-            }
-            Sort::Request => is_generated(value),
-            Sort::Told => {
-                languages::is_shaped(value)
-                    || is_chosen(value)
-                    || is_mixed(value)
-                        && value.len() >= LEAST_TOLD_LETTERS
-                        && !is_environment(value)
-                        && !value.iter().any(|letter| b"(){}:/ ".contains(letter))
+                let of_key = value.iter().all(|letter| of_key(*letter));
+                let is_drawn = of_key && is_mixed(value) && is_random(value) && !is_environment(value);
+                is_uuid(value) || is_drawn || is_generated(value) && is_of_cases(value)
             }
             Sort::Cookie => is_list_of_cookies(value),
             Sort::Authorization => false,
         }
 }
 
-/// Returns a variable of the environment without its last word, if that says of no id, digest, place or number: `API_TOKEN_READ`.
-fn unqualified(name: &[u8]) -> Option<&[u8]> {
-    let at = memrchr(b'_', name).filter(|_| is_environment(name))?;
-    (!OTHERS.has(&name[at + 1..])).then_some(&name[..at])
-}
-
-/// Names of what is no secret.
-static OTHERS: Words = Words::of("names.others");
-
-/// Returns whether a name is that of a header of somebody's own, which says of no id, digest or place.
-fn is_own_header(name: &[u8]) -> bool {
-    starts_with(name, "x-")
-        && !name.ends_with(b"id")
-        && !name.split(|letter| *letter == b'-').any(|part| OTHERS.has(part))
-}
-
-/// Returns whether a value has the look of one drawn from all signs, as WordPress's salts are.
-fn is_drawn(value: &[u8]) -> bool {
-    const LEAST_LETTERS: usize = 40;
-    const LEAST_SIGNS: usize = 8;
-    let signs = value.iter().filter(|letter| letter.is_ascii_punctuation());
-    value.len() >= LEAST_LETTERS && is_mixed(value) && !value.contains(&b' ') && signs.count() >= LEAST_SIGNS
+/// Returns whether a value looks generated, or made of words and digits as passwords are.
+pub(super) fn is_made(value: &[u8]) -> bool {
+    let is_made = is_generated(value) || is_varied(value) || languages::is_shaped(value) || is_chosen(value);
+    is_made && memmem::find(value, MARKER).is_none()
 }
 
 /// Tokens that are words are no longer.
 const MOST_TOKEN_LETTERS: usize = 10;
 const LEAST_TOKEN_DIGITS: usize = 6;
-/// Shorter values behind a word for a secret are numbers and names.
-const LEAST_TOLD_LETTERS: usize = 8;
 
 /// Names of secrets that programs and documents write as values.
 static LABELS: Words = Words::of("names.labels");
@@ -351,8 +298,7 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     let names_secret = |word: &[u8]| {
         let word = word.strip_suffix(b"s").unwrap_or(word);
         (!word.iter().any(u8::is_ascii_digit) || is_stored(word) || is_environment(word))
-            && sort_of(word)
-                .is_some_and(|sort| !matches!(sort, Sort::Generated | Sort::OfService | Sort::Told))
+            && sort_of(word).is_some_and(|sort| !matches!(sort, Sort::Made | Sort::OfService))
     };
     if value.iter().all(of_name) {
         return names_secret(value) && {
@@ -429,8 +375,7 @@ pub(super) fn assigned(text: &Text) -> Ranges {
         }
         let end = skip(letters, part.range.end, of_name);
         last_end = end;
-        let name = &letters[part.range.start..end];
-        let may_be_name = may_be_secret(name) || starts_with(name, "x-");
+        let may_be_name = may_be_secret(&letters[part.range.start..end]);
         let pair = may_be_name.then(|| Pair::at(letters, end)).flatten();
         let pair = pair.filter(|pair| pair.start > from);
         if let Some(assignment) = pair.and_then(|pair| Assignment::of(letters, pair)) {
@@ -450,48 +395,33 @@ struct Assignment<'l> {
     sort: Sort,
     pair: Pair,
     is_environment: bool,
-    /// Whether PHP has printed the name and the value, both without quotes.
-    is_printed: bool,
     /// Whether a program compares them: `password == "…"`.
     is_compared: bool,
 }
 
 impl<'l> Assignment<'l> {
     fn of(letters: &'l [u8], pair: Pair) -> Option<Self> {
-        let Pair {
-            name,
-            is_quoted,
-            sign,
-            start,
-        } = &pair;
-        let (before, before_value) = (&letters[..name.start], &letters[..*start]);
+        let (name, sign) = (&pair.name, pair.sign);
+        let (before, joint) = (&letters[..name.start], &letters[name.end..pair.start]);
         let text = &letters[name.clone()];
         let sort = sort_of(text).or_else(|| spaced(letters, name))?;
-        // An item of a list that is called so names a field of a secret of Kubernetes.
-        let is_item = text == b"secretKey" && before.ends_with(b"- ");
-        let sort = if is_item { Sort::Generated } else { sort };
         let is_header = matches!(sort, Sort::Authorization | Sort::Cookie);
-        let is_element_of = letters[name.end..*start].contains(&b']');
+        let is_element_of = joint.contains(&b']');
         // `[password] => …`, as PHP prints.
-        let is_printed = letters[name.end..*start].starts_with(b"]")
-            && before_value.ends_with(b"=>")
-            && before
-                .strip_suffix(b"[")
-                .is_some_and(|before| before.last().is_none_or(u8::is_ascii_whitespace));
+        let is_printed = joint.starts_with(b"]") && joint.ends_with(b"=>");
         let is_refused = match sign {
-            b',' => !is_quoted || is_header && !is_argument(letters, name.start),
-            b'>' => !is_element(letters, name, *is_quoted),
-            b'=' => is_element_of && !is_printed && !is_quoted,
-            b'\n' => ![&b"name=\""[..], b"name=\\\""]
-                .iter()
-                .any(|label| before.ends_with(label)),
+            b',' => !pair.is_quoted || is_header,
+            b'>' => !is_element(letters, name, pair.is_quoted),
+            b'=' => is_element_of && !is_printed && !pair.is_quoted,
+            b'\n' => !before.ends_with(b"=\"") && !before.ends_with(b"=\\\""),
             // The number of an account stands before a colon in names of Amazon's resources.
             _ => is_element_of || matches!(before, [.., b'0'..=b'9', b':']),
         };
-        let is_compared = matches!(before_value, [.., b'=' | b'!', b'=']);
-        // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`, `render pass: …`, `checksum/secret: …`
+        let is_compared = matches!(joint, [.., b'=' | b'!', b'=']);
+        // `--- PASS: TestLogin2` of Go's tests, `All tests pass: …`, `render pass: …`, `checksum/secret: …`, and the name of a field of a secret of
+        // Kubernetes.
         static VERB: Pattern = Pattern::new(
-            r"(?:(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not|first|second|third|final|render|depth|shadow|lighting|geometry|color|compute|shading|compiler)) (?i:pass)|checksum/[^/]*|\balias \w+)$",
+            r"(?:(?:---|\b(?:tests|checks|builds|specs|suites|cases|jobs|all|should|must|to|not|first|second|third|final|render|depth|shadow|lighting|geometry|color|compute|shading|compiler)) (?i:pass)|checksum/[^/]*|\balias \w+|- secretKey)$",
         );
         if name.is_empty()
             || is_refused
@@ -504,7 +434,6 @@ impl<'l> Assignment<'l> {
             letters,
             sort,
             is_environment: !text.iter().any(u8::is_ascii_lowercase),
-            is_printed,
             is_compared,
             pair,
         })
@@ -523,13 +452,11 @@ impl<'l> Assignment<'l> {
         if let Some(opening) = OPENING.captures(&letters[start..]).and_then(|found| found.get(1)) {
             return self.find_string(start + opening.start()..start + opening.end(), ranges);
         }
+        let joint = &letters[self.pair.name.end..self.pair.start];
         // Behind an arrow, text without quotes is the body of a function.
-        let has_arrow = [&b">"[..], b"<-"]
-            .iter()
-            .any(|arrow| letters[..self.pair.start].ends_with(arrow));
-        let is_program =
-            self.is_compared || !self.is_environment && letters[..self.pair.start].ends_with(b":=");
-        if self.pair.sign == b',' || has_arrow && !self.is_printed || is_program {
+        let has_arrow = joint.ends_with(b"<-") || joint.ends_with(b">") && !joint.starts_with(b"]");
+        let is_program = self.is_compared || !self.is_environment && joint.ends_with(b":=");
+        if self.pair.sign == b',' || has_arrow || is_program {
             return self.pair.start;
         }
         match letters.get(start) {
@@ -550,15 +477,9 @@ impl<'l> Assignment<'l> {
         let letters = self.letters;
         let inner = opening.end..closing_quote(letters, opening.clone());
         let value = &letters[inner.clone()];
-        let is_short = value.len() <= MOST_VALUE_LETTERS;
-        let is_set = || is_argument(letters, self.pair.name.start);
-        let is_made =
-            || is_generated(value) || is_varied(value) || languages::is_shaped(value) || is_chosen(value);
-        let may_be_next = || !is_of_words(value) && (is_made() || is_set());
-        let may_be_equal = || self.sort != Sort::Token && is_mixed(value) && value.len() > 5;
-        if self.pair.sign == b',' && !may_be_next() || self.is_compared && !may_be_equal() {
-            return if is_short { self.pair.start } else { inner.end };
-        }
+        // The next argument of a call, and what a program compares with, can be anything.
+        let is_set = || is_argument(letters, self.pair.name.start) && !is_of_words(value);
+        let may_be_any = !self.is_compared && (self.pair.sign != b',' || is_set());
         // The text between two strings of a program: `"token: " + token + "."`.
         let is_between = matches!(
             value.trim_ascii(),
@@ -570,128 +491,85 @@ impl<'l> Assignment<'l> {
         // A type that is one of some words: `secrets?: "read" | "write"`.
         let behind = &letters[letters.len().min(inner.end + opening.len())..];
         let is_type = matches!(behind, [b' ', b'|', b' ', quote, ..] if *quote == letters[opening.end - 1]);
-        if is_cut(value) {
-            ranges.push(inner.clone());
-            return inner.end;
-        }
         // The SDK replaces any word in quotes behind `token = `.
         let sort = match self.sort {
             Sort::Token if !self.pair.is_quoted && self.pair.name.len() == b"token".len() => Sort::Secret,
             sort => sort,
         };
-        if value.len() < 2
-            || is_marked(value)
-            || is_between
-            || is_type
-            || self.repeats_name(value)
-            || is_sentence(value)
-            || !is_secret_string(sort, value.trim_ascii())
-        {
-            return if is_short { self.pair.start } else { inner.end };
+        let is_secret = is_cut(value)
+            || (may_be_any || is_made(value))
+                && value.len() > 1
+                && !is_between
+                && !is_type
+                && !self.repeats_name(value)
+                && is_secret_string(sort, value.trim_ascii());
+        ranges.extend(is_secret.then(|| inner.clone()));
+        if is_secret || value.len() > MOST_VALUE_LETTERS {
+            inner.end
+        } else {
+            self.pair.start
         }
-        ranges.push(inner.clone());
-        inner.end
     }
 
-    /// Strings and numbers of a list, and of an object whose values are strings: `"secret": {"value": "…"}`. An object that names a secret
-    /// of its own has fields of other kinds too.
+    /// Strings of a list, and of an object whose values are strings: `"secret": {"value": "…"}`; also numbers, and the only item of a list as
+    /// Java and Go print it: `X-Api-Key:[…]`. An object that names a secret of its own has fields of other kinds too.
     fn find_list(&self, start: usize, ranges: &mut Ranges) -> usize {
+        static ITEM: Pattern =
+            Pattern::new(r#"\\*["']([^"'\\\n]*)\\*["'](\s{0,8}:)?|([^\s,;\[\]{}()"'\\]+)|[\]}]"#);
         let letters = self.letters;
         let most = letters.len().min(start + MOST_PARAMETER_LETTERS);
-        let end = find(&letters[..most], start, |letter| letter == b'}').unwrap_or(most);
-        let strings = letters[start..end]
-            .split(|letter| *letter == b'"')
-            .skip(1)
-            .step_by(2);
-        let is_of_package =
-            |string: &[u8]| matches!(string, b"integrity" | b"resolved" | b"message" | b"code");
-        if strings.clone().any(is_of_package) || letters[start] == b'{' && strings.clone().any(is_secret_name)
-        {
+        let items = ITEM.captures_iter(&letters[start..most]);
+        let items: Vec<_> = items
+            .take_while(|item| !matches!(item[0], [b']' | b'}']))
+            .collect();
+        let is_other = |name: &[u8]| {
+            matches!(name, b"integrity" | b"resolved" | b"message" | b"code") || is_secret_name(name)
+        };
+        let is_other = |item: &Captures| match item.get(3) {
+            Some(word) => word.as_bytes().ends_with(b":"),
+            None => item.get(2).is_some() && is_other(&item[1]),
+        };
+        let inner = skip(letters, start, |letter| letter == b'[') - 1;
+        if is_marked(&letters[inner..]) || items.iter().any(is_other) {
             return start;
         }
-        let mut index = start + 1;
-        loop {
-            index = skip(letters, index, |letter| {
-                is_white_space(letter) || matches!(letter, b',' | b'n')
+        for item in &items {
+            let (string, other) = (item.get(1).filter(|_| item.get(2).is_none()), item.get(3));
+            // A number, or what has letters and digits, and no word of a program.
+            if other.is_some_and(|item| !item.as_bytes().iter().any(u8::is_ascii_digit)) {
+                break;
+            }
+            let value = string.or(other).filter(|value| {
+                !is_marked(value.as_bytes()) && is_secret_string(self.sort, value.as_bytes().trim_ascii())
             });
-            let Some(opening) = opening_at(letters, index) else {
-                // A number, or the only item of a list as Java and Go print it: `X-Api-Key:[…]`.
-                let end = skip(&letters[..most], index, |letter| {
-                    letter.is_ascii_graphic() && !b",[]{}()".contains(&letter)
-                });
-                let item = &letters[index..end];
-                let is_number = item.iter().all(u8::is_ascii_digit);
-                let is_item = index == start + 1
-                    && !is_marked(&letters[start..])
-                    && is_mixed(item)
-                    && letters.get(end) == Some(&b']');
-                let is_end = !matches!(letters.get(end), Some(b',' | b']' | b'}' | b' ' | b'\n'));
-                if item.is_empty() || is_end || !is_number && !is_item {
-                    return index;
-                }
-                if is_secret_string(self.sort, item) || is_number && !is_small_number(item) {
-                    ranges.push(index..end);
-                }
-                index = end;
-                continue;
-            };
-            let inner = opening.end..closing_quote(letters, opening.clone());
-            let end = (inner.end + opening.len()).min(letters.len());
-            let behind = skip_at_most(letters, end, MOST_BLANKS, is_white_space);
-            if letters.get(behind) == Some(&b':') {
-                index = behind + 1;
-                continue;
-            }
-            let value = &letters[inner.clone()];
-            if !is_marked(value) && is_secret_string(self.sort, value.trim_ascii()) {
-                ranges.push(inner);
-            }
-            index = end;
+            ranges.extend(value.map(|value| start + value.start()..start + value.end()));
         }
+        items
+            .last()
+            .map_or(start, |item| start + item.get(0).map_or(0, |item| item.end()))
     }
 
     /// `<password>…</password>`, also with `<![CDATA[…]]>` in it.
     fn find_element(&self, ranges: &mut Ranges) -> usize {
-        const CDATA: &[u8] = b"<![CDATA[";
-        let letters = self.letters;
-        let is_cdata = letters[self.pair.start..].starts_with(CDATA);
-        // `<AdministratorPassword><Value>…`
-        let inner = skip_at_most(letters, self.pair.start, MOST_BLANKS, is_white_space);
-        let start = match () {
-            () if is_cdata => self.pair.start + CDATA.len(),
-            () if starts_with(&letters[inner..], "<value>") => inner + "<value>".len(),
-            () => self.pair.start,
+        static CONTENT: Pattern = Pattern::new(r"^(?:<!\[CDATA\[|\s{0,64}<[Vv]alue>)?([^<>]*?)(?:\]\]>|</)");
+        let start = self.pair.start;
+        let Some(content) = CONTENT
+            .captures(&self.letters[start..])
+            .and_then(|found| found.get(1))
+        else {
+            return start;
         };
-        let end = skip(letters, start, |letter| {
-            !(matches!(letter, b'<' | b'>') || is_cdata && letter == b']')
-        });
-        let closing: &[u8] = if is_cdata { b"]]>" } else { b"</" };
-        let text = letters[start..end].trim_ascii();
-        if letters[end..].starts_with(closing)
-            && !is_marked(text)
-            && !is_expression(text)
-            && is_secret_string(self.sort, text)
-        {
-            ranges.push(start..end);
-        }
-        end
+        let text = content.as_bytes().trim_ascii();
+        let is_secret = !is_marked(text) && !is_expression(text) && is_secret_string(self.sort, text);
+        ranges.extend(is_secret.then(|| start + content.start()..start + content.end()));
+        start + content.end()
     }
 
-    /// Returns a value without quotes.
+    /// Finds a value without quotes.
     fn find_bare(&self, start: usize, ranges: &mut Ranges) -> usize {
         let letters = self.letters;
         let end = bare_end(letters, start);
         let value = &letters[start..end];
-        if value.len() > MOST_VALUE_LETTERS {
-            let is_name = matches!(
-                self.sort,
-                Sort::Secret | Sort::Token | Sort::Pass | Sort::Directory
-            );
-            if (is_name || is_generated(value)) && !is_marked(value) {
-                ranges.push(start..end);
-            }
-            return end;
-        }
         if is_cut(value) {
             ranges.push(start..end);
             return end;
@@ -699,102 +577,78 @@ impl<'l> Assignment<'l> {
         if is_marked(value) || value.is_empty() {
             return start;
         }
-        // Without the end of a sentence.
-        let said = value.strip_suffix(b".").unwrap_or(value);
-        let is_word_alone = is_of_words(said);
-        let is_secret = value.len() > 1
-            && !is_expression(value)
-            && !STOP_WORDS.has(said)
-            && !is_keyword(said)
-            && (self.is_environment || !is_reference(value))
-            && !is_keyword(without_marks(value))
-            && !self.is_own_name(without_marks(value))
-            && !self.is_part_of_program(start..end)
-            && is_secret_string(self.sort, value)
-            && !(self.is_environment
-                && self.pair.sign == b'='
-                && value.ends_with(b"=")
-                && !is_generated(value))
-            && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5 || is_random(value))
-            // A type: `TOKEN: __u32_t7 = 7`.
-            && !(self.pair.sign == b':'
-                && value.iter().all(|letter| is_word(*letter))
-                && letters[end..].starts_with(b" = "))
-            && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end))
-            && !self.begins_sentence(start..end);
-        if is_secret {
-            let end = self.line_from(start, end);
-            let names_secret = !is_mixed(value) && is_label(&letters[start..end]);
-            ranges.extend((!names_secret).then_some(start..end));
-            return end;
-        }
-        // `password: str = "…"`, `getenv("PASSWORD") or "…"`, `SecretStr("…")`.
-        match self.string_behind(start, end) {
-            Some(opening) => self.find_string(opening, ranges).max(start),
-            None => start,
-        }
-    }
-
-    /// Returns the string that a value which computes one falls back to, or the value of a name with a type.
-    fn string_behind(&self, start: usize, end: usize) -> Option<Range<usize>> {
-        let letters = self.letters;
-        let most = (start + MOST_NAME_LETTERS).min(letters.len());
-        // A call.
-        let argument = self.argument_of(start..end).filter(|_| self.pair.sign == b'=');
-        if let Some(opening) = argument.and_then(|at| opening_at(letters, at)) {
-            return Some(opening);
-        } else if letters[end - 1] == b'('
-            && letters[start..end - 1]
-                .iter()
-                .all(|letter| is_word(*letter) || matches!(letter, b'.' | b':'))
+        // `password: str = "…"`, `SecretStr("…")`, `getenv("PASSWORD") or "…"`
+        static COMPUTED: Pattern = Pattern::new(
+            r"^(?:[\w.:<>\[\]&? ]{1,40} = )?(?:[\w.:()\[\]]{1,60} (?:\|\||\?\?|or) |[\w.:]{1,40}\()?",
+        );
+        let computed = COMPUTED.find(&letters[start..]).filter(|found| !found.is_empty());
+        if let Some(opening) = computed.and_then(|found| opening_at(letters, start + found.end()))
+            && !is_of_words(&letters[opening.end..closing_quote(letters, opening.clone())])
         {
-            let value = |opening: &Range<usize>| {
-                &letters[opening.end..closing_quote(&letters[..most.max(opening.end)], opening.clone())]
-            };
-            if let Some(opening) = opening_at(letters, end).filter(|opening| !is_of_words(value(opening))) {
-                return Some(opening);
-            }
-        } else if self.is_environment && self.pair.sign == b'=' && self.pair.start == start {
-            return None;
+            return self.find_string(opening, ranges).max(start);
         }
-        let has_type = self.pair.sign == b':' && !self.pair.is_quoted;
-        for index in start..most {
-            let sign = match letters[index] {
-                // No other line, statement or name may be between.
-                b'\n' | b'\r' | b';' | b'{' | b'}' => return None,
-                b':' if letters.get(index + 1) == Some(&b' ') => return None,
-                b'=' if has_type && letters[index - 1] == b' ' => 1,
-                b'=' => return None,
-                b'|' if letters[index..].starts_with(b"|| ") => 2,
-                b'?' if letters[index..].starts_with(b"?? ") => 2,
-                b'o' if letters[index..].starts_with(b"or ") && letters[index - 1] == b' ' => 2,
-                _ => continue,
-            };
-            let value = skip_at_most(letters, index + sign, MOST_BLANKS, is_white_space);
-            let call = skip(&letters[..most], value, |letter| {
-                is_word(letter) || matches!(letter, b'.' | b':')
-            });
-            let is_call = sign == 1 && letters.get(call) == Some(&b'(');
-            return opening_at(letters, if is_call { call + 1 } else { value });
+        // Without the end of a sentence, and the marks of a type.
+        let said = skip(value, 0, |letter| b"&*?".contains(&letter))
+            ..skip_back(value, 0..value.len(), |letter| b".?".contains(&letter));
+        let said = value.get(said).unwrap_or_default();
+        // Words to the end of the line.
+        let of_words = |letter: u8| letter == b' ' || letter.is_ascii_lowercase();
+        let line_end = skip(letters, end, |letter| self.pair.sign == b':' && of_words(letter));
+        let mut words = letters[end..line_end].split(|letter| *letter == b' ');
+        let is_whole = matches!(letters.get(line_end), None | Some(b'\n' | b'\r' | b'#'));
+        let end = match is_whole && self.sort == Sort::Secret && !words.any(|word| STOP_WORDS.has(word)) {
+            true => skip_back(letters, end..line_end, |letter| letter == b' '),
+            false => end,
+        };
+        let is_secret = value.len() > 1
+            && (value.len() > MOST_VALUE_LETTERS || !is_expression(value))
+            && !is_nothing(said)
+            && (self.is_environment || !is_reference(value))
+            && is_secret_string(self.sort, value)
+            && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5 || is_random(value))
+            && !(self.pair.sign == b':' && letters[end..].starts_with(b" = "))
+            && (!is_of_words(said)
+                || is_random(said)
+                || self.sort == Sort::Made
+                || self.is_configured(said, start..end));
+        if !is_secret {
+            return start;
         }
-        None
+        ranges.push(start..end);
+        end
     }
 
-    /// Returns whether a value is the name again, as in `self.apiToken = api_token` and `apiKey: apiKeyOption`.
+    /// Returns whether words without quotes are a value of configuration, and no name, type or words of a program or sentence: the only ones of
+    /// their line, or joined to their name as in the environment, options and connection strings.
+    fn is_configured(&self, words: &[u8], value: Range<usize>) -> bool {
+        let (letters, pair) = (self.letters, &self.pair);
+        let name = &letters[pair.name.clone()];
+        let next = letters.get(value.end).copied().unwrap_or(b'\n');
+        if self.repeats_name(words) || self.is_own_name(words) {
+            return false;
+        }
+        if pair.sign == b'=' && value.start == pair.name.end + 1 {
+            let option = name.strip_prefix(b"--").unwrap_or_default();
+            let is_variable = b"),".contains(&next) || !words.iter().any(u8::is_ascii_lowercase);
+            return self.is_environment || !is_variable && !names_stored(option, words);
+        }
+        let line = line_start(letters, pair.name.start, MOST_BLANKS);
+        let before = &letters[line..pair.name.start];
+        let behind = &letters[value.end..];
+        let is_alone = before.iter().all(|letter| b" \t\"'+-".contains(letter))
+            && (b"\\\"'".contains(&next) || matches!(behind, [] | [b'\n' | b'\r', ..] | [b' ', b'#', ..]));
+        let is_variable = is_camel(words) || self.sort == Sort::Token && words.contains(&b'_');
+        is_alone && !is_variable && !name.contains(&b'.')
+    }
+
+    /// Returns whether a word is the name again, as in `self.apiToken = api_token` and `apiKey: apiKeyOption`.
     fn is_own_name(&self, value: &[u8]) -> bool {
         let joined = |text: &[u8]| {
             let letters = text.iter().filter(|letter| !b"_-".contains(letter));
             letters.map(u8::to_ascii_lowercase).collect::<Vec<_>>()
         };
         let (name, own) = (joined(&self.letters[self.pair.name.clone()]), joined(value));
-        let goes_on = || (name.starts_with(&own) || own.starts_with(&name)) && is_of_words(value);
-        let is_token = self.sort == Sort::Token && self.pair.sign == b'=';
-        let is_argument = || is_token && value.contains(&b'_') && is_of_words(value);
-        // `POSTGRES_PASSWORD: postgres`
-        let is_example = || value.len() > 3 && name.starts_with(&own) && is_of_words(value);
-        self.repeats_name(value)
-            || is_example()
-            || !self.is_environment && !own.is_empty() && (name.ends_with(&own) || goes_on() || is_argument())
+        name.starts_with(&own) || !self.is_environment && (name.ends_with(&own) || own.starts_with(&name))
     }
 
     /// Returns whether a value is of several words, of which the last one is that of the name: `SECRET_KEY=build-key`.
@@ -802,124 +656,9 @@ impl<'l> Assignment<'l> {
         let is_joint = |letter: &u8| b"_-.".contains(letter);
         let name = self.letters[self.pair.name.clone()].rsplit(is_joint).next();
         let mut words = value.rsplit(is_joint);
-        let last = words
-            .next()
-            .zip(name)
-            .is_some_and(|(last, name)| last.eq_ignore_ascii_case(name));
-        last && words.next().is_some() && is_of_words(value)
-    }
-
-    /// Returns where the argument of a function begins that a word without quotes can be: `Just secret`.
-    fn argument_of(&self, word: Range<usize>) -> Option<usize> {
-        let is_apart = self.letters[word.start - 1] == b' ' && self.letters[word.end..].starts_with(b" ");
-        let is_function = is_apart && self.letters[word.clone()].iter().all(|letter| is_word(*letter));
-        is_function.then_some(word.end + 1)
-    }
-
-    /// Returns whether a value without quotes is called with what follows it, is joined to a variable, or stands for a word: `Just secret`,
-    /// `name:${file}`, `--secret=NAME`.
-    fn is_part_of_program(&self, value: Range<usize>) -> bool {
-        let (letters, name) = (self.letters, &self.letters[self.pair.name.clone()]);
-        let text = &letters[value.clone()];
-        let is_called = self.argument_of(value).is_some_and(|at| {
-            let end = skip(letters, at, is_word);
-            opening_at(letters, at).is_some()
-                || is_secret_name(&letters[at..end]) && !matches!(letters.get(end), Some(b'=' | b':'))
-        });
-        let joined = memmem::find(text, b"${").is_some_and(|at| !is_mixed(&text[..at]));
-        let is_variable = || is_of_words(text) && !text.iter().any(u8::is_ascii_lowercase);
-        is_called
-            || joined
-            || name
-                .strip_prefix(b"--")
-                .is_some_and(|option| is_variable() || names_stored(option, text))
-            || letters[..self.pair.name.start].ends_with(b"/") && is_of_words(text)
-    }
-
-    /// Returns whether a value is the first word of what a sentence explains: `The secret: keep functions short`.
-    fn begins_sentence(&self, value: Range<usize>) -> bool {
-        let (letters, name) = (self.letters, &self.pair.name);
-        let is_word = b"secret".len() >= name.len();
-        let is_said = matches!(
-            letters[..name.start],
-            [.., b'a'..=b'z' | b'A'..=b'Z', b' ' | b'-']
-        );
-        let goes_on = matches!(letters[value.end..], [b' ', b'a'..=b'z', ..]);
-        // An entry of a list: `'secrets:Manage deployment secrets'`.
-        let is_entry = matches!(letters[..name.start], [.., b'\'' | b'"']) && value.start == name.end + 1;
-        let text = &letters[value];
-        self.pair.sign == b':'
-            && goes_on
-            && (is_word && is_said && COMMON.has(text)
-                || is_entry && is_of_words(text) && text[0].is_ascii_uppercase())
-    }
-
-    /// Returns whether a word without quotes stands in a program, where it is a name or a type.
-    fn is_in_program(&self, start: usize, end: usize) -> bool {
-        let letters = self.letters;
-        if self.is_environment && self.pair.sign == b'=' {
-            return false;
-        }
-        let next = letters
-            .get(skip_at_most(letters, end, MOST_BLANKS, |letter| letter == b' '))
-            .copied()
-            .unwrap_or(b'\n');
-        let has_space = letters.get(start.wrapping_sub(1)) == Some(&b' ');
-        if has_space
-            && matches!(
-                next,
-                b';' | b',' | b')' | b'}' | b'{' | b'|' | b'?' | b'=' | b'<' | b'[' | b'(' | b'+' | b'&'
-            )
-        {
-            return true;
-        }
-        let least = self.pair.name.start.saturating_sub(MOST_VALUE_LETTERS);
-        let before = &letters[least..self.pair.name.end];
-        let line = match memrchr2(b'\n', b'\r', before) {
-            Some(end) => &before[end + 1..],
-            // Further on in a long line no declaration begins.
-            None if before.len() == MOST_VALUE_LETTERS => return false,
-            None => before,
-        };
-        let words = line
-            .split(|letter| !is_word(*letter))
-            .filter(|word| !word.is_empty());
-        words.take(2).any(|word| DECLARATIONS.has(word))
-    }
-
-    /// Returns the end of a value of several words: the rest of a line that begins with `name: `, as in the text of a call
-    /// and in YAML.
-    fn line_from(&self, start: usize, end: usize) -> usize {
-        const MOST_WORDS: usize = 24;
-        static INDENT: Pattern = Pattern::new(r"(?:^|[\n\r])([ \t+-]{0,63})$");
-        let letters = self.letters;
-        let is_call = &letters[self.pair.name.end..start] == b": ";
-        let next = letters.get(end).copied().unwrap_or(b'\n');
-        let before = &letters[self.pair.name.start.saturating_sub(MOST_BLANKS)..self.pair.name.start];
-        let Some(indent) = INDENT
-            .captures(before)
-            .filter(|_| is_call && b" \t,;\"'`)}][".contains(&next))
-        else {
-            return end;
-        };
-        let line_end = skip(letters, end, |letter| !matches!(letter, b'\n' | b'\r'));
-        let line_end = letters[end..line_end]
-            .windows(2)
-            .position(|pair| matches!(pair, [b' ', b'#'] | [b'\\', b'n' | b'r']))
-            .map_or(line_end, |index| end + index);
-        let rest = letters[end..line_end].trim_ascii();
-        // Elsewhere than in a call, prose and programs follow too.
-        if !indent[1].is_empty() {
-            let words = rest.split(|letter| *letter == b' ').count();
-            let is_other = |word: &[u8]| STOP_WORDS.has(word) || word.ends_with(b":") || word.contains(&b'=');
-            if words > MOST_WORDS
-                || rest.split(|letter| *letter == b' ').any(is_other)
-                || matches!(rest.last(), Some(b',' | b';' | b'{' | b'('))
-            {
-                return end;
-            }
-        }
-        if rest.is_empty() { end } else { line_end }
+        let last = words.next().zip(name);
+        let is_again = last.is_some_and(|(last, name)| last.eq_ignore_ascii_case(name));
+        is_again && words.next().is_some() && is_of_words(value)
     }
 
     /// `Authorization: Token …` and `Cookie: name=…; name=…`: all but the scheme. `header_end` is the end of the last header without quotes. A header
@@ -929,7 +668,6 @@ impl<'l> Assignment<'l> {
         let letters = self.letters;
         let start = self.blanks_from(self.pair.start);
         let opening = opening_at(letters, start);
-        let is_string = self.pair.is_quoted && opening.is_some();
         let (start, end) = match opening {
             Some(opening) => (opening.end, closing_quote(letters, opening)),
             None => {
@@ -948,46 +686,32 @@ impl<'l> Assignment<'l> {
         let credentials = skip_at_most(header, word, MOST_BLANKS, |letter| matches!(letter, b' ' | b'\t'));
         let is_scheme = credentials > word
             && (SCHEMES.has(&letters[start..word]) || is_generated(header[credentials..].trim_ascii()));
-        let secret = if is_scheme { credentials } else { start };
-        let first_end = skip(header, secret, |letter| !is_white_space(letter));
-        let (all, first) = (&header[secret..], &header[secret..first_end]);
-        let is_list =
-            first.trim_ascii_end().ends_with(b",") || first.ends_with(b";") || first.contains(&b'=');
-        let is_sentence = || !self.pair.is_quoted && all.iter().filter(|letter| **letter == b' ').count() > 2;
-        // The name of a cookie says what it is for.
-        let name = match self.sort {
-            Sort::Cookie => skip(&header[..first_end], secret, |letter| letter != b'=') + 1,
-            _ => secret,
+        let is_cookie = self.sort == Sort::Cookie;
+        let is_set = is_cookie && starts_with(&letters[self.pair.name.clone()], "set-");
+        let secret = match is_cookie {
+            // The name of a cookie says what it is for.
+            true => skip(header, start, |letter| letter != b'=' && !is_white_space(letter)) + 1,
+            false if is_scheme => credentials,
+            false => start,
         };
-        let cookie = header.get(name..first_end).unwrap_or_default();
-        let cookie = cookie.strip_suffix(b";").unwrap_or(cookie);
-        let is_set = self.sort == Sort::Cookie && starts_with(&letters[self.pair.name.clone()], "set-");
-        let is_word = is_set && is_of_words(cookie);
-        let is_possible = !is_word && !is_nothing(cookie) && !is_small_number(cookie) && !is_label(cookie);
-        let is_secret = match self.sort {
-            Sort::Cookie => is_list_of_cookies(all),
-            _ if is_expression(first) => false,
-            _ => {
-                is_scheme
-                    || is_mixed(first) && first.len() >= 6 && !is_sentence()
-                    || is_string && !is_label(all.trim_ascii())
-            }
+        let all = header.get(secret..).unwrap_or_default();
+        let first = &all[..skip(all, 0, |letter| !is_white_space(letter))];
+        let value = first.strip_suffix(b";").unwrap_or(first);
+        let is_short = self.pair.is_quoted || all.iter().filter(|letter| **letter == b' ').count() <= 2;
+        let is_secret = match is_cookie {
+            true => is_list_of_cookies(&header[start..]) && !(is_set && is_of_words(value)),
+            false if is_expression(value) => false,
+            false => is_scheme || is_mixed(value) && value.len() >= 6 && is_short,
         };
-        if is_possible && is_secret {
-            // One word, but for schemes that have parameters, and for cookies.
-            let beginning = &all[..all.len().min(MOST_PARAMETER_LETTERS)];
-            let is_whole = self.sort == Sort::Cookie
-                || !is_scheme
-                || is_list && memmem::find(beginning, b", ").is_some();
-            let end = if is_whole { header.len() } else { first_end };
-            // What stands behind a cookie that is set is no secret.
-            let end = if is_set {
-                skip(&header[..end], name, |letter| letter != b';')
-            } else {
-                end
+        if is_secret && !is_nothing(value) && !is_small_number(value) && !is_label(value) {
+            // One word, but for schemes that have parameters, and for cookies. What stands behind a cookie that is set is no secret.
+            let length = match is_cookie {
+                true if is_set => skip(all, 0, |letter| letter != b';'),
+                false if is_scheme && !value.ends_with(b",") => first.len(),
+                _ => all.len(),
             };
-            ranges.extend((name < end).then_some(name..end));
-            return end;
+            ranges.push(secret..secret + length);
+            return secret + length;
         }
         if header.len() - start > MOST_VALUE_LETTERS {
             header.len()
@@ -1015,7 +739,7 @@ fn spaced(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     let blank = name.start.checked_sub(1).filter(|at| letters[*at] == b' ')?;
     let word = name_before(letters, blank);
     match sort_of_label(&letters[word.start..name.end])? {
-        Sort::Told => Some(Sort::Told),
+        Sort::Made if !is_key => Some(Sort::Made),
         _ if !is_key || !letters[word.clone()].iter().all(u8::is_ascii_alphanumeric) => None,
         _ if WORDS.has(&letters[word]) => Some(Sort::Secret),
         _ => Some(Sort::OfService),
@@ -1113,10 +837,4 @@ fn is_reference(value: &[u8]) -> bool {
         r"^(?:[A-Z]*_[A-Z_]*|[A-Z][A-Za-z_.]*\.[A-Z][A-Za-z_]*|(?:[a-z_]|[A-Z][a-z]+[A-Z])\w*(?:\.[A-Za-z_]+)+)$",
     );
     REFERENCE.is_match(value)
-}
-
-/// Returns a type without the marks of a reference or an option.
-fn without_marks(value: &[u8]) -> &[u8] {
-    let start = skip(value, 0, |letter| matches!(letter, b'&' | b'*' | b'?'));
-    value[start..].strip_suffix(b"?").unwrap_or(&value[start..])
 }

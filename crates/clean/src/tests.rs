@@ -253,10 +253,10 @@ fn the_beginning_of_a_marker_in_a_value_hides_nothing() {
         let text = format!("password = x9{}", &marker[..length]);
         assert_eq!(cleaned(&text, strict), text);
     }
-    let key = "curl -H \"x-acme-team: be'rd,wCBx6K0bkT5gZlrk3e[REDACTED:QzMDMUrZNj\" x";
+    let key = "curl -H \"x-api-key: be'rd,wCBx6K0bkT5gZlrk3e[REDACTED:QzMDMUrZNj\" x";
     assert_eq!(
         cleaned(key, strict),
-        "curl -H \"x-acme-team: [REDACTED:password-1]\" x"
+        "curl -H \"x-api-key: [REDACTED:password-1]\" x"
     );
 }
 

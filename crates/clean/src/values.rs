@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use memchr::memmem;
 use regex::bytes::Regex;
 
 use crate::{
@@ -17,9 +18,6 @@ static KEYWORDS: Words = Words::of("values.keywords");
 
 /// Words that follow the name of a secret in a sentence.
 pub(super) static STOP_WORDS: Words = Words::of("values.stop_words");
-
-/// Words that lines of programs begin with.
-pub(super) static DECLARATIONS: Words = Words::of("values.declarations");
 
 /// The objects whose properties programs read.
 const ROOTS: &str = "app|args|argv|body|bun|cfg|client|conf|config|context|crypto|ctx|data|deno|env|event|import|input|key|module|options|opts|os|\
@@ -56,9 +54,9 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         r"^(?:(?:\w+ )?(?:[<\[{]|\$\{)|\([a-z][\w ,]*\)$|[$%][({]|[#@]\{|(?:[A-Za-z]{1,4}[_-])?\.\.\.|(?i:(?:[a-z]{2,6}[_-])?your|\$env:|placeholder|todo|enc\[aes|enter_|insert_|autogenerate|(?:change|replace)[_-]?(?:me|this|with)(?:[_-][a-z]+)*$|(?:required|nullable|sometimes)\|)",
         r"|(?:[$@:][A-Za-z_]*|:[a-z]\w*|@[\w.-]+@|[\w.-]{1,16}(?:\*{3,}|[xX]{5,})[\w-]{0,4}|%[A-Za-z_]*%|[%?&][A-Za-z?]|\$\d{0,2}|!(?:secret|vault|ENV|env_var)(?: \w+)?|(?:user|host)-\d+|[A-Za-z_][\w.]*\(\)|[*.xX_?#=/\\|`,;:(){}\[\]+\x80-\xFF -]*|//[a-z]",
         // A number, an example of AWS, a licence, and words that say what stands there: `my-test-key`.
-        r"|[A-Za-z0-9+/]{9,}EXAMPLE(?:KEY)?|[A-Za-z]+(?:-[A-Za-z]+)*-v?\d{1,2}(?:\.\d{1,2}){1,2}(?:-[a-z]+)*|\d+(?:\.\d+)?e[+-]?\d+|[a-z]+(?::[a-z]+){2,}|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
+        r"|[A-Za-z0-9+/-]{9,}EXAMPLE(?:KEY|\d*)|[A-Za-z]+(?:-[A-Za-z]+)*-v?\d{1,2}(?:\.\d{1,2}){1,2}(?:-[a-z]+)*|\d+(?:\.\d+)?e[+-]?\d+|[a-z]+(?::[a-z]+){2,}|(?i:(?:my|test|dev|development|example|sample|fake|dummy|mock|some|provider|shared|bearer|api|auth|access|key|token|secret|sk)[_-]?){2,})$)"
     ));
-    EXPRESSION.is_match(value) || is_cut_off(value)
+    EXPRESSION.is_match(value) || is_cut_off(value) || memmem::find(value, b"${").is_some()
 }
 
 /// Returns whether a value is the beginning of a key alone: `sk-ant-...`, `eyJhbGciOi…`.
