@@ -212,7 +212,7 @@ describe('a broken installation', () => {
       '-e',
       `
         // As the permission model of Node.js does it.
-        require('node:child_process').fork = () => { throw new Error('Access to this API has been restricted'); };
+        require('node:child_process').spawnSync = () => { throw new Error('Access to this API has been restricted'); };
         process.argv = [process.execPath, 'kp-score.js', 'doctor', '--json'];
         require(${JSON.stringify(path.join(root, 'bin', 'kp-score.js'))});
       `,

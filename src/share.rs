@@ -16,7 +16,7 @@ use knowledgepulse_json::{Value, object};
 use knowledgepulse_share::{
     Files, Folder, Form, Log, Manifest, Quality, Session, Set, Settings, TOLD_CONFIDENCE, Zip, share,
 };
-use knowledgepulse_trace::json::{self, Texts};
+use knowledgepulse_trace::{json, reading::Texts};
 
 use crate::{
     background::{self, Background},

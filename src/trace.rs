@@ -2,7 +2,7 @@
 //! `input` can be megabytes. Of a trace of one megabyte, `JSON.stringify` with a list of keys takes 7 to 12 ms before any reader, where a whole
 //! call takes 0.6 ms without a comparison and 6 ms with `prefix`.
 
-use std::{cell::RefCell, fmt::Arguments, ptr};
+use std::{fmt::Arguments, ptr};
 
 use napi::{
     Env, JsError, JsString, JsValue, Status, ValueType,
@@ -15,21 +15,26 @@ use knowledgepulse_error::{Code, Error, fault, javascript_number};
 use knowledgepulse_index::method::Method;
 use knowledgepulse_trace::{
     Name, Trace,
-    label::{Label, MAX_LABEL_BYTES},
-    reading::{self, Source},
-    text::MOST_UNITS,
+    reading::{self, Source, Texts},
 };
 
 use crate::error::{Result, throw, throw_with_cause};
 
 /// Reads a trace, and as much of its text as a comparison of this method needs: the longest text that 512 tokens can have,
-/// or up to [`MOST_UNITS`]; no text without a comparison.
+/// or as much as is compared of a whole one; no text without a comparison.
 ///
 /// # Errors
 /// Throws `ERR_INVALID_TRACE`, which names the path of the field that is wrong.
 pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<Trace> {
     fault::point("trace");
-    reading::read(&mut JavaScript::new(env, method)?, trace)
+    let mut sufficiency = Sufficiency::default();
+    let mut needed = |units: &[u16], is_whole| sufficiency.needed(units, is_whole);
+    let texts = match method {
+        None => Texts::None,
+        Some(Method::Prefix) => Texts::Needed(&mut needed),
+        Some(_) => Texts::Whole,
+    };
+    reading::read(&JavaScript::new(env)?, trace, texts)
 }
 
 /// Returns what a reader of logs notes in `metadata.imported` of a trace: whether its outcome is known, in `known.success`, and its agent,
@@ -38,7 +43,7 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
 /// # Errors
 /// Throws `ERR_INVALID_TRACE` if a getter of the trace throws.
 pub(super) fn noted(env: &Env, trace: Unknown) -> Result<(bool, Option<String>)> {
-    let source = JavaScript::new(env, None)?;
+    let source = JavaScript::new(env)?;
     let at = |path: &[&'static str], kind: &str| {
         let mut value = trace;
         for path in IMPORTED.iter().chain(path) {
@@ -64,20 +69,12 @@ pub(super) fn noted(env: &Env, trace: Unknown) -> Result<(bool, Option<String>)>
 /// The path of what a reader of logs notes.
 const IMPORTED: [&str; 2] = ["trace.metadata", "trace.metadata.imported"];
 
-/// How many code units of a text are copied before checking whether they are enough. For most traces one copy is.
-const FIRST_UNITS: usize = 16 * 1024;
-
 /// The keys of a step, which are made into strings of JavaScript once.
 const STEP_KEYS: [&str; 4] = ["type", "content", "tool", "name"];
 
-/// The state of reading one trace.
+/// Reads values of JavaScript.
 struct JavaScript<'env> {
     env: &'env Env,
-    method: Option<Method>,
-    sufficiency: Sufficiency,
-    /// How many units of the whole text may still be read; `None` once some had to be left out.
-    units_left: Option<usize>,
-    units: RefCell<Vec<u16>>,
     /// Those of [`STEP_KEYS`].
     keys: Vec<JsString<'env>>,
 }
@@ -107,13 +104,13 @@ impl<'env> Source for JavaScript<'env> {
     }
 
     fn get(&self, object: Unknown, key: &'static str, at: Arguments) -> Result<Unknown<'env>> {
-        let key = match STEP_KEYS.iter().position(|known| *known == key) {
-            Some(place) => self.keys[place],
-            None => self.env.create_string(key)?,
-        };
-        Object::from_raw(self.env.raw(), object.raw())
-            .get_property_unchecked(key)
+        self.property(object, key)
             .map_err(|error| self.unreadable(error, at))
+    }
+
+    fn get_or_none(&self, object: Unknown, key: &'static str) -> Option<Unknown<'env>> {
+        let value = self.property(object, key);
+        value.map_err(|_| self.take_exception()).ok()
     }
 
     /// Asks `Array.isArray`, which also recognises proxies of arrays. A proxy may claim any length, so one that no array can have is refused.
@@ -171,95 +168,10 @@ impl<'env> Source for JavaScript<'env> {
         FromNapiValue::from_unknown(value)
     }
 
-    fn name(&self, value: Unknown) -> Result<Name> {
-        let mut units = self.units.borrow_mut();
-        self.copy_units(value, units_in(value)?, &mut units)?;
-        Ok(Name(units.clone()))
+    fn units_in(&self, string: Unknown) -> Result<usize> {
+        JsString::from_unknown(string)?.utf16_len()
     }
 
-    /// Reads a part of the text that is compared, up to where the rest can no longer change the comparison.
-    fn text(&mut self, value: Unknown) -> Result<String> {
-        match self.method {
-            None => Ok(String::new()),
-            Some(Method::Prefix) => self.prefix(value),
-            Some(_) => self.whole(value),
-        }
-    }
-
-    fn is_cut(&self) -> bool {
-        self.units_left.is_none()
-    }
-
-    /// A trace whose text is not read is not remembered, so it needs no label.
-    fn label(&self, trace: Unknown) -> Result<Option<Label>> {
-        if self.method.is_none() {
-            return Ok(None);
-        }
-        let key = self.env.create_string("id")?;
-        let trace = Object::from_raw(self.env.raw(), trace.raw());
-        let Ok(value) = trace.get_property_unchecked::<JsString, Unknown>(key) else {
-            self.take_exception();
-            return Ok(None);
-        };
-        if self.kind(value)? != "string" || units_in(value)? > MAX_LABEL_BYTES {
-            return Ok(None);
-        }
-        let id = String::from_utf16_lossy(&self.name(value)?.0);
-        Ok(Some(id).filter(|id| id.len() <= MAX_LABEL_BYTES).map(Label::from))
-    }
-}
-
-/// Returns the number of code units of a string.
-fn units_in(string: Unknown) -> Result<usize> {
-    JsString::from_unknown(string)?.utf16_len()
-}
-
-impl<'env> JavaScript<'env> {
-    fn new(env: &'env Env, method: Option<Method>) -> Result<Self> {
-        let keys = STEP_KEYS.into_iter().map(|key| env.create_string(key));
-        Ok(Self {
-            env,
-            method,
-            sufficiency: Sufficiency::default(),
-            units_left: Some(MOST_UNITS),
-            units: RefCell::default(),
-            keys: keys.collect::<Result<_>>()?,
-        })
-    }
-
-    /// Reads a part of the whole text, up to the limit of the trace.
-    fn whole(&mut self, string: Unknown) -> Result<String> {
-        let Some(left) = self.units_left else {
-            return Ok(String::new());
-        };
-        let length = units_in(string)?;
-        self.units_left = left.checked_sub(length);
-        let mut units = self.units.borrow_mut();
-        self.copy_units(string, length.min(left), &mut units)?;
-        Ok(String::from_utf16_lossy(&units))
-    }
-
-    /// Reads a part of the text that is cut after 512 tokens.
-    fn prefix(&mut self, string: Unknown) -> Result<String> {
-        if self.sufficiency.is_enough() {
-            return Ok(String::new());
-        }
-        let mut units = self.units.borrow_mut();
-        let length = units_in(string)?;
-        let mut size = length.min(FIRST_UNITS);
-        loop {
-            self.copy_units(string, size, &mut units)?;
-            let mut tried = self.sufficiency;
-            let needed = tried.read(&units);
-            if tried.is_enough() || size == length {
-                self.sufficiency = tried;
-                return Ok(String::from_utf16_lossy(&units[..needed]));
-            }
-            size = length.min(size.saturating_mul(4));
-        }
-    }
-
-    /// Copies the first `count` code units of a string into `units`.
     fn copy_units(&self, string: Unknown, count: usize, units: &mut Vec<u16>) -> Result<()> {
         let mut written = 0;
         // One unit more, for the terminator that the call always writes.
@@ -279,6 +191,24 @@ impl<'env> JavaScript<'env> {
             sys::Status::napi_ok => Ok(()),
             _ => Err(napi::Error::from_status(Status::from(status))),
         }
+    }
+}
+
+impl<'env> JavaScript<'env> {
+    fn new(env: &'env Env) -> Result<Self> {
+        let keys = STEP_KEYS.into_iter().map(|key| env.create_string(key));
+        Ok(Self {
+            env,
+            keys: keys.collect::<Result<_>>()?,
+        })
+    }
+
+    fn property(&self, object: Unknown, key: &'static str) -> Result<Unknown<'env>> {
+        let key = match STEP_KEYS.iter().position(|known| *known == key) {
+            Some(place) => self.keys[place],
+            None => self.env.create_string(key)?,
+        };
+        Object::from_raw(self.env.raw(), object.raw()).get_property_unchecked(key)
     }
 
     /// Converts an exception of a getter or a proxy to a typed error, with the exception as its cause. Returns other errors

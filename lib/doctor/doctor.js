@@ -3,8 +3,7 @@
 // `kp-score doctor`: checks an installation and gives remedies, even if the rest of the package does not run. Loading happens in
 // another process, because a damaged library can end it.
 
-const { fork } = require('node:child_process');
-const { once } = require('node:events');
+const { spawnSync } = require('node:child_process');
 const os = require('node:os');
 const path = require('node:path');
 
@@ -27,12 +26,12 @@ const { version } = require('../../package.json');
  */
 
 /**
- * A message of the examination: its next step, its end, a problem, a warning, or findings.
+ * A message of the examination, a line of JSON: its next step, its end, its problem, all of its warnings, or findings.
  *
- * @typedef {{ stage?: string, finished?: boolean, problem?: Problem, warning?: { code?: string, message: string } } & Findings} Message
+ * @typedef {{ stage?: string, finished?: boolean, problem?: Problem, warnings?: Array<{ code?: string, message: string }> } & Findings} Message
  */
 
-/** @typedef {Awaited<ReturnType<typeof diagnose>>} Report */
+/** @typedef {ReturnType<typeof diagnose>} Report */
 
 const USAGE = `Usage: npx @knowledgepulse/native doctor [--json]
 
@@ -51,9 +50,9 @@ const REINSTALL =
   'Reinstall @knowledgepulse/native and its model package with optional dependencies. If that does not help, please report it with the output of doctor --json.';
 
 /** Examines this installation. Never rejects. */
-async function diagnose() {
+function diagnose() {
   const name = ['bun', 'deno'].find((other) => process.versions[other] !== undefined) ?? 'node';
-  const { findings, warnings, problems } = await examine();
+  const { findings, warnings, problems } = examine();
   return {
     healthy: problems.length === 0,
     version,
@@ -70,42 +69,42 @@ async function diagnose() {
   };
 }
 
-/** Runs the examination in a process of its own. */
-async function examine() {
-  /** @type {{ findings: Findings, warnings: Array<{ code?: string, message: string }>, problems: Problem[] }} */
-  const found = { findings: {}, warnings: [], problems: [] };
-  let stage = 'starting';
-  let isFinished = false;
-  let lastWords = '';
-  /** @param {string} message @param {string} [remedy] */
-  const fail = (message, remedy) => found.problems.push({ code: 'ERR_INTERNAL', message, remedy });
+/**
+ * Runs the examination in a process of its own.
+ *
+ * @returns {{ findings: Findings, warnings: Array<{ code?: string, message: string }>, problems: Problem[] }}
+ */
+function examine() {
+  const fail = (/** @type {string} */ message, /** @type {string} */ remedy) => [
+    { code: 'ERR_INTERNAL', message, remedy },
+  ];
+  const limit = /** @type {const} */ ({ timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' });
+  const words = [...process.execArgv, path.join(__dirname, 'examination.js')];
+  let child;
   try {
-    // Its output is no part of the report, except the last line of a crash.
-    const stdio = /** @type {const} */ (['ignore', 'ignore', 'pipe', 'ipc']);
-    const limit = /** @type {const} */ ({ timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' });
-    const child = fork(path.join(__dirname, 'examination.js'), { stdio: [...stdio], ...limit });
-    child.on('message', (message) => {
-      const { problem, warning, stage: next, finished, ...parts } = /** @type {Message} */ (message);
-      if (problem !== undefined) found.problems.push(problem);
-      if (warning !== undefined) found.warnings.push(warning);
-      stage = next ?? stage;
-      isFinished ||= finished ?? false;
-      Object.assign(found.findings, parts);
-    });
-    child.stderr?.on('data', (chunk) => {
-      lastWords = (lastWords + chunk).slice(-2000);
-    });
-    const [code, signal] = await once(child, 'close');
-    if (isFinished) return found;
-    const how = signal === null ? `with code ${code}` : `by ${signal}`;
-    const words = lastWords.trim();
-    if (child.killed) fail(`${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`, TRY_AGAIN);
-    else fail(`${stage} ended the process ${how}${words && `: ${words}`}`);
+    child = spawnSync(process.execPath, words, { ...limit, encoding: 'utf8' });
+    if (child.pid === 0) throw child.error;
   } catch (error) {
     const { message } = /** @type {Error} */ (error);
-    fail(`no process to examine it in: ${message}`, NO_PROCESS);
+    return {
+      findings: {},
+      warnings: [],
+      problems: fail(`no process to examine it in: ${message}`, NO_PROCESS),
+    };
   }
-  return found;
+  // The last line may be cut off.
+  const lines = child.stdout.split('\n').slice(0, -1);
+  /** @type {Message} */
+  const found = Object.assign({}, ...lines.map((line) => JSON.parse(line)));
+  const { stage = 'starting', finished = false, problem, warnings = [], ...findings } = found;
+  if (finished) return { findings, warnings, problems: problem === undefined ? [] : [problem] };
+  const seconds = TIME_LIMIT_MS / 1000;
+  if (child.error !== undefined)
+    return { findings, warnings, problems: fail(`${stage} took longer than ${seconds} seconds`, TRY_AGAIN) };
+  const how = child.signal === null ? `with code ${child.status}` : `by ${child.signal}`;
+  const lastWords = child.stderr.trim().slice(-2000);
+  const message = `${stage} ended the process ${how}${lastWords && `: ${lastWords}`}`;
+  return { findings, warnings, problems: fail(message, REINSTALL) };
 }
 
 /** @param {string} remedy */
@@ -144,7 +143,7 @@ function linesOf(fields, indent) {
 }
 
 /** Runs the command: exit code 0 healthy, 1 not healthy or not written, 2 wrong usage. */
-async function runProcess() {
+function runProcess() {
   const words = process.argv.slice(3);
   if (words.some((word) => word !== '--json')) {
     const isHelp = words.every((word) => ['--help', '-h', '--json'].includes(word));
@@ -152,7 +151,7 @@ async function runProcess() {
     (isHelp ? process.stdout : process.stderr).write(USAGE);
     return;
   }
-  const report = await diagnose();
+  const report = diagnose();
   process.exitCode = report.healthy ? 0 : 1;
   process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ { code, message }) => {
     // A reader that has closed the pipe wants no more.

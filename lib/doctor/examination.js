@@ -19,18 +19,14 @@ const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.002652
 /** The tolerance of a component: published values have seven digits, and int8 is coarser. */
 const TOLERANCES = { fp32: 1e-5, q8: 1e-2 };
 
-/**
- * Sends a message; resolves once the parent has it.
- *
- * @param {Message} message
- */
-const tell = (message) => new Promise((resolve) => process.send?.(message, resolve));
+/** @param {Message} message */
+const tell = (message) => fs.writeSync(1, `${JSON.stringify(message)}\n`);
 
 /** Examines the addon, then the model. Rejects with the first problem, which has a code. */
 async function examine() {
-  await tell({ stage: 'loading the addon' });
+  tell({ stage: 'loading the addon' });
   const { addon, file } = require('../loader.js');
-  await tell({ addon: file });
+  tell({ addon: file });
   const found = addon.version();
   if (found !== version) {
     const message = `the addon is version ${found}, the package ${version}`;
@@ -38,24 +34,24 @@ async function examine() {
   }
 
   const { embed, embedderStatus } = require('../embedder.js');
-  await tell({ stage: 'loading the model' });
+  tell({ stage: 'loading the model' });
   const start = performance.now();
   const embedder = await embedderStatus();
   const loadMilliseconds = rounded(performance.now() - start);
-  await tell({ embedder });
+  tell({ embedder });
   const { code, dtype, modelDirectory, reason } = embedder;
   if (dtype === null || code !== null) throw codedError(Error, code ?? 'ERR_INTERNAL', String(reason));
-  await tell({ stage: 'reading the files of the model' });
-  if (modelDirectory !== null) await examineFiles(modelDirectory);
+  tell({ stage: 'reading the files of the model' });
+  if (modelDirectory !== null) examineFiles(modelDirectory);
 
-  await tell({ stage: 'the test embedding' });
+  tell({ stage: 'the test embedding' });
   const begin = performance.now();
   const [embedding] = await embed([TEXT]);
   const milliseconds = rounded(performance.now() - begin);
   const differences = PUBLISHED.map((component, index) => Math.abs(component - embedding[index]));
   const largestDifference = Math.max(...differences);
   const tolerance = TOLERANCES[dtype];
-  await tell({
+  tell({
     embedding: { text: TEXT, loadMilliseconds, milliseconds, largestDifference, tolerance },
     residentBytes: process.memoryUsage().rss,
   });
@@ -71,7 +67,7 @@ async function examine() {
  *
  * @param {string} directory
  */
-async function examineFiles(directory) {
+function examineFiles(directory) {
   const manifest = path.join(directory, 'manifest.json');
   if (!fs.existsSync(manifest)) return;
   /** @type {{ files: Record<string, { sha256: string }> }} */
@@ -86,19 +82,20 @@ async function examineFiles(directory) {
     const message = `${file} is damaged: its SHA-256 is ${found} instead of ${expected}`;
     throw codedError(Error, 'ERR_MODEL_UNUSABLE', message);
   }
-  await tell({ checksums });
+  tell({ checksums });
 }
 
 /** @param {number} milliseconds */
 const rounded = (milliseconds) => Math.round(milliseconds * 10) / 10;
 
+/** @type {NonNullable<Message['warnings']>} */
+const warnings = [];
 process.on('warning', (/** @type {Error & { code?: string }} */ { name, code, message }) => {
-  if (name === 'KnowledgePulseWarning') tell({ warning: { code, message } });
+  if (name === 'KnowledgePulseWarning') warnings.push({ code, message });
 });
 
 examine()
   .catch(({ code = 'ERR_INTERNAL', message, stack }) =>
     tell({ problem: { code, message: code === 'ERR_INTERNAL' ? stack : message } }),
   )
-  .then(() => tell({ finished: true }))
-  .then(() => process.disconnect());
+  .then(() => tell({ warnings, finished: true }));

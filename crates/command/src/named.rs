@@ -9,7 +9,7 @@ use knowledgepulse_share::{
     Log, Session,
     logs::{WholeFiles, add_subagents},
 };
-use knowledgepulse_trace::json::{self, Texts};
+use knowledgepulse_trace::{json, reading::Texts};
 
 use crate::{Failure, Filter, Inputs, Item, Kept, Messages, RunInfo, State, TraceRead, traces::each};
 

@@ -35,10 +35,15 @@ impl Sufficiency {
         units.len()
     }
 
-    /// Whether enough text was read.
-    #[must_use]
-    pub fn is_enough(&self) -> bool {
-        self.enough
+    /// Takes the beginning of the next part, or all of it. Returns how many code units must be read, as [`Sufficiency::read`] does; `None`,
+    /// and takes nothing, if a longer beginning must be asked about.
+    pub fn needed(&mut self, units: &[u16], is_whole: bool) -> Option<usize> {
+        let mut tried = *self;
+        let needed = tried.read(units);
+        (is_whole || tried.enough).then(|| {
+            *self = tried;
+            needed
+        })
     }
 
     fn pass(&mut self, c: char) -> bool {
@@ -83,7 +88,7 @@ mod tests {
         ] {
             let mut sufficiency = Sufficiency::default();
             assert!(sufficiency.read(&units(&text)) <= bound);
-            assert!(sufficiency.is_enough());
+            assert!(sufficiency.enough);
             assert_eq!(sufficiency.read(&units(&text)), 0);
         }
     }
@@ -97,7 +102,7 @@ mod tests {
         ] {
             let mut sufficiency = Sufficiency::default();
             assert_eq!(sufficiency.read(&units(&text)), units(&text).len());
-            assert!(!sufficiency.is_enough());
+            assert!(!sufficiency.enough);
         }
     }
 

@@ -10,7 +10,7 @@ use knowledgepulse_score::{
     engine::{ComparedScore, Engine, Request},
     weights::Profiles,
 };
-use knowledgepulse_trace::json::{self, Texts};
+use knowledgepulse_trace::{json, reading::Texts};
 
 /// From this score on, the registry's client for programs finds a unit. Its server for agents asks for .75.
 pub const FOUND_FROM: f64 = 0.8;

@@ -1,6 +1,6 @@
 //! The digest of a trace: a text of at most [`MOST_CHARACTERS`] with a part of every step, which is embedded once.
 
-use crate::{Trace, words};
+use crate::{Trace, phrases::first, words};
 
 /// The most characters of a digest. 1,900 characters of English are about 400 of a model's 512 tokens. Text with more tokens to the
 /// character loses its end.
@@ -12,35 +12,18 @@ pub const MOST_CHARACTERS: usize = 1_900;
 pub fn of(trace: &Trace) -> String {
     let pieces: Vec<&str> = words::pieces(trace).filter(|piece| !piece.is_empty()).collect();
     // Reads no more of a piece than fits into the digest.
-    let lengths: Vec<usize> = pieces
-        .iter()
-        .map(|piece| piece.chars().take(MOST_CHARACTERS).count())
-        .collect();
+    let length = |piece: &&str| piece.chars().take(MOST_CHARACTERS).count();
+    let lengths: Vec<usize> = pieces.iter().map(length).collect();
     let spaces = pieces.len().saturating_sub(1);
-    let fits = |most: usize| {
-        let characters: usize = lengths.iter().map(|&length| length.min(most)).sum();
+    let fits = |most: &usize| {
+        let characters: usize = lengths.iter().map(|length| length.min(most)).sum();
         characters + spaces <= MOST_CHARACTERS
     };
-    let (mut most, mut too_many) = (1, MOST_CHARACTERS + 1);
-    while too_many - most > 1 {
-        let middle = most.midpoint(too_many);
-        if fits(middle) {
-            most = middle;
-        } else {
-            too_many = middle;
-        }
-    }
-    let mut digest = String::new();
-    for (index, piece) in pieces.iter().enumerate().take(MOST_CHARACTERS) {
-        if index > 0 {
-            digest.push(' ');
-        }
-        digest.extend(piece.chars().take(most));
-    }
-    if let Some((end, _)) = digest.char_indices().nth(MOST_CHARACTERS) {
-        digest.truncate(end);
-    }
-    digest
+    let sizes: Vec<usize> = (2..=MOST_CHARACTERS).collect();
+    let most = 1 + sizes.partition_point(fits);
+    let pieces = pieces.iter().take(MOST_CHARACTERS);
+    let pieces: Vec<&str> = pieces.map(|piece| first(piece, most)).collect();
+    first(&pieces.join(" "), MOST_CHARACTERS).to_owned()
 }
 
 #[cfg(test)]

@@ -1,45 +1,25 @@
 //! Reads a [`Trace`] from JSON, as [`reading`](crate::reading) does.
 
-use std::fmt::Arguments;
+use std::{fmt::Arguments, marker::PhantomData};
 
 use knowledgepulse_error::{Error, Result};
-use knowledgepulse_json::{Value, cut, units_of};
+use knowledgepulse_json::{Value, units_of};
 
 use crate::{
-    Name, Trace,
-    label::{Label, MAX_LABEL_BYTES},
-    reading::{self, Source},
-    text::MOST_UNITS,
+    Trace,
+    reading::{self, Source, Texts},
 };
-
-/// The part of a trace's text to read.
-pub enum Texts<'a> {
-    /// None, because nothing is compared. The trace gets no label.
-    None,
-    /// The part that a function needs: it gets the UTF-16 code units of each text in turn and returns how many it needs.
-    Needed(&'a mut dyn FnMut(&[u16]) -> usize),
-    /// All, up to [`MOST_UNITS`].
-    Whole,
-}
 
 /// Reads a trace.
 ///
 /// # Errors
 /// [`Error::WrongType`] or [`Error::OutOfRange`], with the path of the first field that is wrong.
 pub fn read<'v>(trace: &'v Value, texts: Texts<'v>) -> Result<Trace> {
-    let mut json = Json {
-        texts,
-        units_left: Some(MOST_UNITS),
-    };
-    reading::read(&mut json, Some(trace))
+    reading::read(&Json(PhantomData::<&'v Value>), Some(trace), texts)
 }
 
-/// The state of reading one trace.
-struct Json<'v> {
-    texts: Texts<'v>,
-    /// The number of units that may still be read of the whole text; `None` once text was left out.
-    units_left: Option<usize>,
-}
+/// Reads values of JSON.
+struct Json<'v>(PhantomData<&'v Value>);
 
 /// A value is `None` where JavaScript has `undefined`.
 impl<'v> Source for Json<'v> {
@@ -58,6 +38,10 @@ impl<'v> Source for Json<'v> {
         Ok(object.and_then(|object| object.get(key)))
     }
 
+    fn get_or_none(&self, object: Self::Value, key: &'static str) -> Option<Self::Value> {
+        object.map(|object| object.get(key))
+    }
+
     fn length(&self, value: Self::Value, _: Arguments) -> Result<Option<usize>> {
         Ok(value.and_then(Value::as_array).map(<[_]>::len))
     }
@@ -74,42 +58,22 @@ impl<'v> Source for Json<'v> {
         Ok(value.and_then(Value::as_number).unwrap_or(f64::NAN))
     }
 
-    fn name(&self, value: Self::Value) -> Result<Name> {
-        Ok(value.and_then(Value::as_str).unwrap_or_default().into())
+    fn units_in(&self, string: Self::Value) -> Result<usize> {
+        Ok(string.and_then(Value::as_text).map_or(0, |text| units_of(text)))
     }
 
-    fn text(&mut self, value: Self::Value) -> Result<String> {
-        let Some(text) = value.and_then(Value::as_text) else {
-            return Ok(String::new());
-        };
-        Ok(match (&mut self.texts, self.units_left) {
-            (Texts::None, _) | (Texts::Whole, None) => String::new(),
-            (Texts::Needed(needed), _) => {
-                let units: Vec<u16> = text.encode_utf16().collect();
-                cut(text, needed(&units)).to_owned()
-            }
-            (Texts::Whole, Some(left)) => {
-                self.units_left = left.checked_sub(units_of(text));
-                cut(text, left).to_owned()
-            }
-        })
-    }
-
-    fn is_cut(&self) -> bool {
-        self.units_left.is_none()
-    }
-
-    fn label(&self, trace: Self::Value) -> Result<Option<Label>> {
-        let id = trace.and_then(|trace| trace.get("id")?.as_text());
-        let id = id.filter(|id| id.len() <= MAX_LABEL_BYTES && !matches!(self.texts, Texts::None));
-        Ok(id.map(|id| Label::from(id.as_str())))
+    fn copy_units(&self, string: Self::Value, count: usize, units: &mut Vec<u16>) -> Result<()> {
+        let text = string.and_then(Value::as_text).into_iter();
+        units.clear();
+        units.extend(text.flat_map(|text| text.encode_utf16()).take(count));
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StepKind;
+    use crate::{StepKind, text::MOST_UNITS};
 
     const TRACE: &str = r#"{"id":"a","task":{"objective":"o\ud800"},"steps":[{"type":"thought","content":null},
         {"type":"new","content":"c","tool":{"name":"t"}}],"metadata":{"success":true},"outcome":{"confidence":0.5}}"#;
@@ -134,7 +98,7 @@ mod tests {
             (without_text.label, without_text.objective),
             (None, String::new())
         );
-        let mut one = |_: &[u16]| 1;
+        let mut one = |units: &[u16], _| (!units.is_empty()).then_some(1);
         assert_eq!(
             read(&parsed(TRACE), Texts::Needed(&mut one)).unwrap().objective,
             "o"

@@ -4,7 +4,11 @@ use std::fmt::Arguments;
 
 use knowledgepulse_error::{Code, Error, javascript_number};
 
-use crate::{Name, Step, StepKind, Trace, label::Label};
+use crate::{
+    Name, Step, StepKind, Trace,
+    label::{Label, MAX_LABEL_BYTES},
+    text::MOST_UNITS,
+};
 
 /// What holds a trace, and how its values are read. `at` is the path of a value, which is formatted only for an error.
 pub trait Source {
@@ -27,6 +31,9 @@ pub trait Source {
     /// # Errors
     /// If reading it throws.
     fn get(&self, object: Self::Value, key: &'static str, at: Arguments) -> Result<Self::Value, Self::Error>;
+
+    /// Returns a property of an object; `None` if reading it throws.
+    fn get_or_none(&self, object: Self::Value, key: &'static str) -> Option<Self::Value>;
 
     /// Returns the length of an array; `None` for another value.
     ///
@@ -52,57 +59,76 @@ pub trait Source {
     /// If the value is none.
     fn number(&self, value: Self::Value) -> Result<f64, Self::Error>;
 
-    /// Returns a string.
+    /// Returns how many UTF-16 code units a string has.
     ///
     /// # Errors
     /// If the value is none.
-    fn name(&self, value: Self::Value) -> Result<Name, Self::Error>;
+    fn units_in(&self, string: Self::Value) -> Result<usize, Self::Error>;
 
-    /// Reads as much of a part of the compared text as is needed.
+    /// Replaces `units` by the first `count` of a string.
     ///
     /// # Errors
-    /// If the value is no string.
-    fn text(&mut self, value: Self::Value) -> Result<String, Self::Error>;
+    /// If the value is none.
+    fn copy_units(&self, string: Self::Value, count: usize, units: &mut Vec<u16>) -> Result<(), Self::Error>;
 
-    /// Returns whether text was left out that is compared.
-    fn is_cut(&self) -> bool;
-
-    /// Returns the `id`, by which a memory remembers the trace; `None` for an unusable one, because it has no part in the score, and where nothing
-    /// is remembered.
+    /// Returns a string as a name.
     ///
     /// # Errors
-    /// If the value cannot be examined.
-    fn label(&self, trace: Self::Value) -> Result<Option<Label>, Self::Error>;
+    /// If the value is none.
+    fn name(&self, string: Self::Value) -> Result<Name, Self::Error> {
+        let mut units = Vec::new();
+        self.copy_units(string, self.units_in(string)?, &mut units)?;
+        Ok(Name(units))
+    }
 }
+
+/// The part of a trace's text to read.
+pub enum Texts<'t> {
+    /// None, because nothing is compared. The trace gets no label.
+    None,
+    /// The part that a function needs: it gets the beginning of each text in turn and whether that is all, and returns how many of its UTF-16
+    /// code units it needs; `None` for a longer beginning.
+    Needed(&'t mut dyn FnMut(&[u16], bool) -> Option<usize>),
+    /// All, up to [`MOST_UNITS`].
+    Whole,
+}
+
+/// How many code units of a text are copied before asking whether they are enough. For most traces one copy is.
+const FIRST_UNITS: usize = 16 * 1024;
 
 /// Reads a trace.
 ///
 /// # Errors
 /// Those of the source, made of [`Error::WrongType`] or [`Error::OutOfRange`] with the path of the first field that is wrong.
-pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Error> {
-    let mut reader = Reader(source);
+pub fn read<'t, S: Source>(source: &'t S, trace: S::Value, texts: Texts<'t>) -> Result<Trace, S::Error> {
+    let mut reader = Reader {
+        source,
+        texts,
+        left: Some(MOST_UNITS),
+        units: Vec::new(),
+    };
     let of = format_args!("trace");
     let trace = reader.require(trace, "an object", of)?;
-    let label = reader.0.label(trace)?;
+    let label = reader.label(trace)?;
     let task = reader.get(trace, "task", "an object", of)?;
     let objective = reader.get(task, "objective", "a string", format_args!("{of}.task"))?;
-    let objective = reader.0.text(objective)?;
+    let objective = reader.text(objective)?;
     let steps = reader.steps(trace)?;
     let metadata = reader.get(trace, "metadata", "an object", of)?;
     let of_metadata = format_args!("{of}.metadata");
     let success = reader.get(metadata, "success", "a boolean", of_metadata)?;
-    let success = reader.0.boolean(success)?;
+    let success = source.boolean(success)?;
     let domain = reader.get_optional(metadata, "task_domain", "a string", of_metadata)?;
-    let domain = domain.map(|domain| reader.0.name(domain)).transpose()?;
+    let domain = domain.map(|domain| source.name(domain)).transpose()?;
     let outcome = reader.get(trace, "outcome", "an object", of)?;
     let of_outcome = format_args!("{of}.outcome");
     let confidence = reader.get(outcome, "confidence", "a number", of_outcome)?;
-    let confidence = reader.0.number(confidence)?;
+    let confidence = source.number(confidence)?;
     // A range does not contain NaN, so this also refuses NaN.
     if !(0.0..=1.0).contains(&confidence) {
         let found = javascript_number(confidence);
         let problem = format!("{of_outcome}.confidence must be a finite number in [0, 1], got {found}");
-        return Err(reader.0.refuse(Error::OutOfRange(Code::InvalidTrace, problem)));
+        return Err(source.refuse(Error::OutOfRange(Code::InvalidTrace, problem)));
     }
     Ok(Trace {
         objective,
@@ -111,17 +137,64 @@ pub fn read<S: Source>(source: &mut S, trace: S::Value) -> Result<Trace, S::Erro
         task_domain: domain.map(|Name(units)| String::from_utf16_lossy(&units)),
         confidence,
         label,
-        text_cut: reader.0.is_cut(),
+        text_cut: reader.left.is_none(),
     })
 }
 
-struct Reader<'s, S>(&'s mut S);
+struct Reader<'s, S> {
+    source: &'s S,
+    texts: Texts<'s>,
+    /// How many units may still be read of the whole text; `None` once text was left out.
+    left: Option<usize>,
+    units: Vec<u16>,
+}
 
 impl<S: Source> Reader<'_, S> {
+    /// Returns the `id`, by which a memory remembers the trace; `None` for an unusable one, because it has no part in the score.
+    fn label(&mut self, trace: S::Value) -> Result<Option<Label>, S::Error> {
+        if matches!(self.texts, Texts::None) {
+            return Ok(None);
+        }
+        let Some(id) = self.source.get_or_none(trace, "id") else {
+            return Ok(None);
+        };
+        if self.source.kind(id)? != "string" || self.source.units_in(id)? > MAX_LABEL_BYTES {
+            return Ok(None);
+        }
+        let id = String::from_utf16_lossy(&self.source.name(id)?.0);
+        Ok(Some(id).filter(|id| id.len() <= MAX_LABEL_BYTES).map(Label::from))
+    }
+
+    /// Reads as much of a part of the compared text as is needed.
+    fn text(&mut self, value: S::Value) -> Result<String, S::Error> {
+        let (source, units) = (self.source, &mut self.units);
+        let length = source.units_in(value)?;
+        match (&mut self.texts, self.left) {
+            (Texts::None, _) | (Texts::Whole, None) => units.clear(),
+            (Texts::Whole, Some(left)) => {
+                self.left = left.checked_sub(length);
+                source.copy_units(value, length.min(left), units)?;
+            }
+            (Texts::Needed(needed), _) => {
+                let mut size = 0;
+                units.clear();
+                let needed = loop {
+                    if let Some(needed) = needed(units, size == length) {
+                        break needed;
+                    }
+                    size = length.min(FIRST_UNITS.max(4 * size));
+                    source.copy_units(value, size, units)?;
+                };
+                units.truncate(needed);
+            }
+        }
+        Ok(String::from_utf16_lossy(units))
+    }
+
     fn steps(&mut self, trace: S::Value) -> Result<Vec<Step>, S::Error> {
         let at = format_args!("trace.steps");
-        let steps = self.0.get(trace, "steps", at)?;
-        let Some(length) = self.0.length(steps, at)? else {
+        let steps = self.source.get(trace, "steps", at)?;
+        let Some(length) = self.source.length(steps, at)? else {
             self.require(steps, "an array", at)?;
             return Ok(Vec::new());
         };
@@ -135,16 +208,16 @@ impl<S: Source> Reader<'_, S> {
 
     fn step(&mut self, steps: S::Value, index: usize) -> Result<Step, S::Error> {
         let of = format_args!("trace.steps[{index}]");
-        let step = self.0.element(steps, index, of)?;
+        let step = self.source.element(steps, index, of)?;
         let step = self.require(step, "an object", of)?;
         let kind = self.get(step, "type", "a string", of)?;
-        let kind = StepKind::of(self.0.name(kind)?);
+        let kind = StepKind::of(self.source.name(kind)?);
         let content = self.get_optional(step, "content", "a string", of)?;
-        let content = content.map(|content| self.0.text(content)).transpose()?;
+        let content = content.map(|content| self.text(content)).transpose()?;
         let tool = self.get_optional(step, "tool", "an object", of)?;
         let tool = tool.map(|tool| {
             let name = self.get(tool, "name", "a string", format_args!("{of}.tool"))?;
-            self.0.name(name)
+            self.source.name(name)
         });
         Ok(Step {
             kind,
@@ -162,7 +235,7 @@ impl<S: Source> Reader<'_, S> {
         of: Arguments,
     ) -> Result<S::Value, S::Error> {
         let at = format_args!("{of}.{key}");
-        self.require(self.0.get(object, key, at)?, expected, at)
+        self.require(self.source.get(object, key, at)?, expected, at)
     }
 
     /// Returns a property; `None` for `null` and `undefined`.
@@ -174,8 +247,8 @@ impl<S: Source> Reader<'_, S> {
         of: Arguments,
     ) -> Result<Option<S::Value>, S::Error> {
         let at = format_args!("{of}.{key}");
-        let value = self.0.get(object, key, at)?;
-        let found = self.0.kind(value)?;
+        let value = self.source.get(object, key, at)?;
+        let found = self.source.kind(value)?;
         if matches!(found, "null" | "undefined") {
             return Ok(None);
         }
@@ -185,7 +258,7 @@ impl<S: Source> Reader<'_, S> {
 
     /// Requires a value to be of a kind, which `expected` names with its article.
     fn require(&self, value: S::Value, expected: &'static str, at: Arguments) -> Result<S::Value, S::Error> {
-        self.check(self.0.kind(value)?, expected, at)?;
+        self.check(self.source.kind(value)?, expected, at)?;
         Ok(value)
     }
 
@@ -193,7 +266,7 @@ impl<S: Source> Reader<'_, S> {
         if expected.split_once(' ').is_some_and(|(_, kind)| kind == found) {
             return Ok(());
         }
-        Err(self.0.refuse(Error::WrongType(
+        Err(self.source.refuse(Error::WrongType(
             Code::InvalidTrace,
             format!("{at} must be {expected}, got {found}"),
         )))

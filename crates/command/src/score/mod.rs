@@ -17,10 +17,7 @@ use knowledgepulse_score::{
     select::{SelectOutcome, Unfit},
 };
 use knowledgepulse_share::{SessionNames, begin};
-use knowledgepulse_trace::{
-    json::{self, Texts},
-    label::Label,
-};
+use knowledgepulse_trace::{json, label::Label, reading::Texts};
 
 use crate::{
     Failure, Host, Inputs, Item, Messages, Scored, Seen, State, Stop, TraceInfo, agent_of,
@@ -173,7 +170,7 @@ fn prepared(
     (writes, explains): (bool, bool),
 ) -> Result<Prepared, Text> {
     let mut sufficiency = Sufficiency::default();
-    let mut needed = |units: &[u16]| sufficiency.read(units);
+    let mut needed = |units: &[u16], is_whole| sufficiency.needed(units, is_whole);
     let texts = match scorer.memory.as_ref().map(Memory::method) {
         None => Texts::None,
         Some(Method::Prefix) => Texts::Needed(&mut needed),
