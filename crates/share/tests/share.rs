@@ -609,7 +609,7 @@ fn told(trace: &Value) -> Vec<String> {
 }
 
 /// Returns what is in the turns of a trace, whichever order that has within a turn: messages have the words before the calls.
-/// They and ATIF also have results `behind` their calls.
+/// All forms have results `behind` their calls.
 fn told_by_turns(trace: &Value, behind: bool) -> Vec<Vec<String>> {
     let mut turns: Vec<(bool, Vec<String>)> = vec![(false, Vec::new())];
     let mut words = |is_agent: bool, text: &str| {
@@ -698,8 +698,7 @@ fn share_writes_every_recording_so_that_it_is_read_as_the_same_trace() {
                     Form::Messages => {
                         is_same_by_turns(after, &before, false) || is_same_by_turns(after, &before, true)
                     }
-                    Form::Atif => told(after) == told(&before) || is_same_by_turns(after, &before, true),
-                    _ => told(after) == told(&before),
+                    _ => told(after) == told(&before) || is_same_by_turns(after, &before, true),
                 };
                 let all = || after.iter().map(|after| told(&after.2)).collect::<Vec<_>>();
                 assert!(

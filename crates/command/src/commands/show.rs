@@ -118,16 +118,24 @@ fn conversation(shown: &Shown) -> String {
         }
     };
     for turn in turns_of(&shown.trace) {
-        match turn {
-            Turn::User(said) => add("user", &said),
-            Turn::Result(answer) => add(if answer.failed { "failed" } else { "result" }, &answer.text),
+        let results = match turn {
+            Turn::User(said) => {
+                add("user", &said);
+                Vec::new()
+            }
+            Turn::Result(answer) => vec![answer],
             Turn::Agent(said) => {
                 add("thought", &said.reasoning);
                 add("agent", &said.text);
-                for call in said.calls {
+                let called = said.calls.into_iter().filter_map(|call| {
                     add(&printable(&call.tool, 200), &inputs_of(&call.input).into());
-                }
+                    call.result
+                });
+                called.collect()
             }
+        };
+        for answer in results {
+            add(if answer.failed { "failed" } else { "result" }, &answer.text);
         }
     }
     text

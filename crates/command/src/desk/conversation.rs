@@ -1,6 +1,6 @@
 //! A session as a conversation: what the user and the agent say, and calls with their results.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use knowledgepulse_json::{Text, Value, cut, json_object, units_of};
 use knowledgepulse_share::{Answer, Call, Shown, Turn, turns_of, with_some};
@@ -10,40 +10,29 @@ const MOST_UNITS: usize = 256 * 1024;
 
 /// Returns a session as `Conversation` of report/data.d.ts.
 pub(super) fn of(shown: &Shown) -> Value {
-    let all = turns_of(&shown.trace);
-    let (mut results, mut called) = (HashMap::new(), HashSet::new());
-    for turn in &all {
-        match turn {
-            Turn::Result(answer) => drop(results.insert(&answer.id, answer)),
-            Turn::Agent(said) => called.extend(said.calls.iter().map(|call| &call.id)),
-            Turn::User(_) => {}
-        }
-    }
-    let call = |call: &Call| {
-        let result = results.get(&call.id);
+    let call = |call: Call| {
+        let result = call.result.as_ref();
         with_some([
-            ("tool", Some(call.tool.clone().into())),
-            ("input", Some(call.input.clone().into())),
+            ("tool", Some(call.tool.into())),
+            ("input", Some(call.input.into())),
             ("result", result.map(|answer| bounded(&answer.text).into())),
             ("failed", result.map(|answer| answer.failed.into())),
         ])
     };
     let some = |text: &Text| (!text.is_empty()).then(|| bounded(text).into());
-    let turns = all.iter().filter_map(|turn| match turn {
-        // A result stands with its call.
-        Turn::Result(answer) if called.contains(&answer.id) => None,
+    let turns = turns_of(&shown.trace).into_iter().map(|turn| match turn {
         Turn::User(text) | Turn::Result(Answer { text, .. }) => {
-            Some(json_object! { "by": "user", "text": bounded(text) })
+            json_object! { "by": "user", "text": bounded(&text) }
         }
-        Turn::Agent(said) => Some(with_some([
-            ("by", Some("agent".into())),
-            ("reasoning", some(&said.reasoning)),
-            ("text", some(&said.text)),
-            (
-                "calls",
-                (!said.calls.is_empty()).then(|| said.calls.iter().map(call).collect()),
-            ),
-        ])),
+        Turn::Agent(said) => {
+            let calls: Vec<_> = said.calls.into_iter().map(call).collect();
+            with_some([
+                ("by", Some("agent".into())),
+                ("reasoning", some(&said.reasoning)),
+                ("text", some(&said.text)),
+                ("calls", (!calls.is_empty()).then(|| calls.into())),
+            ])
+        }
     });
     let words: BTreeSet<&str> = shown.review.iter().map(|place| place.words.as_str()).collect();
     json_object! {

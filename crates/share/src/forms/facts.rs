@@ -18,7 +18,11 @@ pub(crate) fn facts_of(trace: &Value) -> Object {
     for turn in &turns {
         match turn {
             Turn::User(_) => users += 1,
-            Turn::Agent(said) => calls += said.calls.len() as u64,
+            Turn::Agent(said) => {
+                calls += said.calls.len() as u64;
+                let results = said.calls.iter().filter_map(|call| call.result.as_ref());
+                failed += results.filter(|answer| answer.failed).count() as u64;
+            }
             Turn::Result(answer) => failed += u64::from(answer.failed),
         }
     }

@@ -3,29 +3,31 @@
 use std::collections::BTreeMap;
 
 use knowledgepulse_formats::TOOLS;
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Text, Value, json_object, object};
 
 use super::{
     session_of, some, time_of,
-    turns::{Answer, Call, Turn, results_behind_calls, turns_of},
+    turns::{Answer, Call, Turn, turns_of},
     with_some,
 };
 
 /// Returns a trace as its messages, its tools and its outcome, if that is known. A user's message follows no other one, and an agent's
 /// neither, because chat templates refuse that.
 pub(crate) fn row_of(trace: &Value, outcome: Option<(bool, f64)>) -> Value {
-    let turns = results_behind_calls(turns_of(trace));
+    let turns = turns_of(trace);
     let tools = recorded_tools(trace).map_or_else(|| inferred_tools(&turns), <[Value]>::to_vec);
     let mut joined: Vec<Turn> = Vec::with_capacity(turns.len());
     for turn in turns {
         let turn = match turn {
             // Templates refuse a result without its call.
-            Turn::Result(Answer { id, text, .. }) if id == Answer::OF_NO_CALL => Turn::User(text),
+            Turn::Result(answer) => Turn::User(answer.text),
             turn => turn,
         };
         match (joined.last_mut(), turn) {
             (Some(Turn::User(before)), Turn::User(text)) => join(before, text),
-            (Some(Turn::Agent(before)), Turn::Agent(said)) => {
+            (Some(Turn::Agent(before)), Turn::Agent(said))
+                if before.calls.iter().all(|call| call.result.is_none()) =>
+            {
                 join(&mut before.reasoning, said.reasoning);
                 join(&mut before.text, said.text);
                 before.calls.extend(said.calls);
@@ -33,7 +35,8 @@ pub(crate) fn row_of(trace: &Value, outcome: Option<(bool, f64)>) -> Value {
             (_, turn) => joined.push(turn),
         }
     }
-    let messages: Vec<Value> = joined.into_iter().map(message_of).collect();
+    let mut messages = Vec::with_capacity(joined.len());
+    joined.into_iter().for_each(|turn| add(&mut messages, turn));
     with_some([
         ("session_id", Some(session_of(trace).into())),
         ("created_at", time_of(trace)),
@@ -52,37 +55,44 @@ fn join(before: &mut Text, text: Text) {
     }
 }
 
-fn message_of(turn: Turn) -> Value {
-    match turn {
-        Turn::User(text) => object([("role", "user".into()), ("content", text.into())]),
-        Turn::Agent(said) => {
-            let calls: Vec<Value> = said.calls.into_iter().map(function_call).collect();
-            with_some([
-                ("role", Some("assistant".into())),
-                ("reasoning_content", some(said.reasoning)),
-                ("content", Some(said.text.into())),
-                ("tool_calls", (!calls.is_empty()).then(|| calls.into())),
-            ])
+/// Adds the message of a turn, and behind it the results of its calls.
+fn add(messages: &mut Vec<Value>, turn: Turn) {
+    let said = match turn {
+        Turn::Agent(said) => said,
+        Turn::User(text) | Turn::Result(Answer { text, .. }) => {
+            messages.push(json_object! { "role": "user", "content": text });
+            return;
         }
+    };
+    let (mut calls, mut results) = (Vec::new(), Vec::new());
+    for Call {
+        id,
+        tool,
+        input,
+        result,
+    } in said.calls
+    {
         // The field `is_error` is Anthropic's; chats have none for it.
-        Turn::Result(answer) => with_some([
-            ("role", Some("tool".into())),
-            ("tool_call_id", Some(answer.id.into())),
-            ("name", Some(answer.tool.into())),
-            ("content", Some(answer.text.into())),
-            ("is_error", answer.failed.then(|| true.into())),
-        ]),
+        results.extend(result.map(|answer| {
+            with_some([
+                ("role", Some("tool".into())),
+                ("tool_call_id", Some(id.clone().into())),
+                ("name", Some(tool.clone().into())),
+                ("content", Some(answer.text.into())),
+                ("is_error", answer.failed.then(|| true.into())),
+            ])
+        }));
+        // Templates print the arguments as an object; OpenAI's API has them as a text.
+        let function = json_object! { "name": tool, "arguments": input };
+        calls.push(json_object! { "id": id, "type": "function", "function": function });
     }
-}
-
-fn function_call(call: Call) -> Value {
-    // Templates print the arguments as an object; OpenAI's API has them as a text.
-    let function = object([("name", call.tool.into()), ("arguments", call.input.into())]);
-    object([
-        ("id", call.id.into()),
-        ("type", "function".into()),
-        ("function", function),
-    ])
+    messages.push(with_some([
+        ("role", Some("assistant".into())),
+        ("reasoning_content", some(said.reasoning)),
+        ("content", Some(said.text.into())),
+        ("tool_calls", (!calls.is_empty()).then(|| calls.into())),
+    ]));
+    messages.extend(results);
 }
 
 /// Returns the definitions of tools that the log of a trace has; `None` if it has none.
@@ -102,12 +112,9 @@ fn inferred_tools(turns: &[Turn]) -> Vec<Value> {
         }
     }
     let definition = |(name, inputs): (String, Vec<&Object>)| {
-        let function = object([
-            ("name", name.into()),
-            ("description", "".into()),
-            ("parameters", parameters_of(&inputs)),
-        ]);
-        object([("type", "function".into()), ("function", function)])
+        let parameters = parameters_of(&inputs);
+        let function = json_object! { "name": name, "description": "", "parameters": parameters };
+        json_object! { "type": "function", "function": function }
     };
     tools.into_iter().map(definition).collect()
 }
@@ -133,15 +140,6 @@ fn parameters_of(inputs: &[&Object]) -> Value {
         }
     }
     let is_everywhere = |name: &&Text| inputs.iter().all(|input| input.contains(name));
-    let required: Vec<Value> = properties
-        .keys()
-        .filter(is_everywhere)
-        .cloned()
-        .map(Value::from)
-        .collect();
-    object([
-        ("type", "object".into()),
-        ("properties", properties.into()),
-        ("required", required.into()),
-    ])
+    let required: Value = properties.keys().filter(is_everywhere).cloned().collect();
+    json_object! { "type": "object", "properties": properties, "required": required }
 }

@@ -1,10 +1,10 @@
 //! The Session Trace Simple Format of the Hub of Hugging Face, whose entries are Pi's.
 
-use knowledgepulse_json::{Text, Value, object};
+use knowledgepulse_json::{Text, Value, json_object, object};
 
 use super::{
     agent_of, model_of, session_of, time_of,
-    turns::{Call, Turn, turns_of},
+    turns::{Answer, Call, Turn, turns_of},
     with_some,
 };
 
@@ -19,52 +19,63 @@ pub(crate) fn entries_of(trace: &Value, outcome: Option<(bool, f64)>) -> Vec<Val
         ("success", outcome.map(|(success, _)| success.into())),
         ("confidence", outcome.map(|(_, confidence)| confidence.into())),
     ])];
-    let model = model_of(trace);
-    for (at, turn) in turns_of(trace).into_iter().enumerate() {
-        let parent = at.checked_sub(1).map(|parent| Value::from(parent.to_string()));
-        entries.push(object([
-            ("type", "message".into()),
-            ("id", at.to_string().into()),
-            ("parentId", parent.unwrap_or_default()),
-            ("message", message_of(turn, model.clone())),
-        ]));
+    let mut messages = Vec::new();
+    for turn in turns_of(trace) {
+        add(&mut messages, turn, model_of(trace));
+    }
+    for (at, message) in messages.into_iter().enumerate() {
+        let parent = at.checked_sub(1).map(|parent| parent.to_string());
+        entries.push(json_object! {
+            "type": "message",
+            "id": at.to_string(),
+            "parentId": parent,
+            "message": message,
+        });
     }
     entries
 }
 
-fn message_of(turn: Turn, model: Option<Value>) -> Value {
-    match turn {
-        Turn::User(text) => object([("role", "user".into()), ("content", text.into())]),
-        Turn::Agent(said) => {
-            let texts = [("thinking", said.reasoning), ("text", said.text)];
-            let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
-            let content = texts.map(|(kind, text)| part(kind, text));
-            let content = content.chain(said.calls.into_iter().map(call_of));
-            with_some([
-                ("role", Some("assistant".into())),
-                ("content", Some(content.collect::<Vec<_>>().into())),
-                ("model", model),
-            ])
+/// The id and the tool of a result whose call the trace does not have.
+const NO_CALL: (&str, &str) = ("call_0", "unknown");
+
+/// Adds the message of a turn, and behind it the results of its calls.
+fn add(messages: &mut Vec<Value>, turn: Turn, model: Option<Value>) {
+    let result_of = |id: &str, tool: &str, Answer { text, failed }| {
+        json_object! {
+            "role": "toolResult",
+            "toolCallId": id,
+            "toolName": tool,
+            "content": vec![part("text", text)],
+            "isError": failed,
         }
-        Turn::Result(answer) => object([
-            ("role", "toolResult".into()),
-            ("toolCallId", answer.id.into()),
-            ("toolName", answer.tool.into()),
-            ("content", vec![part("text", answer.text)].into()),
-            ("isError", answer.failed.into()),
-        ]),
+    };
+    let said = match turn {
+        Turn::User(text) => return messages.push(json_object! { "role": "user", "content": text }),
+        Turn::Result(answer) => return messages.push(result_of(NO_CALL.0, NO_CALL.1, answer)),
+        Turn::Agent(said) => said,
+    };
+    let texts = [("thinking", said.reasoning), ("text", said.text)].into_iter();
+    let texts = texts.filter(|(_, text)| !text.is_empty());
+    let mut content: Vec<_> = texts.map(|(kind, text)| part(kind, text)).collect();
+    let mut results = Vec::new();
+    for Call {
+        id,
+        tool,
+        input,
+        result,
+    } in said.calls
+    {
+        results.extend(result.map(|answer| result_of(&id, &tool, answer)));
+        content.push(json_object! { "type": "toolCall", "id": id, "name": tool, "arguments": input });
     }
+    messages.push(with_some([
+        ("role", Some("assistant".into())),
+        ("content", Some(content.into())),
+        ("model", model),
+    ]));
+    messages.extend(results);
 }
 
 fn part(kind: &str, text: Text) -> Value {
     object([("type", kind.into()), (kind, text.into())])
-}
-
-fn call_of(call: Call) -> Value {
-    object([
-        ("type", "toolCall".into()),
-        ("id", call.id.into()),
-        ("name", call.tool.into()),
-        ("arguments", call.input.into()),
-    ])
 }
