@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    fmt::Display,
     fs,
     path::{MAIN_SEPARATOR, MAIN_SEPARATOR_STR, Path, PathBuf},
 };
@@ -43,15 +44,6 @@ pub(crate) struct CleanArgs {
 
     #[command(flatten)]
     pub filter: Filter,
-}
-
-/// An input, and its name in the folder that it is written to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Input {
-    /// A path, or [`STDIN`].
-    pub path: String,
-    /// Its path below the folder that was named.
-    pub name: PathBuf,
 }
 
 /// What is replaced.
@@ -125,30 +117,8 @@ fn add_rule(cleaner: &mut Cleaner, line: &str) -> Added {
     cleaner.add_rule(name, expression)
 }
 
-fn wrong(message: String) -> Failure {
+fn wrong(message: impl Display) -> Failure {
     Failure::usage(format!("{message}; see kp-score clean --help"))
-}
-
-/// Returns the files that are named, and in place of each folder the files in it, but for those in the folder that is written to.
-fn files_in(paths: &[String], out: Option<&str>, messages: &Messages) -> Vec<Input> {
-    let out = out.map(target_of);
-    let is_written = |file: &String| out.as_ref().is_some_and(|out| target_of(file).starts_with(out));
-    let mut inputs = Vec::new();
-    for path in paths {
-        let (mut files, mut folder) = (vec![path.clone()], Path::new(path).parent());
-        if path != STDIN && Path::new(path).is_dir() {
-            (files, folder) = (files_below(path, messages), Some(Path::new(path)));
-            files.retain(|file| !is_written(file));
-        }
-        inputs.extend(files.into_iter().map(|path| {
-            let name = folder.and_then(|folder| Path::new(&path).strip_prefix(folder).ok());
-            Input {
-                name: name.unwrap_or(Path::new(&path)).into(),
-                path,
-            }
-        }));
-    }
-    inputs
 }
 
 fn is_folder(out: &str) -> bool {
@@ -156,11 +126,12 @@ fn is_folder(out: &str) -> bool {
 }
 
 impl CleanArgs {
-    /// Returns the inputs.
+    /// Returns the inputs: the files that are named, and in place of each folder the files in it, but for those in the folder that is written
+    /// to. Each is with its path below the folder.
     ///
     /// # Errors
     /// If there are several and the output is no folder, or a folder cannot be read.
-    pub(super) fn sources(&self, messages: &Messages) -> Result<Vec<Input>> {
+    pub(super) fn inputs(&self, messages: &Messages) -> Result<Vec<(String, PathBuf)>> {
         let found = match (self.paths.is_empty(), self.check) {
             (true, true) => {
                 let filter = self.filter.clone().with_ignored()?;
@@ -169,78 +140,78 @@ impl CleanArgs {
             (true, false) => vec![STDIN.to_owned()],
             _ => self.paths.clone(),
         };
-        let sources = files_in(&found, self.out.as_deref(), messages);
-        let is_folder_named = || self.paths.iter().any(|path| Path::new(path).is_dir());
-        if (sources.len() > 1 || is_folder_named())
-            && !self.check
-            && !self.out.as_deref().is_some_and(is_folder)
-        {
+        let (mut inputs, mut has_folder) = (Vec::new(), false);
+        let out = self.out.as_deref().map(target_of);
+        for path in found {
+            let (mut files, mut folder) = (vec![path.clone()], Path::new(&path).parent());
+            if path != STDIN && Path::new(&path).is_dir() {
+                has_folder = true;
+                (files, folder) = (files_below(&path, messages), Some(Path::new(&path)));
+                files.retain(|file| out.as_ref().is_none_or(|out| !target_of(file).starts_with(out)));
+            }
+            inputs.extend(files.into_iter().map(|file| {
+                let name = folder.and_then(|folder| Path::new(&file).strip_prefix(folder).ok());
+                let name = name.unwrap_or(Path::new(&file)).to_owned();
+                (file, name)
+            }));
+        }
+        let goes_to_folder = self.check || self.out.as_deref().is_some_and(is_folder);
+        if (inputs.len() > 1 || has_folder) && !goes_to_folder {
             let problem = "several files need --out FOLDER/, a folder or a name that ends with /";
-            return Err(wrong(problem.into()));
+            return Err(wrong(problem));
         }
-        if sources.iter().filter(|source| source.path == STDIN).count() > 1 {
-            return Err(wrong("standard input can be read only once".into()));
+        if inputs.iter().filter(|(path, _)| path == STDIN).count() > 1 {
+            return Err(wrong("standard input can be read only once"));
         }
-        Ok(sources)
+        Ok(inputs)
     }
 
     /// Returns the file that each source is written to, without the identities of the source in its name; `None` for standard output.
     ///
     /// # Errors
     /// If an output would replace an input or another output.
-    pub(super) fn outputs<'i>(
-        &self,
-        sources: &[Input],
-        identities: impl Iterator<Item = &'i Identities>,
-    ) -> Result<Vec<Option<String>>> {
+    pub(super) fn outputs(&self, sources: &[(&str, &Path, &Identities)]) -> Result<Vec<Option<String>>> {
         let Some(out) = &self.out else {
             return Ok(vec![None; sources.len()]);
         };
-        let read: HashSet<_> = sources.iter().map(|source| target_of(&source.path)).collect();
+        let read: HashSet<_> = sources.iter().map(|(path, ..)| target_of(path)).collect();
         let (mut written, mut names) = (HashSet::new(), FreeNames::default());
-        let output_of = |(source, identities): (&Input, &Identities)| {
-            let file = if is_folder(out) {
-                in_folder(out, source, identities, &mut names)?
-            } else {
-                out.clone()
+        let outputs = sources.iter().map(|&(path, name, identities)| {
+            let file = match is_folder(out) {
+                true => in_folder(out, (path, name), identities, &mut names)?,
+                false => out.clone(),
             };
             let target = target_of(&file);
-            let is_stdin = source.path == STDIN && is_same_file(STDIN, &file);
+            let is_stdin = path == STDIN && is_same_file(STDIN, &file);
             if is_stdin || fs::metadata(&file).map_or(true, |file| file.is_file()) && read.contains(&target) {
-                return Err(format!(
-                    "{file} is read too, and would lose the texts that are replaced"
-                ));
+                let problem = format!("{file} is read too, and would lose the texts that are replaced");
+                return Err(wrong(problem));
             }
             if !written.insert(target) {
-                return Err(format!("{file} would be written twice"));
+                return Err(wrong(format!("{file} would be written twice")));
             }
             Ok(Some(file))
-        };
-        let outputs = sources.iter().zip(identities).map(output_of);
-        outputs.collect::<std::result::Result<_, _>>().map_err(wrong)
+        });
+        outputs.collect()
     }
 }
 
 /// Returns the file in a folder that a source is written to.
 fn in_folder(
     folder: &str,
-    source: &Input,
+    (path, name): (&str, &Path),
     identities: &Identities,
     names: &mut FreeNames,
-) -> std::result::Result<String, String> {
-    let Some(name) = source.name.to_str().filter(|_| source.path != STDIN) else {
-        return Err("standard input has no name, so --out must be a file".into());
-    };
+) -> Result<String> {
+    let name = name.to_str().filter(|_| path != STDIN);
+    let name = name.ok_or_else(|| wrong("standard input has no name, so --out must be a file"))?;
     // It is written as text.
-    let name = [".gz", ".zst"]
+    let plain = [".gz", ".zst"]
         .iter()
-        .find_map(|ending| name.strip_suffix(ending))
-        .unwrap_or(name);
-    let parts: Vec<_> = name
-        .split(MAIN_SEPARATOR)
-        .map(|part| identities.clean_name(part))
-        .collect();
-    let mut clean = parts.join(MAIN_SEPARATOR_STR);
+        .find_map(|ending| name.strip_suffix(ending));
+    let name = plain.unwrap_or(name);
+    let parts = name.split(MAIN_SEPARATOR).map(|part| identities.clean_name(part));
+    let mut clean = parts.collect::<Vec<_>>().join(MAIN_SEPARATOR_STR);
     if clean != name {
         let file = clean.rfind(MAIN_SEPARATOR).map_or(0, |at| at + 1);
         let (stem, ending) = clean.split_at(clean[file..].find('.').map_or(clean.len(), |at| file + at));
@@ -251,13 +222,13 @@ fn in_folder(
         });
     }
     let file = Path::new(folder).join(clean);
-    let shown = file.display().to_string();
-    if file.is_symlink() {
-        return Err(format!(
-            "{shown} is a link, which leads out of the folder: remove it"
-        ));
+    match file.is_symlink() {
+        true => Err(wrong(format!(
+            "{} is a link, which leads out of the folder: remove it",
+            file.display()
+        ))),
+        false => Ok(file.display().to_string()),
     }
-    Ok(shown)
 }
 
 #[cfg(test)]
@@ -274,17 +245,19 @@ mod tests {
         fs::write(around.path().join("precious"), "mine").unwrap();
         std::os::unix::fs::symlink(around.path().join("precious"), folder.join("a.jsonl")).unwrap();
         let file = |name: &str| {
-            let input = Input {
-                path: name.into(),
-                name: name.into(),
-            };
             let folder = folder.to_str().unwrap();
-            in_folder(folder, &input, &Identities::default(), &mut FreeNames::default())
+            in_folder(
+                folder,
+                (name, Path::new(name)),
+                &Identities::default(),
+                &mut FreeNames::default(),
+            )
         };
         assert!(
             file("a.jsonl")
                 .unwrap_err()
-                .ends_with("is a link, which leads out of the folder: remove it")
+                .message
+                .contains("is a link, which leads out of the folder: remove it")
         );
         assert!(file("b.jsonl").unwrap().ends_with("clean/b.jsonl"));
     }

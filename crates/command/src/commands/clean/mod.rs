@@ -6,10 +6,10 @@
 mod args;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     fs::{self, File},
     io::{self, Seek},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use knowledgepulse_clean::{Cleaner, Finding, Identities, block_of};
@@ -35,71 +35,51 @@ pub(crate) use args::{CleanArgs, CleaningArgs};
 /// Cleans the files that the arguments name.
 pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let cleaner = args.cleaning.open()?;
-    let mut inputs = args.sources(messages)?;
-    let nobody = Identities::default();
-    args.outputs(&inputs, inputs.iter().map(|_| &nobody))?;
-    let sources = inputs.iter().map(|input| Source::open(&input.path, args.check));
-    let mut sources = sources.collect::<Result<Vec<_>>>()?;
-    let paths: Vec<_> = inputs.iter().map(|input| input.path.clone()).collect();
+    let inputs = args.inputs(messages)?.into_iter();
+    let sources = inputs.map(|(path, name)| Source::open(path, name, args.check));
+    let sources = sources.collect::<Result<Vec<_>>>()?;
+    let by_path: HashMap<&str, &Source> = sources.iter().map(|source| (&*source.path, source)).collect();
+    let paths = sources.iter().map(|source| source.path.clone());
     // The filter judges runs, of which some have several files.
     let runs = match args.filter.is_set() {
-        true => runs(&paths),
-        false => paths.into_iter().map(|path| vec![path]).collect(),
+        true => runs(&paths.collect::<Vec<_>>()),
+        false => paths.map(|path| vec![path]).collect(),
     };
-    let by_path: HashMap<&str, &Source> = sources.iter().map(|source| (&*source.name, source)).collect();
-    let mut learned = HashMap::new();
+    let mut wanted = Vec::new();
     in_order(
         &runs,
         |run| {
-            let files: Vec<_> = run.iter().map(|file| by_path[file.as_str()]).collect();
-            learn(&files, &args.filter, cleaner.replaces_identifiers(), stop)
+            let files = run.iter().map(|file| by_path[file.as_str()]).collect();
+            learn(files, &args.filter, cleaner.replaces_identifiers(), stop)
         },
-        |run, identities: Result<_>| {
-            learned.extend(
-                identities?
-                    .into_iter()
-                    .flat_map(|each| run.iter().cloned().zip(each)),
-            );
-            Result::Ok(())
-        },
+        |_, learned: Result<_>| learned.map(|learned| wanted.extend(learned)),
     )?;
-    inputs.retain(|input| learned.contains_key(&input.path));
-    sources.retain(|source| learned.contains_key(&source.name));
-    let learned: Vec<_> = inputs.iter().map(|input| learned[&input.path].clone()).collect();
-    let outputs = args.outputs(&inputs, learned.iter())?;
-    let folders = outputs
+    let named = wanted
         .iter()
-        .flatten()
-        .filter_map(|file| Path::new(file).parent());
-    for folder in folders.collect::<BTreeSet<_>>() {
-        let failed = |error| Failure::write(&folder.display().to_string(), &error);
-        fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let sources = sources.into_iter().zip(learned).zip(outputs);
-    let jobs: Vec<_> = sources
-        .map(|((source, learned), output)| (source, learned, output))
-        .collect();
+        .map(|(source, identities)| (&*source.path, &*source.name, identities));
+    let outputs = args.outputs(&named.collect::<Vec<_>>())?;
+    let jobs: Vec<_> = wanted.into_iter().zip(outputs).collect();
     let (mut counts, mut places, mut review) = (BTreeMap::new(), Vec::new(), Vec::new());
     in_order(
         &jobs,
-        |(source, identities, output)| {
+        |((source, identities), output)| {
             let mut cleaner = cleaner.clone();
             cleaner.set_identities(identities.clone());
-            let open = || {
-                output
-                    .as_deref()
-                    .map_or_else(|| Ok(Output::standard()), Output::open)
-            };
-            let output = (!args.check).then(open).transpose()?;
-            source.clean(cleaner, output, stop)
+            let open = || output.as_deref().map_or_else(|| Ok(Output::standard()), opened);
+            source.clean(cleaner, (!args.check).then(open).transpose()?, stop)
         },
-        |(source, ..), cleaned: Result<Found>| {
-            let mut found = cleaned?;
-            for (name, count) in found.counts {
-                *counts.entry(name).or_insert(0) += count;
+        |((source, _), _), cleaned: Result<Found>| {
+            let found = cleaned?;
+            for (_, finding) in &found.places {
+                *counts.entry(finding.name.clone()).or_insert(0) += 1;
             }
             if args.check {
-                places.extend(found.places.drain(..).map(|place| (name_of(&source.name), place)));
+                places.extend(
+                    found
+                        .places
+                        .into_iter()
+                        .map(|place| (name_of(&source.path), place)),
+                );
             }
             review.extend(found.review);
             Result::Ok(())
@@ -108,9 +88,17 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
     if args.check {
         Output::print(&listed(&places, args.json))?;
     }
-    messages.note(summary(&counts, inputs.len(), args.check));
+    messages.note(summary(&counts, jobs.len(), args.check));
     tell_first(&review, messages);
     Ok(if places.is_empty() { Exit::Ok } else { Exit::Found })
+}
+
+/// Opens an output, with the folders above it.
+fn opened(file: &str) -> Result<Output> {
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let failed = |error| Failure::write(&folder.display().to_string(), &error);
+    fs::create_dir_all(folder).map_err(failed)?;
+    Output::open(file)
 }
 
 /// A finding, and its line.
@@ -162,38 +150,38 @@ fn not_split(name: &str, error: SplitError) -> Failure {
 
 /// An input that can be read twice.
 struct Source {
-    name: String,
+    /// A path, or [`STDIN`].
+    path: String,
+    /// Its path below the folder that was named.
+    name: PathBuf,
     /// The contents of an input that cannot be read twice.
     copy: Option<File>,
 }
 
 impl Source {
     /// Opens an input; a database only to list what is in it.
-    fn open(name: &str, lists: bool) -> Result<Self> {
-        let failed = |error| Failure::read(name_of(name), &error);
+    fn open(path: String, name: PathBuf, lists: bool) -> Result<Self> {
+        let failed = |error| Failure::read(name_of(&path), &error);
         let mut copy = None;
-        if name == STDIN || !fs::metadata(name).map_err(failed)?.is_file() {
+        if path == STDIN || !fs::metadata(&path).map_err(failed)?.is_file() {
             let mut file = temporary::unnamed().map_err(failed)?;
-            let copied = match name {
+            let copied = match path.as_str() {
                 STDIN => io::copy(&mut Waiting(io::stdin()), &mut file),
-                _ => File::open(name).and_then(|mut input| io::copy(&mut input, &mut file)),
+                path => File::open(path).and_then(|mut input| io::copy(&mut input, &mut file)),
             };
             copied.map_err(failed)?;
             copy = Some(file);
-        } else if !lists && is_database(Path::new(name)) {
+        } else if !lists && is_database(Path::new(&path)) {
             return Err(Failure::file(format!(
-                "{name} is a database: kp-score share writes its sessions, clean"
+                "{path} is a database: kp-score share writes its sessions, clean"
             )));
         }
-        Ok(Self {
-            name: name.to_owned(),
-            copy,
-        })
+        Ok(Self { path, name, copy })
     }
 
     /// Reads its sections, decompressed, each with its line.
     fn read(&self, stop: &Stop, mut take: impl FnMut(u64, Section) -> Result<()>) -> Result<()> {
-        let name = name_of(&self.name);
+        let name = name_of(&self.path);
         let mut sections = Sections::new(DEFAULT_LIMIT, block_of);
         let mut take_all = |sections: &mut Sections| {
             sections.try_for_each(|section| {
@@ -216,7 +204,7 @@ impl Source {
                 copy.rewind()
                     .and_then(|()| read_text(copy, CHUNK_SIZE, &mut push))
             }
-            None => read_chunks(&self.name, &Messages::silent(), &mut push),
+            None => read_chunks(&self.path, &Messages::silent(), &mut push),
         };
         read.map_err(|error| Failure::read(name, &error))?;
         result?;
@@ -227,7 +215,7 @@ impl Source {
     /// Cleans it into an output. Returns what was found.
     fn clean(&self, mut cleaner: Cleaner, mut output: Option<Output>, stop: &Stop) -> Result<Found> {
         let mut found = Found::default();
-        let name = name_of(&self.name);
+        let name = name_of(&self.path);
         let mut write = |text: &str| match &mut output {
             Some(output) => output.write(text.as_bytes()).map(drop),
             None => Ok(()),
@@ -242,10 +230,10 @@ impl Source {
             let line = usize::try_from(line).unwrap_or(usize::MAX);
             found.review.extend(places_of(name, line, &clean.review));
             write(&clean.text)?;
-            for (before, finding) in clean.found {
-                *found.counts.entry(finding.name.clone()).or_default() += 1;
-                found.places.push((line + before, finding));
-            }
+            let places = clean.found.into_iter();
+            found
+                .places
+                .extend(places.map(|(before, finding)| (line + before, finding)));
             Ok(())
         })?;
         output.map_or(Ok(()), Output::publish)?;
@@ -253,56 +241,56 @@ impl Source {
     }
 }
 
-/// Learns the identities of each file of a run, if they are wanted; `None` if the filter wants no session of it.
-fn learn(
-    files: &[&Source],
+/// Learns the identities of each file of a run, if they are wanted; returns no file if the filter wants no session of it.
+fn learn<'s>(
+    files: Vec<&'s Source>,
     filter: &Filter,
     are_wanted: bool,
     stop: &Stop,
-) -> Result<Option<Vec<Identities>>> {
-    let name = files.first().map_or(STDIN, |file| &file.name);
+) -> Result<Vec<(&'s Source, Identities)>> {
+    let name = files.first().map_or(STDIN, |file| &file.path);
     let mut reader = TraceReader::new(Settings {
         file: (name != STDIN).then(|| name.into()),
         ..Settings::default()
     });
     let has_wanted = |runs: Vec<Run>| {
-        runs.into_iter()
-            .flat_map(Run::build)
-            .any(|item| filter.wants(name, &item))
+        let mut items = runs.into_iter().flat_map(Run::build);
+        items.any(|item| filter.wants(name, &item))
     };
     let (mut is_wanted, mut learned) = (!filter.is_set(), Vec::new());
     for file in files {
         let mut identities = Identities::default();
         file.read(stop, |line, section| {
-            match section {
-                Section::Text(text) if are_wanted => identities.learn_text(&text),
-                Section::Text(_) => {}
-                Section::Json(_, value) => {
-                    if are_wanted {
-                        identities.learn_json(&value);
-                    }
-                    let values = match value {
-                        Value::Array(values) => values,
-                        value => vec![value],
-                    };
-                    let place = Place {
-                        line: Some(line),
-                        ..Place::default()
-                    };
-                    let records = values.into_iter().map(|value| Record {
-                        place,
-                        content: Ok(value),
-                    });
-                    is_wanted =
-                        is_wanted || records.into_iter().any(|record| has_wanted(reader.read(record)));
-                }
+            let value = match section {
+                Section::Text(text) if are_wanted => return Ok(identities.learn_text(&text)),
+                Section::Text(_) => return Ok(()),
+                Section::Json(_, value) => value,
+            };
+            if are_wanted {
+                identities.learn_json(&value);
             }
+            let values = match value {
+                Value::Array(values) => values,
+                value => vec![value],
+            };
+            let place = Place {
+                line: Some(line),
+                ..Place::default()
+            };
+            is_wanted = is_wanted
+                || values.into_iter().any(|value| {
+                    let content = Ok(value);
+                    has_wanted(reader.read(Record { place, content }))
+                });
             Ok(())
         })?;
         identities.finish();
-        learned.push(identities);
+        learned.push((file, identities));
     }
-    Ok((is_wanted || has_wanted(reader.end())).then_some(learned))
+    if !is_wanted && !has_wanted(reader.end()) {
+        learned.clear();
+    }
+    Ok(learned)
 }
 
 fn is_of_word(byte: u8) -> bool {
@@ -312,7 +300,6 @@ fn is_of_word(byte: u8) -> bool {
 /// What was found in a file.
 #[derive(Default)]
 struct Found {
-    counts: BTreeMap<String, u64>,
     places: Vec<FoundAt>,
     review: Vec<String>,
 }
@@ -330,7 +317,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).display().to_string();
         fs::write(path("in"), text).unwrap();
-        let source = Source::open(&path("in"), false).unwrap();
+        let source = Source::open(path("in"), PathBuf::new(), false).unwrap();
         let output = Output::open(&path("out")).unwrap();
         let found = source.clean(cleaner, Some(output), &Stop::default()).unwrap();
         let places = found
@@ -382,13 +369,15 @@ mod tests {
             let mut copy = temporary::unnamed().unwrap();
             io::copy(&mut File::open(path(name)).unwrap(), &mut copy).unwrap();
             let source = Source {
-                name: STDIN.into(),
+                path: STDIN.into(),
+                name: PathBuf::new(),
                 copy: Some(copy),
             };
-            learn(&[&source], &filter, true, &Stop::default()).unwrap()
+            let learned = learn(vec![&source], &filter, true, &Stop::default()).unwrap();
+            learned.into_iter().map(|(_, identities)| identities).next()
         };
         let identities = learned("session.jsonl", "blog").unwrap();
-        assert_eq!(identities[0].clean_name("maja.jsonl"), "user-1.jsonl");
+        assert_eq!(identities.clean_name("maja.jsonl"), "user-1.jsonl");
         assert!(learned("session.jsonl", "shop").is_none());
         assert!(learned("notes.txt", "blog").is_none());
     }
@@ -403,7 +392,7 @@ mod tests {
             .execute_batch(&sql.replace("Permission denied", "Ask bob@example.com"))
             .unwrap();
         drop(database);
-        let refused = Source::open(&path, false).err().unwrap();
+        let refused = Source::open(path.clone(), PathBuf::new(), false).err().unwrap();
         assert!(
             refused
                 .message
@@ -413,7 +402,8 @@ mod tests {
             identifiers: true,
             strict: true,
         });
-        let source = Source::open(&path, true).unwrap_or_else(|failure| panic!("{}", failure.message));
+        let source =
+            Source::open(path, PathBuf::new(), true).unwrap_or_else(|failure| panic!("{}", failure.message));
         let found = source.clean(cleaner, None, &Stop::default());
         let places = found
             .unwrap_or_else(|failure| panic!("{}", failure.message))
