@@ -1,6 +1,6 @@
 //! Groups of options that several commands have.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use clap::{
     Args,
@@ -52,12 +52,6 @@ impl InputArgs {
     ) -> Result<Inputs> {
         if self.paths.iter().filter(|path| *path == STDIN).count() > 1 {
             return Err(Failure::usage("standard input can be read only once"));
-        }
-        let is_number = |path: &&String| path.parse::<usize>().is_ok() && !Path::new(path).exists();
-        if let Some(number) = self.paths.iter().find(is_number) {
-            return Err(Failure::file(format!(
-                "there is no file {number}; a session of the last list is shown by kp-score show {number}, and shared by --pick {number}"
-            )));
         }
         let mut inputs = Inputs::new(self.paths.clone(), self.filter.clone().with_ignored()?);
         inputs.format = self.from;

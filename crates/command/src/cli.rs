@@ -1,7 +1,5 @@
 //! The command as a whole: arguments in, exit code out.
 
-use std::path::Path;
-
 use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand,
     error::{ContextKind, ErrorKind},
@@ -113,10 +111,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
     };
     messages.set(cli.messages);
     match cli.command {
-        None => {
-            refuse_mistyped(&cli.sessions.paths)?;
-            sessions::run(cli.sessions, host, messages, stop)
-        }
+        None => sessions::run(&cli.sessions, host, messages, stop),
         Some(Command::Show(args)) => show::run(&args, messages),
         Some(Command::Score(args)) => score::run(&args, host, messages, stop),
         Some(Command::Select(args)) => select::run(&args, host, messages, stop),
@@ -151,28 +146,4 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
         }
     }
     Ok(Exit::Ok)
-}
-
-/// Characters that a mistyped command may lack, have too many, or have in another place.
-const MOST_SLIPS: usize = 2;
-
-/// Refuses a path that is no file and looks like a command.
-fn refuse_mistyped(paths: &[String]) -> Result<()> {
-    let Some(first) = paths.first().filter(|first| !Path::new(first).exists()) else {
-        return Ok(());
-    };
-    let command = command();
-    let names: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
-    if names.contains(&first.as_str()) {
-        return Err(Failure::usage(format!(
-            "the command comes first: kp-score {first} [OPTIONS]"
-        )));
-    }
-    let distance = |name: &&&str| strsim::osa_distance(&first.to_lowercase(), name);
-    match names.iter().min_by_key(distance) {
-        Some(closest) if distance(&closest) <= MOST_SLIPS => Err(Failure::usage(format!(
-            "there is no file {first}; did you mean the command {closest}?"
-        ))),
-        _ => Ok(()),
-    }
 }

@@ -12,17 +12,13 @@ use knowledgepulse_score::select::{COPY, Chosen, Count, Unfit};
 
 use super::{score::BEST, select::add_chosen};
 use crate::{
-    ChoiceArgs, Exit, Filter, Format, Host, InputArgs, Messages, Purpose, Result, Results, Set, Stop, Table,
+    ChoiceArgs, Exit, Format, Host, InputArgs, Messages, Purpose, Result, Results, Set, Stop, Table,
     choose::choose, counted, listed::remember,
 };
 
 /// What is looked at.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SessionsArgs {
-    /// Files, folders, - for standard input [default: the sessions on this machine]
-    #[arg(value_name = "PATH")]
-    pub paths: Vec<String>,
-
     /// Show all sessions, not only the first ten
     #[arg(long)]
     pub all: bool,
@@ -32,17 +28,12 @@ pub(crate) struct SessionsArgs {
     pub format: Option<Format>,
 
     #[command(flatten)]
-    pub filter: Filter,
+    pub input: InputArgs,
 }
 
 /// Lists the sessions in the order in which they are worth sharing, without copies.
-pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let input = InputArgs {
-        paths: args.paths,
-        filter: args.filter,
-        ..InputArgs::default()
-    };
-    let inputs = input.open(&[], &[], messages)?;
+pub(crate) fn run(args: &SessionsArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    let inputs = args.input.open(&[], &[], messages)?;
     let choice = ChoiceArgs::of(Count::Percent(100.0));
     let format = args.format.unwrap_or(Format::Table);
     let table = Table::new(false, (!args.all).then_some(BEST));
@@ -66,7 +57,7 @@ pub(crate) fn run(args: SessionsArgs, host: &dyn Host, messages: &Messages, stop
             .map(|number| number.to_string())
             .collect();
         let next = if !is_remembered {
-            let paths = input.paths.iter().map(|path| format!(" {}", quoted(path)));
+            let paths = args.input.paths.iter().map(|path| format!(" {}", quoted(path)));
             format!("kp-score share 20{} -o shared", paths.collect::<String>())
         } else if numbers.is_empty() {
             "kp-score show 1".to_owned()

@@ -34,18 +34,12 @@ fn is_shown(character: char) -> bool {
     )
 }
 
-/// Returns whether nothing of a text can be seen: it has only white space, control and format characters.
-pub fn is_blank(text: &str) -> bool {
-    text.chars()
-        .all(|character| is_white_space(character) || !is_shown(character))
-}
-
-/// Returns [`printable`] of a text, or `instead` if nothing of the text is visible.
-pub fn label_of(text: &Text, instead: &str, units: usize) -> String {
-    if is_blank(text) {
-        instead.to_owned()
-    } else {
-        printable(text, units)
+/// Returns [`printable`] of a text, or nothing if that has only white space, control and format characters.
+pub fn label_of(text: &Text, units: usize) -> String {
+    let is_seen = |character| is_shown(character) && !is_white_space(character);
+    match text.chars().any(is_seen) {
+        true => printable(text, units),
+        false => String::new(),
     }
 }
 
@@ -98,14 +92,14 @@ mod tests {
 
     #[test]
     fn label_of_a_blank_text_is_the_other_one() {
-        assert_eq!(label_of(&" \u{200b}\n".into(), "(none)", 9), "(none)");
-        assert_eq!(label_of(&" a\n".into(), "(none)", 9), " a ");
+        assert_eq!(label_of(&" \u{200b}\n".into(), 9), "");
+        assert_eq!(label_of(&" a\n".into(), 9), " a ");
     }
 
     #[test]
-    fn is_blank_sees_through_white_space_and_format_characters() {
-        assert!(is_blank(" \t\u{200b}\u{feff}\u{7}"));
-        assert!(!is_blank(" . "));
+    fn label_of_sees_through_white_space_and_format_characters() {
+        assert_eq!(label_of(&" \t\u{200b}\u{feff}\u{7}".into(), 9), "");
+        assert_eq!(label_of(&" . ".into(), 9), " . ");
     }
 
     #[test]

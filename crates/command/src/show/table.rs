@@ -21,10 +21,23 @@ const MOST_UNITS: usize = 240;
 const HEADING: Style = Style::new().bold();
 const FAINT: Style = Style::new().dim();
 
+/// The column that comes first where traces are scored.
+const SCORE: &str = "score";
+
+/// The columns before the objective.
+const COLUMNS: [&str; 7] = ["#", SCORE, "project", "agent", "date", "turns", "facts"];
+
+/// The columns of numbers, of which the first two are shown even if all say the same.
+const NUMBERS: [&str; 3] = ["#", SCORE, "turns"];
+
+/// The columns that a narrow terminal goes without, the first to go first.
+const FIRST_TO_GO: [&str; 3] = ["date", "agent", "turns"];
+
 /// Rows that wait until all are known.
 #[derive(Debug)]
 pub(crate) struct Table {
-    rows: Vec<TableRow>,
+    /// Each trace, and what its row ends with.
+    rows: Vec<(Scored, String)>,
     /// How many rows are shown; `None` for all.
     most: Option<usize>,
     /// Whether the best scores come first and are shown; otherwise the rows are of sessions, in their order.
@@ -32,26 +45,13 @@ pub(crate) struct Table {
     count: usize,
 }
 
-/// What is told of a trace.
-#[derive(Debug)]
-struct TableRow {
-    scored: Scored,
-    /// What the row ends with.
-    end: String,
-}
-
-/// The columns before the objective.
-const COLUMNS: [&str; 5] = ["project", "agent", "date", "turns", "facts"];
-
-/// The column that comes before these where traces are scored, and is shown even if all scores are the same.
-const SCORE: &str = "score";
-
-/// Returns what a column says of a trace.
-fn cell_of(heading: &str, Scored { about, breakdown, .. }: &Scored) -> String {
+/// Returns what a column says of a trace, whose row has this number.
+fn cell_of(heading: &str, number: usize, Scored { about, breakdown, .. }: &Scored) -> String {
     match heading {
+        "#" => format!("{number:>2}"),
         SCORE => format!("{:.3}", breakdown.score),
-        "project" => label_of(&about.project.clone().unwrap_or_default(), "", MOST_UNITS),
-        "agent" => label_of(&about.agent, "", MOST_UNITS),
+        "project" => label_of(&about.project.clone().unwrap_or_default(), MOST_UNITS),
+        "agent" => label_of(&about.agent, MOST_UNITS),
         "date" => {
             let date = about.when.as_deref().and_then(|when| when.get(..10));
             date.unwrap_or_default().to_owned()
@@ -67,12 +67,6 @@ fn cell_of(heading: &str, Scored { about, breakdown, .. }: &Scored) -> String {
     }
 }
 
-/// The columns of numbers.
-const NUMBERS: [&str; 3] = ["#", SCORE, "turns"];
-
-/// The columns that a narrow terminal goes without, the first to go first.
-const FIRST_TO_GO: [&str; 3] = ["date", "agent", "turns"];
-
 impl Table {
     /// Returns a table of these many or of all: of scores, the best first, or else of sessions in the order in which they are added.
     pub(crate) fn new(has_scores: bool, most: Option<usize>) -> Self {
@@ -87,8 +81,7 @@ impl Table {
     /// Adds a trace, whose row ends with `end`.
     pub(crate) fn add(&mut self, scored: &Scored, end: String) {
         self.count += 1;
-        let scored = scored.clone();
-        self.rows.push(TableRow { scored, end });
+        self.rows.push((scored.clone(), end));
         if self.most.is_some_and(|most| self.rows.len() >= 2 * most + 64) {
             self.leave_out();
         }
@@ -96,7 +89,7 @@ impl Table {
 
     /// Leaves out the rows that are not shown; of equal scores the later.
     fn leave_out(&mut self) {
-        let score = |row: &TableRow| row.scored.breakdown.score;
+        let score = |(scored, _): &(Scored, String)| scored.breakdown.score;
         if self.has_scores {
             // The sort is stable. Scores are never NaN.
             self.rows
@@ -105,34 +98,22 @@ impl Table {
         self.rows.truncate(self.most.unwrap_or(usize::MAX));
     }
 
-    /// Returns the table.
+    /// Returns the table, as wide as the terminal, or as `COLUMNS` says.
     pub(crate) fn render(mut self) -> String {
         self.leave_out();
         if self.rows.is_empty() {
             return String::new();
         }
-        let columns = self.has_scores.then_some(SCORE).into_iter().chain(COLUMNS);
-        let columns = columns.map(|heading| {
-            let cells = self.rows.iter().map(|row| cell_of(heading, &row.scored));
-            (heading, cells.collect())
-        });
-        let mut text = self.with_objectives(columns.filter(is_shown).collect());
-        if self.count > self.rows.len() {
-            let [shown, all] = [self.rows.len(), self.count].map(|count| grouped(count as u64));
-            text.push_str(&format!("the {shown} best of {all}; --all shows all\n"));
-        }
-        text
-    }
-
-    /// Returns the columns with the number of each row before them and its objective behind them. The table is as wide as the terminal, or
-    /// as `COLUMNS` says.
-    fn with_objectives(&self, mut columns: Vec<Cells>) -> String {
         let width = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let of_terminal = || Term::stdout().size_checked().map(|(_, columns)| columns.into());
         let width: usize = width.or_else(of_terminal).unwrap_or(USUAL_WIDTH);
-        let numbers = (1..=self.rows.len()).map(|number| format!("{number:>2}"));
-        columns.insert(0, ("#", numbers.collect()));
-        let mut lines = vec![String::new(); self.rows.len() + 1];
+        let columns = COLUMNS.into_iter().map(|heading| {
+            let cells = (1..).zip(&self.rows);
+            let cells = cells.map(|(number, (scored, _))| cell_of(heading, number, scored));
+            (heading, cells.collect())
+        });
+        let mut columns: Vec<Cells> = columns.filter(is_shown).collect();
+        columns.retain(|(heading, _)| self.has_scores || *heading != SCORE);
         let used = |columns: &[Cells], widest: usize| {
             let widths = columns.iter().map(|cells| width_in(cells, widest) + 2);
             widths.sum::<usize>()
@@ -147,35 +128,41 @@ impl Table {
         let widest = widest.unwrap_or(WIDEST_OF_NARROW);
         let room = width.saturating_sub(used(&columns, widest));
         let room = room.max(LEAST_OBJECTIVE / 2);
-        for cells in &columns {
-            let (width, (heading, cells)) = (width_in(cells, widest), cells);
-            let padded = |text: &str| match NUMBERS.contains(heading) {
-                true => format!("  {text:>width$}"),
-                false => format!("  {}", pad_str(text, width, Left, Some("…"))),
-            };
-            lines[0].push_str(&padded(heading));
-            for (line, cell) in lines[1..].iter_mut().zip(cells) {
-                line.push_str(&padded(cell));
+        let padded = |column: &Cells, text: &str| {
+            let width = width_in(column, widest);
+            match NUMBERS.contains(&column.0) {
+                true => format!("{text:>width$}  "),
+                false => format!("{}  ", pad_str(text, width, Left, Some("…"))),
             }
-        }
-        lines[0] = HEADING
-            .apply_to(format!("{}  objective", &lines[0][2..]))
-            .to_string();
-        let objectives: Vec<_> = self.rows.iter().map(|row| &row.scored.about.objective).collect();
+        };
+        let heading: String = columns.iter().map(|column| padded(column, column.0)).collect();
+        let mut text = format!("{}\n", HEADING.apply_to(heading + "objective"));
+        let objectives: Vec<_> = self
+            .rows
+            .iter()
+            .map(|(scored, _)| &scored.about.objective)
+            .collect();
         let objectives = told_apart(&objectives, room);
-        for ((line, row), objective) in lines[1..].iter_mut().zip(&self.rows).zip(&objectives) {
-            let end = match row.end.as_str() {
+        for (at, ((_, end), objective)) in self.rows.iter().zip(&objectives).enumerate() {
+            let end = match end.as_str() {
                 "" => String::new(),
                 end => format!("  {}", FAINT.apply_to(end)),
             };
-            let objective = label_of(objective, "", MOST_UNITS);
+            let objective = label_of(objective, MOST_UNITS);
             let left = room.saturating_sub(measure_text_width(&end)).max(1);
             let objective = truncate_str(objective.trim(), left, "…");
-            // Without the space before the first column.
-            let whole = format!("{}  {objective}{end}", &line[2..]);
-            whole.trim_end().clone_into(line);
+            let mut line: String = columns
+                .iter()
+                .map(|column| padded(column, &column.1[at]))
+                .collect();
+            line += &format!("{objective}{end}");
+            text += &format!("{}\n", line.trim_end());
         }
-        lines.join("\n") + "\n"
+        if self.count > self.rows.len() {
+            let [shown, all] = [self.rows.len(), self.count].map(|count| grouped(count as u64));
+            text += &format!("the {shown} best of {all}; --all shows all\n");
+        }
+        text
     }
 }
 
@@ -191,5 +178,5 @@ fn width_in((heading, cells): &Cells, widest: usize) -> usize {
 /// Returns whether a column says something, and not the same of each of several rows.
 fn is_shown((heading, cells): &Cells) -> bool {
     let is_same = cells.iter().all(|cell| *cell == cells[0]);
-    *heading == SCORE || !is_same || cells.len() == 1 && !cells[0].is_empty()
+    NUMBERS[..2].contains(heading) || !is_same || cells.len() == 1 && !cells[0].is_empty()
 }
