@@ -115,7 +115,7 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
         Some(Command::Show(args)) => show::run(&args, messages),
         Some(Command::Score(args)) => score::run(&args, host, messages, stop),
         Some(Command::Select(args)) => select::run(&args, host, messages, stop),
-        Some(Command::Share(args)) => share::run(&args, host, messages, stop),
+        Some(Command::Share(args)) => share::run(args, host, messages, stop),
         Some(Command::Report(args)) => report::run(&args, host, messages, stop),
         Some(Command::Clean(args)) => clean::run(&args, messages, stop),
         Some(Command::Formats) => formats::run(messages),

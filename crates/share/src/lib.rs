@@ -20,7 +20,7 @@ mod shown;
 
 use std::{
     collections::{HashMap, HashSet},
-    io, iter,
+    io,
 };
 
 use knowledgepulse_clean::Cleaner;
@@ -218,95 +218,63 @@ struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    /// Returns what tells that a file cannot be written or read.
-    fn failed(&self, name: &str) -> impl Fn(io::Error) -> Error + use<> {
-        cannot_write(&self.files.path(name))
-    }
-
     fn write(&mut self, name: &str, text: &str) -> Result<()> {
         let written = self.files.append(name, text.as_bytes());
-        written.map_err(self.failed(name))
+        written.map_err(cannot_write(&self.files.path(name)))
     }
 
-    /// Returns the lines of a file that was there before, with their ends; none if it is gone.
-    fn lines_of(&self, name: &str) -> Result<impl Iterator<Item = Result<String>> + use<>> {
-        let failed = self.failed(name);
-        let mut file = self.files.open(name).map_err(&failed)?;
-        Ok(iter::from_fn(move || {
-            let mut line = Vec::new();
-            match file.as_mut()?.read_until(b'\n', &mut line) {
-                Ok(0) => None,
-                read => Some(read.map(|_| String::from_utf8_lossy(&line).into_owned())),
-            }
-        })
-        .map(move |line| line.map_err(&failed)))
-    }
-
+    /// Returns a file that was there before; an empty text if it is gone.
     fn text_of(&self, name: &str) -> Result<String> {
-        self.lines_of(name)?.collect()
+        self.files
+            .read(name)
+            .map_err(cannot_write(&self.files.path(name)))
     }
 
     /// Keeps what the set has, but for the lines that are removed or replaced. Returns those that are not replaced, because somebody has
     /// edited their sessions.
     fn keep(&mut self, set: &Set, removed: &[usize], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
-        let edited = self.edited(set.lines(), replaced)?;
+        let of_all = self.settings.form.file();
+        let text = of_all.map_or(Ok(String::new()), |file| self.text_of(file))?;
+        let id_in = |row: &str| Some(id_of(&parse_str(row).ok()?)?.to_owned());
+        let rows: Vec<_> = text.split_inclusive('\n').map(|row| (id_in(row), row)).collect();
+        let by_id = rows.iter().filter_map(|(id, row)| Some((id.as_deref()?, *row)));
+        let by_id: HashMap<&str, &str> = by_id.collect();
+        let mut edited = HashSet::new();
+        for at in replaced {
+            for row in rows_of(&set.lines()[*at]) {
+                let file = row.get("file").and_then(Value::as_str);
+                let there = match of_all {
+                    Some(_) => id_of(row)
+                        .and_then(|id| by_id.get(id))
+                        .map_or("", |row| row)
+                        .into(),
+                    None => file.map_or(Ok(String::new()), |file| self.text_of(file))?,
+                };
+                // One that is gone is written anew.
+                if !there.is_empty() && row.get("sha256").and_then(Value::as_str) != Some(&digest_of(&there))
+                {
+                    edited.insert(*at);
+                }
+            }
+        }
         let gone: HashSet<usize> = replaced.difference(&edited).chain(removed).copied().collect();
         let lines = gone.iter().map(|at| &set.lines()[*at]);
-        match self.settings.form.file() {
-            Some(file) => self.copy(file, &lines.flat_map(rows_of).filter_map(id_of).collect())?,
-            None => lines.flat_map(files_of).for_each(|file| self.files.remove(file)),
+        if let Some(file) = of_all {
+            let gone: HashSet<&str> = lines.flat_map(rows_of).filter_map(id_of).collect();
+            self.write(file, "")?;
+            // Rows that the manifest does not name are somebody's.
+            let kept = |id: &Option<String>| id.as_deref().is_none_or(|id| !gone.contains(id));
+            for (_, row) in rows.iter().filter(|(id, _)| kept(id)) {
+                self.write(file, row)?;
+                self.write(file, if row.ends_with('\n') { "" } else { "\n" })?;
+            }
+        } else {
+            lines.flat_map(files_of).for_each(|file| self.files.remove(file));
         }
         let kept = set.lines().iter().enumerate();
         let kept = kept.filter(|(at, _)| !gone.contains(at));
         self.manifest.kept = kept.map(|(_, line)| line.clone()).collect();
         Ok(edited)
-    }
-
-    /// Returns which of the lines have rows that somebody has edited.
-    fn edited(&self, lines: &[Value], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
-        let rows = replaced
-            .iter()
-            .flat_map(|at| rows_of(&lines[*at]).map(move |row| (*at, row)));
-        let mut edited = HashSet::new();
-        if let Some(file) = self.settings.form.file() {
-            let by_id: HashMap<&str, _> = rows.filter_map(|row| Some((id_of(row.1)?, row))).collect();
-            let lines = (!by_id.is_empty()).then(|| self.lines_of(file)).transpose()?;
-            for text in lines.into_iter().flatten() {
-                let text = text?;
-                let row = parse_str(&text).ok();
-                let known = row.as_ref().and_then(|row| by_id.get(id_of(row)?));
-                edited.extend(
-                    known
-                        .filter(|(_, row)| !is_as_written(row, &text))
-                        .map(|(at, _)| *at),
-                );
-            }
-            return Ok(edited);
-        }
-        for (at, row) in rows {
-            let file = row.get("file").and_then(Value::as_str);
-            // One that is gone is written anew.
-            if let Some(file) = file.filter(|file| self.files.has(file))
-                && !is_as_written(row, &self.text_of(file)?)
-            {
-                edited.insert(at);
-            }
-        }
-        Ok(edited)
-    }
-
-    /// Copies the lines of the file with all sessions, but for the rows with these ids. Lines that the manifest does not name are somebody's.
-    fn copy(&mut self, file: &str, gone: &HashSet<&str>) -> Result<()> {
-        self.write(file, "")?;
-        for text in self.lines_of(file)? {
-            let text = text?;
-            let row = (!gone.is_empty()).then(|| parse_str(&text).ok()).flatten();
-            if !row.as_ref().and_then(id_of).is_some_and(|id| gone.contains(id)) {
-                self.write(file, &text)?;
-                self.write(file, if text.ends_with('\n') { "" } else { "\n" })?;
-            }
-        }
-        Ok(())
     }
 
     /// Writes a session, and then its sub-agents.
@@ -398,11 +366,6 @@ impl Writer<'_> {
 /// Returns the id of a row, in the manifest or in the file with all sessions, where units have no `session_id`.
 fn id_of(row: &Value) -> Option<&str> {
     row.get("session_id").or(row.get("id"))?.as_str()
-}
-
-/// Returns whether a row is as it was written, by the digest in the manifest.
-fn is_as_written(row: &Value, text: &str) -> bool {
-    row.get("sha256").and_then(Value::as_str) == Some(&digest_of(text))
 }
 
 /// Returns the SHA-256 of a text in hexadecimal.

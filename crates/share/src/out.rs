@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, HashSet},
     fs::{self, File, TryLockError},
-    io::{self, BufRead, BufReader, BufWriter, Write},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
@@ -36,12 +36,12 @@ pub trait Files {
         false
     }
 
-    /// Opens a file that was there before; `None` if there is none.
+    /// Returns a file that was there before; an empty text if there is none.
     ///
     /// # Errors
     /// Those of the file system.
-    fn open(&self, _name: &str) -> io::Result<Option<Box<dyn BufRead>>> {
-        Ok(None)
+    fn read(&self, _name: &str) -> io::Result<String> {
+        Ok(String::new())
     }
 }
 
@@ -315,10 +315,10 @@ impl Files for Folder {
         !self.removed.contains(name) && fs::symlink_metadata(self.target.join(name)).is_ok()
     }
 
-    fn open(&self, name: &str) -> io::Result<Option<Box<dyn BufRead>>> {
-        match File::open(self.target.join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            file => Ok(Some(Box::new(BufReader::new(file?)))),
+    fn read(&self, name: &str) -> io::Result<String> {
+        match fs::read(self.target.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            bytes => Ok(String::from_utf8_lossy(&bytes?).into_owned()),
         }
     }
 }

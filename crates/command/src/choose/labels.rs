@@ -6,7 +6,7 @@ use knowledgepulse_formats::records::Records;
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_share::{TOLD_CONFIDENCE, metadata_of};
 
-use crate::{Candidate, Failure, Result, Scored, TraceInfo};
+use crate::{Candidate, Failure, Result, Scored};
 
 /// A verifier's verdict on a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,20 +15,6 @@ pub struct Label {
     pub success: bool,
     /// How sure that is, 0 to 1; `None` where it is not said.
     pub confidence: Option<f64>,
-}
-
-impl Label {
-    /// Tells the outcome of a trace, which is known from then on.
-    pub(crate) fn tell(self, about: &mut TraceInfo, candidate: &mut Candidate) {
-        let Self { success, confidence } = self;
-        let outcome = &mut candidate.outcome;
-        outcome.success = Some(success);
-        outcome.is_verified = true;
-        outcome.confidence = confidence.unwrap_or(outcome.confidence);
-        about.success = Some(success);
-        about.told = Some((success, confidence.unwrap_or(TOLD_CONFIDENCE)));
-        set_success(&mut candidate.trace, success);
-    }
 }
 
 /// Writes an outcome that was told into a trace, where it is known from then on.
@@ -77,14 +63,21 @@ impl Labels {
         Ok(labels)
     }
 
-    /// Tells the outcome of a trace, if it has a label.
+    /// Tells the outcome of a trace, which is known from then on, if it has a label.
     pub(crate) fn tell(&mut self, scored: &mut Scored, candidate: &mut Candidate) {
         let names = names_of(&scored.place.source);
-        let ids = scored.about.id.iter().chain(&candidate.ids);
-        match self.of(ids.chain(&names)) {
-            None => self.without += 1,
-            Some(label) => label.tell(&mut scored.about, candidate),
-        }
+        let ids = scored.about.id.iter().chain(&candidate.ids).chain(&names);
+        let Some(Label { success, confidence }) = self.of(ids) else {
+            self.without += 1;
+            return;
+        };
+        let outcome = &mut candidate.outcome;
+        outcome.success = Some(success);
+        outcome.is_verified = true;
+        outcome.confidence = confidence.unwrap_or(outcome.confidence);
+        scored.about.success = Some(success);
+        scored.about.told = Some((success, confidence.unwrap_or(TOLD_CONFIDENCE)));
+        set_success(&mut candidate.trace, success);
     }
 
     /// Returns the label of a trace with these ids: that of the first one that has a label.
@@ -99,43 +92,38 @@ impl Labels {
         found
     }
 
-    /// Says how many labels belong to no session, and how many sessions have none; `None` if that is nothing.
+    /// Says how many labels belong to no session that was asked for, naming one, and how many sessions have none; `None` if that is nothing.
     ///
     /// # Errors
     /// If no label belongs to a session.
     pub(crate) fn problems(&self) -> Result<Option<String>> {
-        let without = (self.without > 0).then(|| format!("{} sessions have no label", self.without));
-        let problems: Vec<_> = self.unused()?.into_iter().chain(without).collect();
-        Ok((!problems.is_empty()).then(|| problems.join(", and ")))
-    }
-
-    /// Says how many labels belong to no session that was asked for, and names one; `None` if all have a trace.
-    fn unused(&self) -> Result<Option<String>> {
         let unused = self.labels.iter().filter(|(_, (_, is_used))| !is_used);
-        let Some(first) = unused.clone().map(|(id, _)| id).min() else {
-            return Ok(None);
-        };
-        let (count, all, file) = (unused.count(), self.labels.len(), &self.file);
-        let first = Value::from(first.clone()).to_json();
-        let words = format!("{count} of {all} labels in {file} belong to no session, such as {first}");
-        if count == all {
-            return Err(Failure::file(format!("--labels: {words}")));
+        let unused: Vec<_> = unused.map(|(id, _)| id).collect();
+        let (count, all, file) = (unused.len(), self.labels.len(), &self.file);
+        let unused = unused.into_iter().min().map(|first| {
+            let first = Value::from(first.clone()).to_json();
+            format!("{count} of {all} labels in {file} belong to no session, such as {first}")
+        });
+        let without = (self.without > 0).then(|| format!("{} sessions have no label", self.without));
+        match unused {
+            Some(words) if count == all => Err(Failure::file(format!("--labels: {words}"))),
+            unused => {
+                let problems: Vec<_> = unused.into_iter().chain(without).collect();
+                Ok((!problems.is_empty()).then(|| problems.join(", and ")))
+            }
         }
-        Ok(Some(words))
     }
 }
 
-/// Returns the ids that the format of a trace gave it, as readers keep them in `metadata.imported`.
+/// Returns the ids of the run itself that its format gave it, as readers keep them in `metadata.imported`.
 pub(crate) fn ids_of(trace: &Value) -> Vec<Text> {
     let imported = trace.at(&["metadata", "imported"]).and_then(Value::as_object);
+    let is_id = |name: &str| {
+        let is_id = name == "id" || name == "trial" || name.ends_with("_id") || name.ends_with("_path");
+        is_id && !name.starts_with("parent")
+    };
     let ids = imported.into_iter().flatten().filter(|(name, _)| is_id(name));
     ids.filter_map(|(_, value)| text_of_id(value)).collect()
-}
-
-/// Whether a field has an id of the run itself.
-fn is_id(name: &str) -> bool {
-    let is_id = name == "id" || name == "trial" || name.ends_with("_id") || name.ends_with("_path");
-    is_id && !name.starts_with("parent")
 }
 
 /// Returns an id as a text; numbers are ids too.
@@ -216,14 +204,14 @@ mod tests {
             assert_eq!(of(&mut labels, "b"), label(true, None));
             assert_eq!(of(&mut labels, "z"), None);
             assert_eq!(labels.of([].iter()), None);
-            let unused = labels.unused().unwrap().unwrap();
+            let unused = labels.problems().unwrap().unwrap();
             assert!(
                 unused.starts_with("1 of 3 labels in ") && unused.ends_with("such as \"c\""),
                 "{unused}"
             );
             assert_eq!(labels.of(["c".into(), "a".into()].iter()), label(false, None));
-            assert_eq!(labels.unused().unwrap(), None);
-            assert!(read(contents).unwrap().unused().is_err());
+            assert_eq!(labels.problems().unwrap(), None);
+            assert!(read(contents).unwrap().problems().is_err());
         }
     }
 

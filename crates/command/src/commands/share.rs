@@ -4,16 +4,15 @@ use std::{
     collections::BTreeMap,
     fs,
     io::{self, IsTerminal},
-    path::Path,
+    path::{self, Path},
     time::Duration,
 };
 
 use clap::Args;
 use console::truncate_str;
-use knowledgepulse_clean::Cleaner;
 use knowledgepulse_error::Error;
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::Value;
 use knowledgepulse_share::{
     self as share, Entry, FOUND_FROM, Folder, Form, MANIFEST, Manifest, Quality, Session, Settings,
     TOLD_CONFIDENCE, USUAL_ROOM,
@@ -23,8 +22,8 @@ use knowledgepulse_share::{
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, Messages, Output, Purpose, Result, STDIN, Scored,
-    Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
+    ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, MOST_UNITS, Messages, Output, Purpose, Result, STDIN,
+    Scored, Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
     listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, printable, tell_places,
     told,
 };
@@ -88,17 +87,19 @@ pub(crate) struct ShareArgs {
 }
 
 /// Chooses sessions, cleans them, shows them, asks, and adds them to the folder.
-pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+pub(crate) fn run(mut args: ShareArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let picked = listed(&args.pick)?;
-    let mut args = args.clone();
     if args.input.paths.is_empty() {
         args.input.paths = files_of_all(&picked);
     }
-    let (args, out) = (&args, &args.out);
     let picked: Vec<_> = picked.into_iter().map(|session| session.id).collect();
     let picked = (!picked.is_empty()).then(|| Decisions::keep("--pick", picked));
     let decided = args.decisions.as_deref().map(Decisions::read).transpose()?;
     let decisions = decided.or(picked);
+    if decisions.is_some() {
+        args.choice.count = None;
+    }
+    let (args, out) = (&args, &args.out);
     let is_chosen = args.choice.count.is_some() || decisions.is_some();
     if !is_chosen && args.remove.is_empty() {
         return Err(Failure::usage(
@@ -122,14 +123,30 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
     let (mut chosen_by, mut exit, mut to_share) = (String::new(), Exit::Ok, Vec::new());
     let mut memory = new_memory(args.choice.novelty);
     if is_chosen {
-        let how_chosen = (&set, &cleaner, decisions.as_ref());
-        let (chosen, files) = chosen(args, how_chosen, host, messages, stop)?;
-        to_share = sessions(args, (&set, &removed), (&chosen, &files));
-        exit = chosen.seen.exit();
-        chosen_by = match decisions {
-            Some(_) => "Decided by a person".into(),
-            None => how(&chosen),
+        let inputs = inputs_of(args, messages)?;
+        let purpose = Purpose {
+            folder: Some((Path::new(out), &set)),
+            only_new: true,
+            ends: true,
+            keeps: true,
         };
+        let mut chosen = choose(&inputs, &args.choice, &purpose, host, messages, stop)?;
+        if stop.is_interrupted() {
+            return Err(Error::Aborted.into());
+        }
+        chosen_by = how(&chosen);
+        if let Some(decisions) = &decisions {
+            decisions.apply(&mut chosen, messages);
+            chosen_by = "Decided by a person".into();
+        }
+        tell_beside(&chosen, messages);
+        if let Some(page) = &args.report {
+            let how = (Some(&cleaner), next_command(&args.input.paths, out));
+            desk::write(page, &chosen, &inputs.sources, how, messages, stop)?;
+            messages.note(format!("wrote {page}"));
+        }
+        to_share = sessions(args, (&set, &removed), &chosen, &WholeFiles::of(&inputs.sources));
+        exit = chosen.seen.exit();
         memory = chosen.known;
     }
     let settings = Settings {
@@ -153,10 +170,9 @@ pub(crate) fn run(args: &ShareArgs, host: &dyn Host, messages: &Messages, stop: 
         messages.note(format!("0 sessions are new: {out} stays as it is"));
         return Ok(exit);
     }
-    let reviews = args.review;
-    show(&manifest, reviews)?;
+    show(&manifest, args.review)?;
     tell_scores(&manifest, messages);
-    tell_review(&manifest, reviews, messages);
+    tell_review(&manifest, args.review, messages);
     let what = changes(&manifest, there, removed.len());
     if asks && !is_agreed(&what, out, messages)? {
         messages.note("nothing was written");
@@ -191,41 +207,6 @@ fn changes(manifest: &Manifest, there: usize, removed: usize) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// Reads the inputs, and chooses among what the folder has not, or takes what a person has decided. Returns the inputs, too.
-fn chosen(
-    args: &ShareArgs,
-    (set, cleaner, decisions): (&share::Set, &Cleaner, Option<&Decisions>),
-    host: &dyn Host,
-    messages: &Messages,
-    stop: &Stop,
-) -> Result<(Set, WholeFiles)> {
-    let sources = inputs_of(args, messages)?;
-    let mut choice = args.choice.clone();
-    if decisions.is_some() {
-        choice.count = None;
-    }
-    let purpose = Purpose {
-        folder: Some((Path::new(&args.out), set)),
-        only_new: true,
-        ends: true,
-        keeps: true,
-    };
-    let mut chosen = choose(&sources, &choice, &purpose, host, messages, stop)?;
-    if stop.is_interrupted() {
-        return Err(Error::Aborted.into());
-    }
-    if let Some(decisions) = decisions {
-        decisions.apply(&mut chosen, messages);
-    }
-    tell_beside(&chosen, messages);
-    if let Some(page) = &args.report {
-        let how = (Some(cleaner), next_command(&args.input.paths, &args.out));
-        desk::write(page, &chosen, &sources.sources, how, messages, stop)?;
-        messages.note(format!("wrote {page}"));
-    }
-    Ok((chosen, WholeFiles::of(&sources.sources)))
-}
-
 /// Returns how the sessions were chosen, as a sentence of the card: those of this run and, of the sessions on this machine, those shared before.
 fn how(set: &Set) -> String {
     let sessions = set.scored.iter();
@@ -244,7 +225,8 @@ fn how(set: &Set) -> String {
 fn sessions(
     args: &ShareArgs,
     (set, removed): (&share::Set, &[usize]),
-    (chosen, files): (&Set, &WholeFiles),
+    chosen: &Set,
+    files: &WholeFiles,
 ) -> Vec<Session<'static>> {
     let confidence = args.input.confidence.unwrap_or(TOLD_CONFIDENCE);
     let given = args.input.success.map(|success| (success, confidence));
@@ -279,10 +261,9 @@ fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages
             format!("--remove {name}: not one line of {out}/{MANIFEST} has it as its id, session_id or file");
         removed.push(set.place_of(name).ok_or_else(|| Failure::usage(unknown))?);
     }
-    let file_of = |line: &Value| line.get("file").and_then(Value::as_str).map(str::to_owned);
-    for (at, file) in set.lines().iter().map(file_of).enumerate() {
-        let Some(file) = file else { continue };
-        if !removed.contains(&at) && !Path::new(out).join(&file).exists() {
+    for (at, line) in set.lines().iter().enumerate() {
+        let file = line.get("file").and_then(Value::as_str).unwrap_or_default();
+        if !removed.contains(&at) && !Path::new(out).join(file).exists() {
             messages.note(format!("{out}/{file} is gone, so it leaves the set"));
             removed.push(at);
         }
@@ -294,25 +275,20 @@ fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages
 
 /// Finds the inputs: the sessions on this machine where no path is named, without what was written to just now, and without the folder itself.
 fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
-    let out = std::path::absolute(&args.out).unwrap_or_default();
-    let is_out =
-        |path: &str| path != STDIN && std::path::absolute(path).is_ok_and(|path| path.starts_with(&out));
-    if let Some(path) = args.input.paths.iter().find(|path| is_out(path)) {
-        return Err(Failure::usage(format!(
-            "{path} is in the folder that is written: share reads other files"
-        )));
-    }
+    let out = path::absolute(&args.out).unwrap_or_default();
+    let is_out = |source: &str| path::absolute(source).is_ok_and(|source| source.starts_with(&out));
     let mut inputs = args.input.open(&[], &args.choice.told.files(), messages)?;
     add_subagents(&mut inputs.sources);
-    inputs.sources.retain(|source| !is_out(source));
+    inputs.sources.retain(|source| source == STDIN || !is_out(source));
     let usual = match args.input.paths.is_empty() {
         true => SETTLED,
         false => Duration::ZERO,
     };
     let settled = args.settled.unwrap_or(usual);
-    let is_settled = |source: &String| source == STDIN || !is_written_within(Path::new(source), settled);
     let before = inputs.sources.len();
-    inputs.sources.retain(is_settled);
+    inputs
+        .sources
+        .retain(|source| !is_written_within(source, settled));
     let left = (before - inputs.sources.len()) as u64;
     if left > 0 {
         messages.note(format!(
@@ -321,16 +297,17 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
         ));
     }
     if inputs.sources.is_empty() {
-        return Err(Failure::file("there is nothing else to read"));
+        let problem = format!("there is nothing to read beside {}", args.out);
+        return Err(Failure::file(problem));
     }
     Ok(inputs)
 }
 
 /// Returns whether a file that has one session was written to within a time. A database of all sessions always was.
-fn is_written_within(file: &Path, time: Duration) -> bool {
+fn is_written_within(file: &str, time: Duration) -> bool {
     let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
     let is_recent = modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|elapsed| elapsed < time));
-    is_recent && !is_database(file)
+    is_recent && file != STDIN && !is_database(Path::new(file))
 }
 
 /// Says how many sessions are no candidates, and why.
@@ -365,30 +342,29 @@ fn tell_left_out(manifest: &Manifest, messages: &Messages) {
 
 /// Prints what would be shared, and what to look at.
 fn show(manifest: &Manifest, review: bool) -> Result<()> {
-    let text = |entry: &Entry, name: &str, units| {
+    let text = |entry: &Entry, name: &str| {
         let text = entry.about.get(name).and_then(Value::as_text).cloned();
-        printable(&text.unwrap_or_else(|| Text::from("")), units)
+        printable(&text.unwrap_or_default(), MOST_UNITS)
     };
     let mut lines = String::new();
-    let objectives = manifest.entries.iter().map(|entry| text(entry, "objective", 200));
-    let objectives: Vec<_> = objectives.collect();
+    let objectives: Vec<_> = manifest
+        .entries
+        .iter()
+        .map(|entry| text(entry, "objective"))
+        .collect();
     for (entry, objective) in manifest.entries.iter().zip(told_apart(&objectives, USUAL_ROOM)) {
-        let redacted: u64 = entry.redactions.values().sum();
         let line = format!(
             "{:<4} {:<12} {:<10.10} {:<15} {}",
             entry.rank,
-            text(entry, "agent", 20),
-            text(entry, "created_at", 20),
-            counted(redacted, "redaction"),
+            text(entry, "agent"),
+            text(entry, "created_at"),
+            counted(entry.redactions.values().sum(), "redaction"),
             truncate_str(&objective, USUAL_ROOM, "…")
         );
-        lines += line.trim_end();
-        lines.push('\n');
+        lines += &format!("{}\n", line.trim_end());
     }
-    if review {
-        for (place, around) in manifest.review() {
-            lines += &format!("{place}: {}\n", printable(&around.into(), 200));
-        }
+    for (place, around) in manifest.review().filter(|_| review) {
+        lines += &format!("{place}: {}\n", printable(&around.into(), MOST_UNITS));
     }
     Output::print(&lines)
 }
