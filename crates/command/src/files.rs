@@ -48,24 +48,22 @@ pub fn is_same_file(one: &str, other: &str) -> bool {
         STDIN => Handle::stdin(),
         path => Handle::from_path(path),
     };
-    match (metadata_of(one), metadata_of(other)) {
-        (Some(first), Some(second)) if !first.is_file() || !second.is_file() => false,
-        (Some(_), None) | (None, Some(_)) => false,
-        // In WebAssembly no file has a handle.
-        _ => match (handle(one), handle(other)) {
+    let is_file = |name: &str| metadata_of(name).is_none_or(|metadata| metadata.is_file());
+    is_file(one)
+        && is_file(other)
+        && match (handle(one), handle(other)) {
             (Ok(one), Ok(other)) => one == other,
+            // In WebAssembly no file has a handle.
             _ => target_of(one) == target_of(other),
-        },
-    }
+        }
 }
 
 /// Returns how many bytes there are to read; `None` if that is not known.
 pub fn total_size<'s>(sources: impl IntoIterator<Item = &'s String>) -> Option<u64> {
-    let sizes = sources.into_iter().map(|source| {
-        let metadata = metadata_of(source).filter(Metadata::is_file);
-        metadata.map(|metadata| metadata.len())
-    });
-    sizes.sum()
+    let files = sources
+        .into_iter()
+        .map(|source| metadata_of(source).filter(Metadata::is_file));
+    files.map(|file| file.map(|metadata| metadata.len())).sum()
 }
 
 /// Returns the standard output or standard error that a file is; `None` if it is neither.

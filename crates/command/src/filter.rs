@@ -25,7 +25,7 @@ use crate::{Failure, Result, STDIN, args::whole, counted, duration, one_of};
 const PARENT_OF: [&str; 3] = ["metadata", "imported", PARENT];
 
 /// Which sessions are read: those for which all hold.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(next_help_heading = "Which sessions")]
 pub struct Filter {
     /// Only those that began since then: 30d, or 2026-09-01
@@ -141,12 +141,6 @@ impl Filter {
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         self.ignored = (lines.map(|line| Excluded::new(line, &home)).collect(), name);
         Ok(self)
-    }
-
-    /// Returns whether an option leaves sessions out.
-    pub(crate) fn is_set(&self) -> bool {
-        let is_given = self.since.is_some() || self.project.is_some() || self.min_turns.is_some();
-        is_given || !self.agents.is_empty() || !self.excluded.is_empty()
     }
 
     /// Returns whether a file may have wanted sessions. Where its time `is_kept`, what was written last before a time began before it.

@@ -51,10 +51,8 @@ pub(crate) fn card(
     let (top, body) = parts_of(&before).unwrap_or((first_top, &before));
     let body = match MARKS.map(|mark| body.find(mark)) {
         [Some(begin), Some(end)] if begin < end => {
-            let after = body[end..]
-                .find("-->")
-                .map_or(body.len(), |close| end + close + 3);
-            [&body[..begin], &block, &body[after..]].concat()
+            let after = body[end..].split_once("-->").map_or("", |(_, after)| after);
+            [&body[..begin], &block, after].concat()
         }
         _ if body.trim().is_empty() => first_body.to_owned(),
         _ if was_shared => body.to_owned(),
@@ -94,10 +92,8 @@ fn with_fields(top: &str, fields: &str) -> String {
 /// Returns the fields that depend on the data.
 fn fields(count: usize, form: Form) -> String {
     let size = [(1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")];
-    let size = size
-        .iter()
-        .find(|(most, _)| count < *most)
-        .map_or("100K<n<1M", |(_, size)| size);
+    let size = size.iter().find(|(most, _)| count < *most);
+    let size = size.map_or("100K<n<1M", |(_, size)| size);
     let data = form.file().unwrap_or(match form {
         Form::Atif => "sessions/**/*.json",
         _ => "sessions/**/*.jsonl",
@@ -120,27 +116,24 @@ fn languages(top: &str, lines: &[Value]) -> String {
     counts.retain(|_, count| *count * 10 >= all);
     let codes = counts.keys().map(|code| format!("- {code}\n"));
     let codes: String = codes.collect();
-    if codes.is_empty() {
-        codes
-    } else {
-        format!("language:\n{codes}")
-    }
+    told(!codes.is_empty(), || format!("language:\n{codes}"))
 }
 
 /// Returns a new card. But for the block, and the fields that depend on the data, it is the user's from then on.
 fn first(form: Form, block: &str) -> String {
-    let tags = match form {
-        Form::Native => "- agent-traces\n",
-        _ => "",
-    };
     format!(
         include_str!("first.md"),
-        tags = tags,
+        tags = told(form == Form::Native, || "- agent-traces\n".into()),
         title = "Sessions of AI agents",
         manifest = MANIFEST,
         card = CARD,
         block = block,
     )
+}
+
+/// Returns what is told if something is so.
+fn told(is_so: bool, words: impl FnOnce() -> String) -> String {
+    if is_so { words() } else { String::new() }
 }
 
 type FigureOf = fn(&Value) -> u64;
@@ -183,18 +176,20 @@ fn counts<'v>(lines: &'v [Value], field: &str) -> BTreeMap<&'v str, u64> {
 
 fn table<N: Display, V: Display>(head: [&str; 2], rows: impl IntoIterator<Item = (N, V)>) -> String {
     let rows = rows.into_iter();
-    let rows: String = rows
-        .map(|(name, value)| format!("| {name} | {value} |\n"))
-        .collect();
-    format!("| {} | {} |\n| --- | ---: |\n{rows}", head[0], head[1])
+    let rows = rows.map(|(name, value)| format!("| {name} | {value} |\n"));
+    format!(
+        "| {} | {} |\n| --- | ---: |\n{}",
+        head[0],
+        head[1],
+        rows.collect::<String>()
+    )
 }
 
 fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Settings) -> String {
     let form = settings.form;
     let (count, rows) = (lines.len(), lines.iter().flat_map(rows_of).count());
-    let dates = lines
-        .iter()
-        .filter_map(|line| line.get("created_at")?.as_str()?.get(..10));
+    let dates = lines.iter().filter_map(|line| line.get("created_at")?.as_str());
+    let dates = dates.filter_map(|time| time.get(..10));
     let dates = dates.clone().min().zip(dates.max());
     let texts = TEXTS.iter().flat_map(|(title, field)| {
         let texts = counts(lines, field).into_iter();
@@ -222,21 +217,11 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
         *kinds.entry(kind.to_string()).or_default() += count_of(count);
     }
     let kinds = by_danger(&kinds).into_iter().map(|(count, kind)| (kind, count));
-    let places = lines
-        .iter()
-        .filter_map(|line| Some(line.get("review")?.as_array()?.len()));
+    let places = lines.iter().filter_map(|line| line.get("review")?.as_array());
     format!(
         include_str!("card.md"),
-        sessions = if count == 1 {
-            "1 session".into()
-        } else {
-            format!("{count} sessions")
-        },
-        rows = if rows > count {
-            format!(", {rows} with sub-agents, each a row")
-        } else {
-            String::new()
-        },
+        sessions = format!("{count} session{}", told(count != 1, || "s".into())),
+        rows = told(rows > count, || format!(", {rows} with sub-agents, each a row")),
         dates = dates.map_or(String::new(), |(first, last)| format!(", {first} to {last}")),
         what = what(form),
         facts = table(["", "count"], texts.chain(figures)),
@@ -247,18 +232,14 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
         program = settings.program,
         replaced = replaced,
         markers = markers,
-        counts = if kinds.len() > 0 {
-            table(["", "replaced"], kinds) + "\n"
-        } else {
-            String::new()
-        },
-        places = match places.sum::<usize>() {
+        counts = told(kinds.len() > 0, || table(["", "replaced"], kinds) + "\n"),
+        places = match places.map(<[Value]>::len).sum::<usize>() {
             0 => String::new(),
             1 => " 1 place looks like a name or an address: `review` in the manifest names it.".into(),
             count =>
                 format!(" {count} places look like names or addresses: `review` in the manifest names them."),
         },
-        extra = if form == Form::Native { " teich" } else { "" },
+        extra = told(form == Form::Native, || " teich".into()),
     )
 }
 
@@ -275,18 +256,15 @@ pub(crate) fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t s
 
 /// Returns words of the user and of the agent as quotations.
 pub(crate) fn quoted(words: &[String; 2]) -> String {
-    let [user, agent] = words
-        .each_ref()
-        .map(|text| format!("> {}\n", escaped(text).replace('\n', "\n> ")));
+    let quoted = |text: &String| format!("> {}\n", escaped(text).replace('\n', "\n> "));
+    let [user, agent] = words.each_ref().map(quoted);
     format!("The user:\n\n{user}\nThe agent:\n\n{agent}\n")
 }
 
 /// Returns a text that is no markup.
 fn escaped(text: &str) -> String {
-    let escape = |letter: char| {
-        let is_markup = "\\`*_{}[]<>#|~".contains(letter);
-        is_markup.then_some('\\').into_iter().chain([letter])
-    };
+    let is_markup = |letter| "\\`*_{}[]<>#|~".contains(letter);
+    let escape = |letter| is_markup(letter).then_some('\\').into_iter().chain([letter]);
     text.chars().flat_map(escape).collect()
 }
 

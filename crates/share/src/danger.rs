@@ -35,19 +35,15 @@ pub fn is_personal(kind: &str) -> bool {
 /// rules found by their names. `counts` are by kind.
 #[must_use]
 pub fn by_danger(counts: &BTreeMap<String, u64>) -> Vec<(u64, String)> {
-    let count_of = |name: &str| counts.get(name).copied().unwrap_or_default();
-    let called = |count, one: &str, many: &str| (count, if count == 1 { one } else { many }.to_owned());
-    let secrets = counts
-        .iter()
-        .filter(|(name, _)| is_secret(name))
-        .map(|(_, count)| count)
-        .sum();
+    let secrets = counts.iter().filter(|(name, _)| is_secret(name));
+    let secrets = secrets.map(|(_, count)| *count).sum();
     let identifiers = IDENTIFIERS
-        .iter()
-        .map(|(name, one, many)| called(count_of(name), one, many));
-    let is_other = |name: &&String| !is_secret(name) && IDENTIFIERS.iter().all(|(each, ..)| each != name);
-    let others = counts.keys().filter(is_other);
-    let others = others.map(|name| (counts[name], name.clone()));
-    let all = std::iter::once(called(secrets, "secret", "secrets")).chain(identifiers);
-    all.chain(others).filter(|(count, _)| *count > 0).collect()
+        .into_iter()
+        .map(|(name, one, many)| (counts.get(name).copied().unwrap_or_default(), one, many));
+    let all = [(secrets, "secret", "secrets")].into_iter().chain(identifiers);
+    let all = all.map(|(count, one, many)| (count, if count == 1 { one } else { many }.to_owned()));
+    let is_other = |name: &str| !is_secret(name) && IDENTIFIERS.iter().all(|(each, ..)| *each != name);
+    let others = counts.iter().filter(|(name, _)| is_other(name));
+    let all = all.chain(others.map(|(name, count)| (*count, name.clone())));
+    all.filter(|(count, _)| *count > 0).collect()
 }

@@ -331,15 +331,13 @@ impl Writer<'_> {
 
     /// Returns a path that no other file has, without its ending.
     fn free_name(&mut self, stem: &str, ending: &str) -> String {
-        loop {
-            let name = self.names.take(|number| match number {
-                1 => stem.to_owned(),
-                _ => format!("{stem}-{number}"),
-            });
-            if !self.files.has(&format!("{name}.{ending}")) {
-                return name;
-            }
-        }
+        let numbered = |number| match number {
+            1 => stem.to_owned(),
+            _ => format!("{stem}-{number}"),
+        };
+        let files = &self.files;
+        self.names
+            .take(numbered, |name| files.has(&format!("{name}.{ending}")))
     }
 
     fn finish(mut self, set: &Set) -> Result<Manifest> {

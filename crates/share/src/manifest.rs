@@ -76,24 +76,17 @@ pub(crate) fn stem_of(about: &Object) -> String {
     let date = text(about, "created_at").get(..DATE).unwrap_or("session");
     let objective = objective_of(about).to_lowercase();
     // Without markers of what was redacted.
-    let plain = objective
-        .split('[')
-        .map(|part| part.split_once(']').map_or(part, |(_, after)| after));
+    let plain = objective.split('[');
+    let plain = plain.map(|part| part.split_once(']').map_or(part, |(_, after)| after));
     let plain = plain.collect::<Vec<_>>().join(" ");
-    let words = plain
-        .split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let words = words
-        .take(MOST_WORDS)
-        .map(|word| &word[..word.floor_char_boundary(MOST_WORD)]);
+    let words = plain.split(|letter: char| !letter.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty()).take(MOST_WORDS);
+    let words = words.map(|word| &word[..word.floor_char_boundary(MOST_WORD)]);
     let id = text(about, "id").trim_start_matches("kp:trace:");
     let id = id.chars().filter(char::is_ascii_alphanumeric).take(SHORT_ID);
-    let id: String = id.collect();
-    let parts = std::iter::once(date).chain(words).chain([id.as_str()]);
-    parts
-        .filter(|part| !part.is_empty())
-        .collect::<Vec<_>>()
-        .join("-")
+    let id = Some(id.collect::<String>()).filter(|id| !id.is_empty());
+    let parts = [date].into_iter().chain(words).chain(id.as_deref());
+    parts.collect::<Vec<_>>().join("-")
 }
 
 impl Entry {
@@ -120,11 +113,8 @@ impl Entry {
         fields.insert("objective", objective);
         let review = self.review.iter().map(|place| {
             let (file, row) = self.row_of(place);
-            object([
-                ("file", file.into()),
-                row,
-                ("field", place.place.path.as_str().into()),
-            ])
+            let field = place.place.path.as_str().into();
+            object([("file", file.into()), row, ("field", field)])
         });
         fields.insert("review", review.collect::<Value>());
         fields.into()

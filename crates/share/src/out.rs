@@ -1,7 +1,7 @@
 //! Where a set is written: a folder on the disk, or a zip.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::BTreeSet,
     fs::{self, File, TryLockError},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -83,7 +83,6 @@ pub struct Folder {
     is_new: bool,
     lock: Option<File>,
     file: Option<(String, BufWriter<File>)>,
-    created: HashSet<String>,
     removed: BTreeSet<String>,
 }
 
@@ -99,33 +98,20 @@ impl Folder {
             return Err(taken(&name, "a file in its place"));
         }
         let is_new = !target.exists();
-        fs::create_dir_all(target).map_err(|error| match error.kind() {
-            io::ErrorKind::NotADirectory => taken(&name, "a file above it"),
-            _ => failed(error),
-        })?;
+        fs::create_dir_all(target).map_err(&failed)?;
         let target = target.canonicalize().map_err(&failed)?;
         let staging = target.join(STAGING);
-        if fs::symlink_metadata(&staging).is_ok_and(|staging| !staging.is_dir()) {
-            return Err(taken(&name, STAGING));
-        }
-        // A clone may bring one: nothing is written through a link in it.
-        if WalkDir::new(&staging)
-            .into_iter()
-            .flatten()
-            .any(|entry| entry.path_is_symlink())
-        {
-            return Err(taken(&name, &format!("a link in {STAGING}")));
+        // A clone may bring one: nothing is written through a link, or in place of a file.
+        let mut below = WalkDir::new(&staging).into_iter().flatten();
+        if below.any(|entry| entry.path_is_symlink() || entry.depth() == 0 && entry.file_type().is_file()) {
+            return Err(taken(&name, &format!("a file or a link in place of {STAGING}")));
         }
         fs::create_dir_all(&staging).map_err(&failed)?;
         let lock = File::create(staging.join(LOCK)).map_err(&failed)?;
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                return Err(refused(format!(
-                    "{name} is being written by another run of kp-score"
-                )));
-            }
-            // Some file systems have no locks.
-            Ok(()) | Err(TryLockError::Error(_)) => {}
+        // Some file systems have no locks.
+        if let Err(TryLockError::WouldBlock) = lock.try_lock() {
+            let problem = format!("{name} is being written by another run of kp-score");
+            return Err(refused(problem));
         }
         let folder = Self {
             name: name.clone(),
@@ -133,7 +119,6 @@ impl Folder {
             is_new,
             lock: Some(lock),
             file: None,
-            created: HashSet::new(),
             removed: BTreeSet::new(),
         };
         folder.mend().map_err(&failed)?;
@@ -153,21 +138,19 @@ impl Folder {
             .ok_or_else(|| taken(MANIFEST))?;
         let form = wanted.or(set.form()).unwrap_or_default();
         if let Some(other) = set.form().filter(|other| *other != form) {
-            let (other, form) = (other.name(), form.name());
-            let problem = format!(
-                "{name} has sessions as {other}, not as {form}: leave --as out, or name another folder"
-            );
-            return Err(refused(problem));
+            return Err(refused(format!(
+                "{name} has sessions as {}, not as {}: leave --as out, or name another folder",
+                other.name(),
+                form.name()
+            )));
         }
         for file in [MANIFEST, CARD, "sessions"].into_iter().chain(form.file()) {
-            let is_link = fs::symlink_metadata(self.target.join(file)).is_ok_and(|file| file.is_symlink());
-            if is_link {
+            if self.target.join(file).is_symlink() {
                 return Err(taken(&format!("{file}, a link,")));
             }
         }
-        let in_the_way = form
-            .file()
-            .filter(|file| self.has(file) && !set.files().contains(file));
+        let in_the_way = form.file().filter(|file| self.has(file));
+        let in_the_way = in_the_way.filter(|file| !set.files().contains(file));
         in_the_way.map_or(Ok((set, form)), |file| Err(taken(file)))
     }
 
@@ -186,8 +169,7 @@ impl Folder {
 
     fn commit(&mut self) -> io::Result<()> {
         self.close()?;
-        let removed = self.removed.iter().filter(|name| !self.created.contains(*name));
-        let names: String = removed.map(|name| format!("{name}\n")).collect();
+        let names: String = self.removed.iter().map(|name| format!("{name}\n")).collect();
         let commit = self.staging().join(COMMIT);
         let draft = commit.with_extension("tmp");
         fs::write(&draft, names)?;
@@ -216,17 +198,13 @@ impl Folder {
     fn publish(&self, new: &Path, removed: &str) -> io::Result<()> {
         // Somebody else may have committed it.
         let refuse_outside = |name: &Path| {
-            let is_link = |folder: &Path| {
-                fs::symlink_metadata(self.target.join(folder)).is_ok_and(|it| it.is_symlink())
-            };
+            let is_link = |folder: &Path| self.target.join(folder).is_symlink();
             let leads_out = !name.to_str().is_some_and(is_inside) || name.ancestors().skip(1).any(is_link);
             let name = name.display();
-            let problem = || {
-                io::Error::other(format!(
-                    "{STAGING} has {name}, which leads out of it: remove {STAGING}"
-                ))
-            };
-            (!leads_out).then_some(()).ok_or_else(problem)
+            let problem = format!("{STAGING} has {name}, which leads out of it: remove {STAGING}");
+            (!leads_out)
+                .then_some(())
+                .ok_or_else(|| io::Error::other(problem))
         };
         let put = |name: &Path| {
             refuse_outside(name)?;
@@ -252,13 +230,11 @@ impl Folder {
                 _ => {}
             }
             // The folder of a session's sub-agents goes with the last of them; one with other files stays.
-            let folders = file
-                .ancestors()
-                .skip(1)
-                .take_while(|folder| *folder != self.target);
-            folders
-                .take_while(|folder| fs::remove_dir(folder).is_ok())
-                .for_each(drop);
+            let mut folders = file.ancestors().skip(1);
+            while folders
+                .next()
+                .is_some_and(|folder| folder != self.target && fs::remove_dir(folder).is_ok())
+            {}
         }
         manifest.map_or(Ok(()), |name| put(&name))
     }
@@ -303,7 +279,7 @@ impl Files for Folder {
         let mut file = BufWriter::new(File::create_new(path)?);
         file.write_all(bytes)?;
         self.file = Some((name.to_owned(), file));
-        self.created.insert(name.to_owned());
+        self.removed.remove(name);
         Ok(())
     }
 

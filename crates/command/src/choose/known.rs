@@ -1,6 +1,6 @@
 //! What is known already: a folder that was shared, files of traces, or a memory of the API.
 
-use std::{fs::File, io::Read, path::Path, sync::Arc, time::Instant};
+use std::{fs::File, io::Read, path::Path, time::Instant};
 
 use knowledgepulse_index::{
     memory::Memory,
@@ -9,7 +9,7 @@ use knowledgepulse_index::{
     shared::SharedMemory,
     traces::TraceMemory,
 };
-use knowledgepulse_score::{Scorer, engine::Status, weights::Profiles};
+use knowledgepulse_score::engine::Status;
 use knowledgepulse_share::{self as share, MANIFEST};
 
 use crate::{
@@ -59,15 +59,7 @@ pub(crate) fn read_known<'h>(
         sources.retain(|file| Path::new(file).exists());
         files.push(("", sources));
     }
-    let scoring = Scoring {
-        engine: host.engine(),
-        scorer: Arc::new(Scorer {
-            memory: Some(memory),
-            profiles: Profiles::default(),
-        }),
-        writes: purpose.keeps,
-        explains: false,
-    };
+    let scoring = Scoring::beside(memory, host, purpose.keeps, false);
     files.retain(|(_, sources)| !sources.is_empty());
     for (option, sources) in files {
         let (first, before) = (sources[0].clone(), known.len(Instant::now()));

@@ -1,10 +1,9 @@
 //! `kp-score score`: a score for each trace.
 
-use std::{io::IsTerminal, sync::Arc};
+use std::io::IsTerminal;
 
 use clap::Args;
 use knowledgepulse_index::method::Method;
-use knowledgepulse_score::{Scorer, weights::Profiles};
 
 use crate::{
     Candidate, Exit, Format, Host, InputArgs, Messages, Result, Results, Scored, Scoring, Stop, Summary,
@@ -57,15 +56,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
     let files: Vec<_> = out.iter().map(|file| ("out", *file)).collect();
     let inputs = args.input.open(&files, &[], messages)?;
     let status = load_embedder(novelty, host, messages)?;
-    let scoring = Scoring {
-        engine: host.engine(),
-        scorer: Arc::new(Scorer {
-            memory: Some(new_memory(novelty)),
-            profiles: Profiles::default(),
-        }),
-        writes: out.is_some(),
-        explains: args.explain,
-    };
+    let scoring = Scoring::beside(new_memory(novelty), host, out.is_some(), args.explain);
     let usual = match args.explain {
         true => Some(Format::JsonLines),
         false => out.is_none().then_some(Format::Table),

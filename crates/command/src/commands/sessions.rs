@@ -53,19 +53,11 @@ pub(crate) fn run(args: &SessionsArgs, host: &dyn Host, messages: &Messages, sto
     let listed: Vec<_> = chosen.chain(others.iter().map(|(index, _)| *index)).collect();
     let is_remembered = remember(&set, &listed, &inputs.sources);
     if !listed.is_empty() && exit != Exit::Interrupted {
-        let numbers: Vec<_> = (1..=set.selection.chosen.len().min(3))
-            .map(|number| number.to_string())
-            .collect();
-        let next = if !is_remembered {
-            let paths = args.input.paths.iter().map(|path| format!(" {}", quoted(path)));
-            format!("kp-score share 20{} -o shared", paths.collect::<String>())
-        } else if numbers.is_empty() {
-            "kp-score show 1".to_owned()
-        } else {
-            format!(
-                "kp-score show 1, or kp-score share --pick {} -o shared",
-                numbers.join(",")
-            )
+        let numbers = (1..=set.selection.chosen.len().min(3)).map(|number| number.to_string());
+        let next = match numbers.collect::<Vec<_>>().join(",") {
+            _ if !is_remembered => format!("kp-score share 20{} -o shared", quoted_all(&args.input.paths)),
+            none if none.is_empty() => "kp-score show 1".to_owned(),
+            numbers => format!("kp-score show 1, or kp-score share --pick {numbers} -o shared"),
         };
         messages.note(format!("next: {next}"));
     }
@@ -104,18 +96,19 @@ fn folded(set: &Set) -> impl Fn(&Chosen) -> String {
             (run.copies > 1, format!("+{} earlier copies", run.copies)),
             (alike > 0, format!("+{alike} alike")),
         ];
-        let ends = ends
-            .into_iter()
-            .filter_map(|(is_told, words)| is_told.then_some(words));
-        ends.collect::<Vec<_>>().join(", ")
+        let told = ends.into_iter().filter(|(is_told, _)| *is_told);
+        told.map(|(_, words)| words).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Returns the command that shares what a page decides about these paths, as a shell takes them.
 pub(crate) fn next_command(paths: &[String], out: &str) -> String {
-    let paths = paths.iter().map(|path| format!(" {}", quoted(path)));
-    let (paths, out) = (paths.collect::<String>(), quoted(out));
+    let (paths, out) = (quoted_all(paths), quoted(out));
     format!("kp-score share --decisions decisions.jsonl{paths} -o {out}")
+}
+
+fn quoted_all(paths: &[String]) -> String {
+    paths.iter().map(|path| format!(" {}", quoted(path))).collect()
 }
 
 /// Returns a path as a shell takes it for one word.

@@ -9,13 +9,13 @@ use std::{
 
 use clap::Args;
 use console::Style;
-use knowledgepulse_json::{Text, Value, parse_str};
+use knowledgepulse_formats::FormatName;
+use knowledgepulse_json::{Object, Text, Value, parse_str};
 use knowledgepulse_share::{Shown, Turn, logs::WholeFiles, shown, turns_of};
-use knowledgepulse_trace::facts::{FactKind, facts_of};
 
 use super::clean::CleaningArgs;
 use crate::{
-    Exit, Failure, Filter, Inputs, Item, Messages, Output, Result, State, TraceRead, agent_of, counted,
+    Exit, Failure, Filter, Inputs, Item, Messages, Output, Result, State, TraceInfo, TraceRead, counted,
     listed::listed, printable, tell_places, told, traces::each,
 };
 
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
         let shown =
             shown(&log, Some(&cleaner)).map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
         let between = if text.is_empty() { "" } else { "\n" };
-        text += &format!("{between}{}", conversation(&shown));
+        text += &format!("{between}{}", conversation(&shown, read.about.format));
         Ok(())
     };
     each(Inputs::new(paths, Filter::default()), &mut take)?;
@@ -88,20 +88,12 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
 }
 
 /// Returns a session for people.
-fn conversation(shown: &Shown) -> String {
-    let project = shown.about.get("project").and_then(Value::as_str);
-    let began = shown.trace.at(&["metadata", "created_at"]);
-    let began = began.and_then(Value::as_str);
-    let known = [
-        agent_of(&shown.trace),
-        project,
-        began.and_then(|began| began.get(..10)),
-    ];
-    let facts = facts_of(&shown.trace)
-        .into_iter()
-        .filter(|fact| fact.kind != FactKind::Answered);
-    let facts = facts.map(|fact| fact.words());
-    let known = known.into_iter().flatten().map(str::to_owned).chain(facts);
+fn conversation(shown: &Shown, format: FormatName) -> String {
+    let about = TraceInfo::of(&shown.trace, format);
+    let date = about.when.as_deref().and_then(|when| when.get(..10));
+    let known = [Some(about.agent.as_str()), about.project.as_deref(), date];
+    let known = known.into_iter().flatten().map(str::to_owned);
+    let known = known.chain(about.facts_in_words());
     let known: Vec<_> = known.map(|text| printable(&text.into(), usize::MAX)).collect();
     let replaced = match told(&shown.redactions) {
         told if told.is_empty() => "nothing replaced".into(),
@@ -142,19 +134,15 @@ fn conversation(shown: &Shown) -> String {
 }
 
 /// Returns the arguments of a call, each from a line of its own on; `()` where it has none, so that it is shown, too.
-fn inputs_of(input: &knowledgepulse_json::Object) -> String {
-    if input.is_empty() {
-        return "()".into();
-    }
-    let value = |value: &Value| {
-        value
-            .as_text()
-            .map_or_else(|| value.to_json(), |text| text.as_str().to_owned())
-    };
+fn inputs_of(input: &Object) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_json(), str::to_owned);
     let inputs = input
         .iter()
-        .map(|(name, given)| format!("{}: {}", name.as_str(), value(given)));
-    inputs.collect::<Vec<_>>().join("\n")
+        .map(|(name, given)| format!("{}: {}", name.as_str(), text(given)));
+    match input.is_empty() {
+        true => "()".into(),
+        false => inputs.collect::<Vec<_>>().join("\n"),
+    }
 }
 
 /// Returns a text in which what was replaced stands out.

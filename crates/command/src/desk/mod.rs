@@ -13,8 +13,8 @@ use std::{
 use base64::{Engine, prelude::BASE64_STANDARD};
 use flate2::{Compression, bufread::GzDecoder, write::GzEncoder};
 use knowledgepulse_clean::Cleaner;
-use knowledgepulse_json::{Text, Value, json_object};
-use knowledgepulse_score::select::{Neighbour, Selection, Standing, Unfit};
+use knowledgepulse_json::{Value, json_object};
+use knowledgepulse_score::select::{Chosen, Left, Neighbour, Standing, Unfit};
 use knowledgepulse_share::{Log, Shown, USUAL_ROOM, in_order, logs::WholeFiles, shown, told_apart};
 
 use crate::{Failure, Messages, Output, Result, Set, Stop, VERSION, counted, escaped};
@@ -58,9 +58,14 @@ pub(crate) fn write(
 ) -> Result<()> {
     let page = page()?;
     let mut out = Output::open(file)?;
-    let order = order_of(set);
+    let (selection, scored) = (&set.selection, &set.scored);
+    let ranked = (1..).zip(&selection.chosen);
+    let ranked: HashMap<usize, (usize, &Chosen)> = ranked.map(|it| (it.1.index, it)).collect();
+    let left: HashMap<usize, &Left> = selection.left.iter().map(|left| (left.index, left)).collect();
+    let mut order: Vec<_> = (0..scored.len()).collect();
+    let rank_of = |index: &usize| ranked.get(index).map_or(usize::MAX, |(rank, _)| *rank);
+    order.sort_by_key(|index| (rank_of(index), Reverse(&scored[*index].about.when)));
     let places: HashMap<usize, usize> = order.iter().enumerate().map(|(at, index)| (*index, at)).collect();
-    let standings = standings_of(&set.selection, &places);
     let roots = set.roots();
     let files = WholeFiles::of(sources);
     let log_of = |&index: &usize| set.log(&set.scored[index], &files);
@@ -89,14 +94,29 @@ pub(crate) fn write(
             });
             bytes += text.len();
             let is_whole = !text.is_empty() && bytes <= MOST_BYTES;
-            let about = &set.scored[order[at]].about;
-            let parent = roots[order[at]].map(|root| places[&root]);
+            let index = order[at];
+            let (about, chosen, left) = (&scored[index].about, ranked.get(&index), left.get(&index));
+            let near: Vec<&Neighbour> = match (chosen, left.map(|left| &left.standing)) {
+                (Some((_, chosen)), _) => chosen.stands_for.iter().chain(&chosen.nearest_left).collect(),
+                (None, Some(Standing::Chosen(near))) => vec![near],
+                _ => Vec::new(),
+            };
+            let near = near.into_iter().filter_map(|near| {
+                let place = Value::from(*places.get(&near.index)?);
+                Some(Value::from_iter([place, near.similarity.into()]))
+            });
             if let Value::Object(row) = &mut row {
                 row.insert("success", about.success);
                 row.insert("copies", about.run.copies);
-                row.insert("parent", parent);
+                row.insert("parent", roots[index].map(|root| places[&root]));
                 row.insert("isWhole", is_whole);
-                row.extend(standings[at].clone());
+                row.insert("rank", chosen.map(|(rank, _)| *rank));
+                row.insert("why", left.and_then(|left| left.unfit).map(Unfit::words));
+                row.insert(
+                    "standsFor",
+                    chosen.map_or(0, |(_, chosen)| chosen.stands_for.len()),
+                );
+                row.insert("alike", near.take(LISTED_ALIKE).collect::<Value>());
             }
             rows.push(row);
             conversations.push(if is_whole { text } else { String::new() });
@@ -122,11 +142,8 @@ pub(crate) fn write(
     out.write(before.as_bytes())?;
     out.write(escaped(&data.to_json(), is_markup).as_bytes())?;
     out.write(between.as_bytes())?;
-    for (at, text) in conversations
-        .iter()
-        .enumerate()
-        .filter(|(_, text)| !text.is_empty())
-    {
+    let shown = conversations.iter().enumerate();
+    for (at, text) in shown.filter(|(_, text)| !text.is_empty()) {
         out.write(format!("<script type=\"text/plain\" id=\"session-{at}\">{text}</script>\n").as_bytes())?;
     }
     out.write(after.as_bytes())?;
@@ -135,63 +152,14 @@ pub(crate) fn write(
 
 /// Shows the objectives of lines so that they tell their sessions apart.
 fn tell_apart(rows: &mut [Value]) {
-    let name = |row: &Value| {
-        row.get("name")
-            .and_then(Value::as_text)
-            .cloned()
-            .unwrap_or_default()
-    };
-    let names: Vec<Text> = rows.iter().map(name).collect();
+    let names = rows.iter().map(|row| row.get("name").and_then(Value::as_str));
+    let names: Vec<_> = names.map(Option::unwrap_or_default).collect();
     let names = told_apart(&names, USUAL_ROOM);
     for (row, name) in rows.iter_mut().zip(names) {
         if let Value::Object(row) = row {
             row.insert("name", name);
         }
     }
-}
-
-/// Returns the order of the page: the chosen sessions by rank, then the others, the latest first.
-fn order_of(set: &Set) -> Vec<usize> {
-    let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);
-    let ranks: HashMap<usize, usize> = chosen.zip(0..).collect();
-    let rank_of = |index: &usize| ranks.get(index).copied().unwrap_or(usize::MAX);
-    let mut order: Vec<_> = (0..set.scored.len()).collect();
-    order.sort_by_key(|index| (rank_of(index), Reverse(&set.scored[*index].about.when)));
-    order
-}
-
-/// Returns how each session stands to the chosen ones, as fields of its row, in the order of the page.
-fn standings_of(selection: &Selection, places: &HashMap<usize, usize>) -> Vec<[(Text, Value); 4]> {
-    let standing = |rank: Option<usize>, why: Option<&str>, stands_for: usize, near: &[Neighbour]| {
-        let near = near.iter().filter_map(|near| {
-            let place = Value::from(*places.get(&near.index)?);
-            Some(Value::from_iter([place, near.similarity.into()]))
-        });
-        [
-            ("rank".into(), rank.into()),
-            ("why".into(), why.into()),
-            ("standsFor".into(), stands_for.into()),
-            ("alike".into(), near.take(LISTED_ALIKE).collect()),
-        ]
-    };
-    let mut standings = vec![standing(None, None, 0, &[]); places.len()];
-    for (rank, chosen) in (1..).zip(&selection.chosen) {
-        let near: Vec<_> = chosen
-            .stands_for
-            .iter()
-            .chain(&chosen.nearest_left)
-            .copied()
-            .collect();
-        standings[places[&chosen.index]] = standing(Some(rank), None, chosen.stands_for.len(), &near);
-    }
-    for left in &selection.left {
-        let near = match &left.standing {
-            Standing::Chosen(near) => std::slice::from_ref(near),
-            Standing::Known(_) | Standing::Nothing => &[],
-        };
-        standings[places[&left.index]] = standing(None, left.unfit.map(Unfit::words), 0, near);
-    }
-    standings
 }
 
 /// Returns the page, taken apart where its data go and where the conversations go.

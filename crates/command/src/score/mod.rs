@@ -15,6 +15,7 @@ use knowledgepulse_score::{
     ScoreInput, Scorer,
     engine::{Comparable, ComparedScore, Engine, Status},
     select::{SelectOutcome, Unfit},
+    weights::Profiles,
 };
 use knowledgepulse_share::{SessionNames, begin};
 use knowledgepulse_trace::{json, label::Label, reading::Texts};
@@ -136,7 +137,21 @@ pub(crate) fn score(
     read(inputs, Arc::new(prepare), &mut take, messages, stop)
 }
 
-impl Scoring<'_> {
+impl<'h> Scoring<'h> {
+    /// Returns how traces are scored beside a memory, which remembers them.
+    pub(crate) fn beside(memory: Memory, host: &'h dyn Host, writes: bool, explains: bool) -> Self {
+        let scorer = Arc::new(Scorer {
+            memory: Some(memory),
+            profiles: Profiles::default(),
+        });
+        Self {
+            engine: host.engine(),
+            scorer,
+            writes,
+            explains,
+        }
+    }
+
     /// Waits for the score of a trace, or the reason why it has none.
     fn wait(
         &self,

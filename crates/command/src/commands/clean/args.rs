@@ -216,10 +216,11 @@ fn in_folder(
         let file = clean.rfind(MAIN_SEPARATOR).map_or(0, |at| at + 1);
         let (stem, ending) = clean.split_at(clean[file..].find('.').map_or(clean.len(), |at| file + at));
         // Names that were different stay so.
-        clean = names.take(|number| match number {
+        let numbered = |number| match number {
             1 => clean.clone(),
             _ => format!("{stem} ({number}){ending}"),
-        });
+        };
+        clean = names.take(numbered, |_| false);
     }
     let file = Path::new(folder).join(clean);
     match file.is_symlink() {

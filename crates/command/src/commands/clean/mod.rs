@@ -41,7 +41,7 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
     let by_path: HashMap<&str, &Source> = sources.iter().map(|source| (&*source.path, source)).collect();
     let paths = sources.iter().map(|source| source.path.clone());
     // The filter judges runs, of which some have several files.
-    let runs = match args.filter.is_set() {
+    let runs = match args.filter != Filter::default() {
         true => runs(&paths.collect::<Vec<_>>()),
         false => paths.map(|path| vec![path]).collect(),
     };
@@ -257,7 +257,7 @@ fn learn<'s>(
         let mut items = runs.into_iter().flat_map(Run::build);
         items.any(|item| filter.wants(name, &item))
     };
-    let (mut is_wanted, mut learned) = (!filter.is_set(), Vec::new());
+    let (mut is_wanted, mut learned) = (*filter == Filter::default(), Vec::new());
     for file in files {
         let mut identities = Identities::default();
         file.read(stop, |line, section| {
