@@ -107,11 +107,8 @@ pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
 
 /// Parses a number from 0 to 1.
 pub(crate) fn unit(text: &str) -> std::result::Result<f64, String> {
-    let number = text
-        .trim()
-        .parse()
-        .ok()
-        .filter(|number| (0.0..=1.0).contains(number));
+    let number = text.trim().parse().ok();
+    let number = number.filter(|number| (0.0..=1.0).contains(number));
     number.ok_or_else(|| "it must be a number from 0 to 1".into())
 }
 
@@ -123,16 +120,12 @@ pub(crate) fn whole(text: &str) -> std::result::Result<usize, String> {
 
 /// Parses a number of traces, or a percentage of all.
 pub(crate) fn count(text: &str) -> std::result::Result<Count, String> {
-    let percent = text.strip_suffix('%');
-    let parsed = match percent {
-        Some(digits) => digits.parse().ok().map(Count::Percent),
+    let is_right = |percent: &f64| *percent > 0.0 && *percent <= 100.0;
+    let parsed = match text.strip_suffix('%') {
+        Some(digits) => digits.parse().ok().filter(is_right).map(Count::Percent),
         None => whole(text).ok().map(Count::Number),
     };
-    let is_right =
-        |count: &Count| !matches!(count, Count::Percent(percent) if !(*percent > 0.0 && *percent <= 100.0));
-    parsed
-        .filter(is_right)
-        .ok_or_else(|| "it must be a whole number of at least 1, or a percentage up to 100%".into())
+    parsed.ok_or_else(|| "it must be a whole number of at least 1, or a percentage up to 100%".into())
 }
 
 /// Parses how long something takes: `30m`, `2h`, `1d`, or 0.

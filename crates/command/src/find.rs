@@ -88,15 +88,13 @@ pub(crate) fn of_agent(agent: FormatName, messages: &Messages) -> (Vec<String>, 
 
 /// Says how many files were skipped, in one line.
 fn tell_skipped(skipped: &[String], place: &str, why: &str, messages: &Messages) {
-    let mut more = " (--verbose names them)";
-    if messages.is_verbose() {
-        more = "";
-        for file in skipped {
-            messages.note(format!("{file}: skipped, it is of no known format"));
-        }
+    let is_verbose = messages.is_verbose();
+    for file in skipped.iter().filter(|_| is_verbose) {
+        messages.note(format!("{file}: skipped, it is of no known format"));
     }
     if !skipped.is_empty() {
         let files = counted(skipped.len() as u64, "file");
+        let more = if is_verbose { "" } else { " (--verbose names them)" };
         messages.note(format!("{place}{files} {why}{more}"));
     }
 }
@@ -114,28 +112,17 @@ pub(crate) fn tell_not_read(skipped: &[String], are_all: bool, messages: &Messag
 pub(crate) fn files_below(folder: &str, messages: &Messages) -> Vec<String> {
     let mut files = Vec::new();
     for entry in WalkDir::new(folder).sort_by_file_name() {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                match error.path().and_then(Path::to_str) {
-                    Some(path) => files.push(path.to_owned()),
-                    None => messages.warning(format!("cannot read a part of {folder}: {error}")),
-                }
-                continue;
-            }
+        let path = match &entry {
+            Ok(entry) if !entry.file_type().is_file() => continue,
+            Ok(entry) => Some(entry.path()),
+            Err(error) => error.path(),
         };
-        if !entry.file_type().is_file() {
-            continue;
-        }
-        let Some(path) = entry.path().to_str() else {
-            messages.warning(format!(
-                "{} is not UTF-8, so it is skipped",
-                entry.path().display()
-            ));
-            continue;
-        };
-        if !OF_DATABASES.iter().any(|end| path.ends_with(end)) {
-            files.push(path.to_owned());
+        let is_of_database = |path: &str| OF_DATABASES.iter().any(|end| path.ends_with(end));
+        match path.map(|path| path.to_str().ok_or(path.display())) {
+            Some(Ok(path)) if is_of_database(path) => {}
+            Some(Ok(path)) => files.push(path.to_owned()),
+            Some(Err(path)) => messages.warning(format!("{path} is not UTF-8, so it is skipped")),
+            None => messages.warning(format!("a part of {folder} cannot be read, so it is skipped")),
         }
     }
     files

@@ -19,11 +19,11 @@ pub(crate) fn run(messages: &Messages) -> Result<Exit> {
     }
     let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let [first, second] = [0, 1].map(|column| width_of(column).unwrap_or_default());
-    let mut text = String::new();
-    for [format, of, files] in &rows {
+    let lines = rows.iter().map(|[format, of, files]| {
         let line = format!("{format:first$}  {of:second$}  {files:>10}");
-        text += &format!("{}\n", line.trim_end());
-    }
+        format!("{}\n", line.trim_end())
+    });
+    let text: String = lines.collect();
     Output::print(&text)?;
     tell_not_read(&unread, true, messages);
     Ok(Exit::Ok)

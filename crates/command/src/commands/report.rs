@@ -44,9 +44,8 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     let mut choice = ChoiceArgs::of(Count::Number(PROPOSED));
     choice.told = args.told.clone();
     let cleaner = args.cleaning.open()?;
-    let inputs = args
-        .input
-        .open(&[("out", &args.out)], &args.told.files(), messages)?;
+    let outputs = [("out", args.out.as_str())];
+    let inputs = args.input.open(&outputs, &args.told.files(), messages)?;
     let purpose = Purpose {
         only_new: true,
         ends: true,
@@ -55,17 +54,16 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
     };
     let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
     set.refuse_no_session(&args.out)?;
-    let how = (
-        (!args.raw).then_some(&cleaner),
-        next_command(&args.input.paths, "shared"),
-    );
+    let command = next_command(&args.input.paths, "shared");
+    let how = ((!args.raw).then_some(&cleaner), command);
     desk::write(&args.out, &set, &inputs.sources, how, messages, stop)?;
     let left = set.selection.left.iter();
     let subagents = left.filter(|left| left.unfit == Some(Unfit::SubAgent)).count();
     let sessions = counted((set.scored.len() - subagents) as u64, "session");
-    let warning = match args.raw {
-        true => ", which is not cleaned: do not pass it on",
-        false => "",
+    let warning = if args.raw {
+        ", which is not cleaned: do not pass it on"
+    } else {
+        ""
     };
     messages.note(format!("wrote {} with {sessions}{warning}", args.out));
     if let Some(ignored) = &set.seen.ignored {

@@ -2,7 +2,7 @@
 
 use knowledgepulse_index::{memory::Nearest, traces::explain::ExplainedWord};
 use knowledgepulse_json::{Value, json_object, object};
-use knowledgepulse_score::{Breakdown, dimensions::ByDimension, overrides::Override};
+use knowledgepulse_score::{Breakdown, dimensions::ByDimension};
 
 /// Returns the object of `--explain`: the score, and the numbers from which it was computed.
 pub fn value_of(breakdown: &Breakdown) -> Value {
@@ -24,12 +24,9 @@ pub fn score_of(breakdown: &Breakdown) -> Value {
 
 fn fields_of(breakdown: &Breakdown) -> [(&'static str, Value); 6] {
     let novelty = &breakdown.novelty;
-    let overrides = breakdown
-        .overrides
-        .iter()
-        .map(|Override { rule, before, after }| {
-            json_object! { "rule": rule.name(), "before": *before, "after": *after }
-        });
+    let overrides = breakdown.overrides.iter().map(|it| {
+        json_object! { "rule": it.rule.name(), "before": it.before, "after": it.after }
+    });
     [
         ("value", breakdown.score.into()),
         ("dimensions", by_dimension(breakdown.dimensions)),
@@ -42,11 +39,8 @@ fn fields_of(breakdown: &Breakdown) -> [(&'static str, Value); 6] {
 
 /// Returns the object with a number for each dimension.
 fn by_dimension(numbers: ByDimension) -> Value {
-    object(
-        ByDimension::NAMES
-            .into_iter()
-            .zip(numbers.to_array().map(Value::from)),
-    )
+    let numbers = numbers.to_array().map(Value::from);
+    object(ByDimension::NAMES.into_iter().zip(numbers))
 }
 
 fn nearest_value(nearest: &Nearest) -> Value {
@@ -63,8 +57,8 @@ fn nearest_value(nearest: &Nearest) -> Value {
 }
 
 fn words_value(words: &[ExplainedWord]) -> Value {
-    let word = |word: &ExplainedWord| {
+    let words = words.iter().map(|word| {
         json_object! { "word": word.text.as_str(), "weight": word.weight, "traces": word.traces }
-    };
-    words.iter().map(word).collect()
+    });
+    words.collect()
 }

@@ -122,8 +122,8 @@ impl Messages {
     /// Draws the bar, if standard error is a terminal: how much of `total_bytes` was read, if that is known. In WebAssembly there is no
     /// thread that could draw it.
     pub fn start_progress(&self, total_bytes: Option<u64>) {
-        let options = *self.options();
-        if cfg!(target_family = "wasm") || self.is_silent || options.quiet || options.no_progress {
+        let is_hidden = self.is_silent || self.is_quiet() || self.options().no_progress;
+        if cfg!(target_family = "wasm") || is_hidden {
             return;
         }
         let template = match total_bytes {

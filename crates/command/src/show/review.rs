@@ -28,11 +28,8 @@ pub(crate) fn places_of<'p>(
     places: &'p [PlaceToReview],
 ) -> impl Iterator<Item = String> + 'p {
     places.iter().map(move |place| {
-        let line = match place.path.is_empty() {
-            true => line + place.lines,
-            false => line,
-        };
-        format!("{file}:{line}{}", place.path)
+        let before = if place.path.is_empty() { place.lines } else { 0 };
+        format!("{file}:{}{}", line + before, place.path)
     })
 }
 
@@ -42,20 +39,16 @@ pub(crate) fn tell_first(places: &[String], messages: &Messages) {
     first.dedup();
     first.truncate(MOST_NAMED);
     let more = if first.len() == places.len() { "" } else { " …" };
-    tell_places(
-        places.len() as u64,
-        &format!(": {}{more}", first.join(" ")),
-        messages,
-    );
+    let hint = format!(": {}{more}", first.join(" "));
+    tell_places(places.len() as u64, &hint, messages);
 }
 
 /// Tells what was not looked for, and how many places look like that; `hint` says more of them.
 pub(crate) fn tell_places(count: u64, hint: &str, messages: &Messages) {
-    let places = counted(count, "place");
     let places = match count {
         0 => String::new(),
-        1 => format!("; {places} looks like them{hint}"),
-        _ => format!("; {places} look like them{hint}"),
+        1 => format!("; 1 place looks like them{hint}"),
+        _ => format!("; {} look like them{hint}", counted(count, "place")),
     };
     messages.note(format!("{NOT_DETECTED}: not detected{places}"));
 }

@@ -19,12 +19,7 @@ pub(crate) enum Format {
 
 /// Returns a trace as an object of JSON; `selection` says why it was chosen, and `explains` adds what its score is made of.
 pub(crate) fn json_row(scored: &Scored, explains: bool, selection: Option<&Value>) -> String {
-    let Scored {
-        place,
-        about,
-        breakdown,
-        ..
-    } = scored;
+    let (place, about, breakdown) = (&scored.place, &scored.about, &scored.breakdown);
     let mut row = json_object! {
         "source": place.source.as_str(),
         "line": place.line,
@@ -43,13 +38,9 @@ pub(crate) fn json_row(scored: &Scored, explains: bool, selection: Option<&Value
         "format": about.format.name(),
     };
     if let Value::Object(row) = &mut row {
-        let parts = [
-            ("selection", selection.cloned()),
-            ("breakdown", explains.then(|| value_of(breakdown))),
-        ];
-        for (name, part) in parts {
-            row.extend(part.map(|part| (name.into(), part)));
-        }
+        let selection = selection.map(|selection| ("selection".into(), selection.clone()));
+        row.extend(selection);
+        row.extend(explains.then(|| ("breakdown".into(), value_of(breakdown))));
     }
     escaped(&row.to_json(), is_obeyed)
 }

@@ -72,9 +72,9 @@ impl Summary {
             text = format!("{text}; {}", counted(seen.bad, "bad line"));
         }
         text.push('\n');
-        let unknown = (self.unknown > 0).then(|| counted(self.unknown, noun));
-        let unknown = unknown.map(|count| format!("not known of {count}: scored as failed"));
-        let skipped = (seen.without_conversation > 0).then(|| counted(seen.without_conversation, noun));
+        let some = |count: u64| (count > 0).then(|| counted(count, noun));
+        let unknown = some(self.unknown).map(|count| format!("not known of {count}: scored as failed"));
+        let skipped = some(seen.without_conversation);
         let skipped = skipped.map(|count| format!("{count} without a conversation: see --verbose"));
         let written = written.map(|(file, traces)| format!("{file}: {}", counted(traces, "trace")));
         let lines = [
@@ -85,11 +85,8 @@ impl Summary {
             ("embedder", self.embedder.as_ref().map(embedder_words)),
             ("written", written),
         ];
-        for (name, words) in lines {
-            if let Some(words) = words {
-                text.push_str(&format!("  {name:10}{words}\n"));
-            }
-        }
+        let lines = lines.into_iter().filter_map(|(name, words)| Some((name, words?)));
+        text.extend(lines.map(|(name, words)| format!("  {name:10}{words}\n")));
         text
     }
 }
