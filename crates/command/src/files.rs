@@ -224,13 +224,13 @@ impl Output {
     /// Writes out everything, and puts a file in its place.
     pub(crate) fn publish(mut self) -> Result<()> {
         self.flush()?;
-        let Some((temporary, path)) = self.replacement.take() else {
-            return Ok(());
+        let published = match self.replacement.take() {
+            Some((temporary, path)) => temporary
+                .file()
+                .sync_all()
+                .and_then(|()| temporary.persist(&path)),
+            None => Ok(()),
         };
-        let published = temporary
-            .file()
-            .sync_all()
-            .and_then(|()| temporary.persist(&path));
         published.map_err(|error| self.failure(&error))
     }
 

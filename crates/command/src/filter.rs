@@ -67,12 +67,10 @@ impl Excluded {
     pub fn new(name: &str, base: &Path) -> Self {
         let home = || name.strip_prefix("~/").zip(home_folder());
         let path = home().map_or_else(|| base.join(name), |(name, home)| home.join(name));
+        let paths = [path::absolute(&path), path.canonicalize()].into_iter().flatten();
         Self {
             name: name.to_owned(),
-            paths: [path::absolute(&path), path.canonicalize()]
-                .into_iter()
-                .flatten()
-                .collect(),
+            paths: paths.collect(),
         }
     }
 
@@ -88,10 +86,7 @@ impl Excluded {
         let text = |path: &[&str]| trace.at(path).and_then(Value::as_str);
         // Sub-agents go with their session.
         let ids = text(&["metadata", "imported", SESSION]).unwrap_or_default();
-        let mut ids = [text(&["id"]), text(&PARENT_OF)]
-            .into_iter()
-            .flatten()
-            .chain(ids.split(' '));
+        let mut ids = ids.split(' ').chain(text(&["id"])).chain(text(&PARENT_OF));
         let folder = text(&["metadata", "imported", "cwd"]);
         ids.any(|id| id == self.name)
             || is_project(trace, &self.name)
@@ -173,12 +168,10 @@ impl Filter {
         let is_of_agent = |wanted: &FormatName| wanted.name() == agent;
         let is_sub_agent = trace.at(&PARENT_OF).is_some();
         let has_turns = |least: &usize| is_sub_agent || turns_in(&roles_of(trace)) >= *least;
+        let is_of_project = |project: &String| is_project(trace, project);
         let is_wanted = self.since.as_ref().is_none_or(is_late)
             && (self.agents.is_empty() || self.agents.iter().any(is_of_agent))
-            && self
-                .project
-                .as_ref()
-                .is_none_or(|project| is_project(trace, project))
+            && self.project.as_ref().is_none_or(is_of_project)
             && self.min_turns.as_ref().is_none_or(has_turns)
             && !has(&self.excluded);
         match is_wanted {

@@ -6,12 +6,10 @@ use std::path::{Path, PathBuf};
 /// The folders of models by the number format of their weights, in order of preference.
 const FOLDERS: [(&str, &str); 2] = [("fp32", "all-minilm-l6-v2"), ("q8", "all-minilm-l6-v2-q8")];
 
-/// Returns the number formats of a model's weights, by the model's name.
+/// Returns the number format of a model's weights, by its name.
 pub fn dtype_of(name: &str) -> Option<&'static str> {
-    FOLDERS
-        .iter()
-        .map(|(dtype, _)| *dtype)
-        .find(|dtype| *dtype == name)
+    let dtypes = FOLDERS.into_iter().map(|(dtype, _)| dtype);
+    dtypes.into_iter().find(|dtype| *dtype == name)
 }
 
 /// Finds the directory of the model with weights of `dtype`, or of any, that was installed beside `program`.
@@ -19,16 +17,15 @@ pub fn dtype_of(name: &str) -> Option<&'static str> {
 /// # Errors
 /// If no model was found: the searched places and the way out.
 pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, String> {
-    let wanted = FOLDERS
-        .iter()
-        .filter(|(stored, _)| dtype.is_none_or(|dtype| dtype == *stored));
+    let is_wanted = |stored: &str| dtype.is_none_or(|dtype| dtype == stored);
+    let wanted = FOLDERS.iter().filter(|(stored, _)| is_wanted(stored));
     let names: Vec<_> = wanted.map(|(_, folder)| *folder).collect();
     let places = places_beside(program);
-    let mut directories = places
+    let of_place = |place: &PathBuf| names.iter().map(|name| place.join(name)).find(|it| it.is_dir());
+    places
         .iter()
-        .flat_map(|place| names.iter().map(|name| place.join(name)));
-    let found = directories.find(|directory| directory.is_dir());
-    found.ok_or_else(|| advice(&places, &names))
+        .find_map(of_place)
+        .ok_or_else(|| advice(&places, &names))
 }
 
 /// Says which models are missing, and what brings one: a package of npm, or the wheel, which has the int8 model.
@@ -50,22 +47,14 @@ fn advice(places: &[PathBuf], names: &[&str]) -> String {
 /// Returns the folders with the data of the package that installed `program`: `share/knowledgepulse` beside the program's
 /// folder, and one folder up, where `pip install --user` puts it on Windows.
 fn places_beside(program: &Path) -> Vec<PathBuf> {
-    let mut programs = vec![program.to_owned()];
     // Tools that install a program for itself link to it from elsewhere. Windows spells a resolved path in another way.
-    if let Some(resolved) = program.canonicalize().ok().filter(|_| cfg!(not(windows))) {
-        programs.push(resolved);
-    }
-    let mut places = Vec::new();
-    for folder in programs
-        .iter()
-        .flat_map(|program| program.ancestors().skip(2).take(2))
-    {
-        let place = folder.join("share").join("knowledgepulse");
-        if !places.contains(&place) {
-            places.push(place);
-        }
-    }
-    places
+    let resolved = program.canonicalize().ok();
+    let resolved = resolved.filter(|resolved| cfg!(not(windows)) && resolved != program);
+    let programs = [program].into_iter().chain(resolved.as_deref());
+    let folders = programs.flat_map(|program| program.ancestors().skip(2).take(2));
+    folders
+        .map(|folder| folder.join("share").join("knowledgepulse"))
+        .collect()
 }
 
 #[cfg(test)]

@@ -352,8 +352,8 @@ impl Writer<'_> {
             .or_else(|| self.manifest.sample().map(quoted));
         let card = card::card(&before, was_shared, &lines, sample.as_deref(), self.settings);
         let json = |lines: &[Value]| lines.iter().map(|line| line.to_json() + "\n").collect::<String>();
-        if !set.removed().is_empty() {
-            self.write(REMOVED, &json(set.removed()))?;
+        if !set.removed.is_empty() {
+            self.write(REMOVED, &json(&set.removed))?;
         }
         self.write(MANIFEST, &json(&lines))?;
         self.write(CARD, &card)?;

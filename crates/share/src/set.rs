@@ -33,12 +33,16 @@ impl SessionNames {
     pub fn of(trace: &Value) -> Self {
         let steps = trace.get("steps").and_then(Value::as_array);
         let beginning = beginning_of(trace);
+        let [id, session, time] = [
+            &["id"][..],
+            &["metadata", "imported", SESSION],
+            &["metadata", "created_at"],
+        ]
+        .map(|path| trace.at(path));
         let names = [
-            trace.get("id"),
-            trace.at(&["metadata", "imported", SESSION]),
-            trace
-                .at(&["metadata", "created_at"])
-                .filter(|_| known_of(trace).time),
+            id,
+            session,
+            time.filter(|_| known_of(trace).time),
             beginning.as_ref(),
         ];
         Self::new(names, steps.map_or(0, |steps| steps.len() as u64))
@@ -61,10 +65,9 @@ impl SessionNames {
 
 /// Returns a digest of the first words of a session that has a name and no time, too short to tell what is redacted in them.
 pub(crate) fn beginning_of(trace: &Value) -> Option<Value> {
-    trace
-        .at(&["metadata", "imported", SESSION])
-        .filter(|_| !known_of(trace).time)?;
+    let session = trace.at(&["metadata", "imported", SESSION]);
     let objective = trace.at(&["task", "objective"])?.as_text()?;
+    session.filter(|_| !known_of(trace).time)?;
     Some(digest_of(objective)[..4].into())
 }
 
@@ -72,7 +75,7 @@ pub(crate) fn beginning_of(trace: &Value) -> Option<Value> {
 #[derive(Debug, Clone, Default)]
 pub struct Set {
     lines: Vec<Value>,
-    removed: Vec<Value>,
+    pub(crate) removed: Vec<Value>,
     /// The places of the lines, and after them those of the removed, by the names of the sessions.
     places: HashMap<String, usize>,
 }
@@ -131,19 +134,17 @@ impl Set {
         &self.lines
     }
 
-    pub(crate) fn removed(&self) -> &[Value] {
-        &self.removed
-    }
-
     /// Returns the form that its sessions are in; `None` if it has none.
     #[must_use]
     pub fn form(&self) -> Option<Form> {
         let file = text(self.lines.first()?, "file")?;
         let of_all = Form::ALL.iter().find(|form| form.file() == Some(file));
-        Some(of_all.copied().unwrap_or(match file.ends_with(".json") {
-            true => Form::Atif,
-            false => Form::Native,
-        }))
+        let of_each = if file.ends_with(".json") {
+            Form::Atif
+        } else {
+            Form::Native
+        };
+        Some(of_all.copied().unwrap_or(of_each))
     }
 
     /// Returns the files that have its sessions, by their names.
@@ -155,10 +156,8 @@ impl Set {
     /// Returns what it says of a session.
     #[must_use]
     pub fn find(&self, session: &SessionNames) -> Option<Published> {
-        let at = session
-            .names
-            .iter()
-            .find_map(|name| self.places.get(name).copied())?;
+        let mut places = session.names.iter().filter_map(|name| self.places.get(name));
+        let at = *places.next()?;
         Some(match self.lines.get(at) {
             None => Published::Removed,
             Some(line) if session.steps > SessionNames::of_line(line).steps => Published::Grown(at),
@@ -180,10 +179,8 @@ impl Set {
                 }),
                 None => {
                     last += 1;
-                    Some(Session {
-                        rank: last,
-                        ..session
-                    })
+                    let rank = last;
+                    Some(Session { rank, ..session })
                 }
             }
         };
@@ -210,13 +207,9 @@ impl Set {
     /// Returns the place of the line with an `id`, a name of the log, or a file.
     #[must_use]
     pub fn place_of(&self, name: &str) -> Option<usize> {
-        let is_named = |line: &Value| {
-            ["id", SESSION, "session_id", "file"]
-                .iter()
-                .any(|field| text(line, field) == Some(name))
-        };
-        let lines = self.lines.iter().enumerate();
-        let mut found = lines.filter(|(_, line)| is_named(line)).map(|(at, _)| at);
+        let fields = ["id", SESSION, "session_id", "file"];
+        let is_named = |line: &Value| fields.iter().any(|field| text(line, field) == Some(name));
+        let mut found = (0..self.lines.len()).filter(|at| is_named(&self.lines[*at]));
         let first = found.next();
         first.filter(|_| found.next().is_none())
     }

@@ -102,15 +102,16 @@ impl Decisions {
 
     /// Makes the sessions that are kept the chosen ones, and tells how they ended. Says how many are not among the candidates.
     pub(crate) fn apply(&self, set: &mut Set, messages: &Messages) {
-        let sessions = set.scored.iter().enumerate();
-        let sessions = sessions.filter(|(_, scored)| !scored.about.run.is_subagent);
-        let places: HashMap<String, usize> = sessions
-            .filter_map(|(at, scored)| Some((scored.about.id.as_ref()?.to_string(), at)))
-            .collect();
-        for (session, success) in &self.outcomes {
-            if let Some(at) = places.get(session) {
-                set.scored[*at].about.told = Some((*success, TOLD_CONFIDENCE));
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (at, scored) in set.scored.iter_mut().enumerate() {
+            let id = scored.about.id.as_ref().filter(|_| !scored.about.run.is_subagent);
+            let Some(id) = id.map(ToString::to_string) else {
+                continue;
+            };
+            if let Some(success) = self.outcomes.get(&id) {
+                scored.about.told = Some((*success, TOLD_CONFIDENCE));
             }
+            places.insert(id, at);
         }
         let found = self.kept.iter().filter_map(|session| places.get(session));
         let found: Vec<_> = found.collect();

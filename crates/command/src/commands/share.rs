@@ -209,8 +209,7 @@ fn changes(manifest: &Manifest, there: usize, removed: usize) -> String {
 
 /// Returns how the sessions were chosen, as a sentence of the card: those of this run and, of the sessions on this machine, those shared before.
 fn how(set: &Set) -> String {
-    let sessions = set.scored.iter();
-    let sessions = sessions.filter(|scored| !scored.about.run.is_subagent);
+    let sessions = set.scored.iter().filter(|scored| !scored.about.run.is_subagent);
     let new = sessions.clone().count();
     let all = new as u64 + set.published;
     let outcomes = match sessions.filter(|scored| scored.about.success.is_none()).count() {
@@ -244,8 +243,7 @@ fn sessions(
         session.stands_for = choice.stands_for.len() as u64;
         (scored.about.run.clone(), session)
     });
-    let subagents = chosen.scored.iter();
-    let subagents = subagents.filter(|scored| scored.about.run.is_subagent);
+    let subagents = chosen.scored.iter().filter(|scored| scored.about.run.is_subagent);
     let subagents = subagents.map(|scored| (scored.about.run.clone(), Session::new(log(scored), 0, "")));
     let mut sessions = with_subagents(grown.chain(ranked).chain(subagents).collect());
     // Sub-agents of other sessions.
@@ -312,13 +310,10 @@ fn is_written_within(file: &str, time: Duration) -> bool {
 
 /// Says how many sessions are no candidates, and why.
 fn tell_beside(chosen: &Set, messages: &Messages) {
-    for (count, why) in [
-        (chosen.published, "shared already"),
-        (chosen.removed, "removed from the folder before"),
-    ] {
-        if count > 0 {
-            messages.note(format!("{}: {why}", counted(count, "session")));
-        }
+    let removed = (chosen.removed, "removed from the folder before");
+    let beside = [(chosen.published, "shared already"), removed];
+    for (count, why) in beside.into_iter().filter(|(count, _)| *count > 0) {
+        messages.note(format!("{}: {why}", counted(count, "session")));
     }
     if let Some(ignored) = &chosen.seen.ignored {
         messages.note(format!("left out: {ignored}"));
@@ -332,9 +327,11 @@ fn tell_left_out(manifest: &Manifest, messages: &Messages) {
         *reasons.entry(reason).or_default() += 1;
     }
     for (reason, count) in reasons {
-        let hint = match reason.contains("outcome") {
-            true => "; --success or --labels says it",
-            false => "",
+        let is_unknown = reason.contains("outcome");
+        let hint = if is_unknown {
+            "; --success or --labels says it"
+        } else {
+            ""
         };
         messages.note(format!("left out {}: {reason}{hint}", counted(count, "session")));
     }
@@ -372,9 +369,8 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
 /// Says how many units agents will find in a registry.
 fn tell_scores(manifest: &Manifest, messages: &Messages) {
     let rows = manifest.entries.iter().flat_map(|entry| &entry.rows);
-    let scores: Vec<_> = rows
-        .filter_map(|row| row.get("quality_score")?.as_number())
-        .collect();
+    let scores = rows.filter_map(|row| row.get("quality_score")?.as_number());
+    let scores: Vec<_> = scores.collect();
     if let Some(best) = scores.iter().copied().reduce(f64::max) {
         let found = scores.iter().filter(|score| **score >= FOUND_FROM).count();
         messages.note(format!(

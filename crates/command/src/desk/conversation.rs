@@ -2,34 +2,31 @@
 
 use std::collections::BTreeSet;
 
-use knowledgepulse_json::{Text, Value, cut, json_object, units_of};
+use knowledgepulse_json::{Text, Value, json_object};
 use knowledgepulse_share::{Answer, Call, Shown, Turn, turns_of, with_some};
-
-/// The longest text of a turn, in UTF-16 code units.
-const MOST_UNITS: usize = 256 * 1024;
 
 /// Returns a session as `Conversation` of report/data.d.ts.
 pub(super) fn of(shown: &Shown) -> Value {
     let call = |call: Call| {
-        let result = call.result.as_ref();
+        let (result, failed) = call.result.map(|answer| (answer.text, answer.failed)).unzip();
         with_some([
             ("tool", Some(call.tool.into())),
             ("input", Some(call.input.into())),
-            ("result", result.map(|answer| bounded(&answer.text).into())),
-            ("failed", result.map(|answer| answer.failed.into())),
+            ("result", result.map(Value::from)),
+            ("failed", failed.map(Value::from)),
         ])
     };
-    let some = |text: &Text| (!text.is_empty()).then(|| bounded(text).into());
+    let some = |text: Text| (!text.is_empty()).then(|| text.into());
     let turns = turns_of(&shown.trace).into_iter().map(|turn| match turn {
         Turn::User(text) | Turn::Result(Answer { text, .. }) => {
-            json_object! { "by": "user", "text": bounded(&text) }
+            json_object! { "by": "user", "text": text }
         }
         Turn::Agent(said) => {
             let calls: Vec<_> = said.calls.into_iter().map(call).collect();
             with_some([
                 ("by", Some("agent".into())),
-                ("reasoning", some(&said.reasoning)),
-                ("text", some(&said.text)),
+                ("reasoning", some(said.reasoning)),
+                ("text", some(said.text)),
                 ("calls", (!calls.is_empty()).then(|| calls.into())),
             ])
         }
@@ -39,13 +36,4 @@ pub(super) fn of(shown: &Shown) -> Value {
         "turns": turns.collect::<Value>(),
         "places": words.into_iter().filter(|words| !words.is_empty()).collect::<Value>(),
     }
-}
-
-/// Returns a text, or its beginning and how much is missing.
-fn bounded(text: &Text) -> Text {
-    let (units, beginning) = (units_of(text), cut(text, MOST_UNITS));
-    if units <= MOST_UNITS {
-        return text.clone();
-    }
-    format!("{beginning}\n… {} more characters", units - MOST_UNITS).into()
 }

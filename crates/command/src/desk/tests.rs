@@ -104,13 +104,13 @@ fn a_conversation_has_results_with_their_calls_and_the_words_of_places() {
 }
 
 #[test]
-fn a_long_text_is_cut_and_says_so() {
+fn a_long_objective_is_cut_in_its_row_alone() {
     let long = format!(
         r#"{{"@type":"ReasoningTrace","id":"a","metadata":{{}},"task":{{"objective":"{}"}},"steps":[]}}"#,
         "x ".repeat(200_000)
     );
     let (row, conversation) = described(&session(&long), Some(&cleaner())).unwrap();
-    assert!(conversation.to_json().contains("… 137856 more characters"));
+    assert!(conversation.to_json().len() > 400_000);
     assert!(row.to_json().len() < 1_000);
 }
 

@@ -86,12 +86,8 @@ impl TraceInfo {
             success: outcome_of(trace).map(|(success, _)| success),
             told: None,
             id: text(&["id"]).cloned(),
-            objective: text(&["task", "objective"])
-                .map(|text| short(text))
-                .unwrap_or_default(),
-            domain: text(&["metadata", "task_domain"])
-                .cloned()
-                .unwrap_or_else(|| "default".into()),
+            objective: text(&["task", "objective"]).map_or(Text::default(), |text| short(text)),
+            domain: text(&["metadata", "task_domain"]).map_or("default".into(), Text::clone),
             run: RunInfo::of(trace),
         }
     }
@@ -138,21 +134,16 @@ impl RunInfo {
         let mut named = HashMap::new();
         for (at, run) in runs.iter().enumerate() {
             // Sub-agents that have the name of their session have none of their own.
-            if let Some(name) = run
-                .session
-                .as_ref()
-                .filter(|name| run.parent.as_ref() != Some(name))
-            {
+            let name = run.session.as_ref().filter(|_| run.session != run.parent);
+            if let Some(name) = name {
                 named.entry(name).or_insert(at);
             }
         }
         let above = |at: usize| named.get(runs[at].parent.as_ref()?).copied();
         // Sub-agents may have sub-agents.
         let root = |at| {
-            let levels = std::iter::successors(above(at), |level| above(*level));
-            levels
-                .take(MOST_LEVELS)
-                .find(|level| runs[*level].parent.is_none())
+            let mut levels = std::iter::successors(above(at), |level| above(*level)).take(MOST_LEVELS);
+            levels.find(|level| runs[*level].parent.is_none())
         };
         (0..runs.len()).map(root).collect()
     }
