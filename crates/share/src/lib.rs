@@ -182,7 +182,6 @@ pub fn share(
         settings,
         files,
         names: FreeNames::default(),
-        has_removed: !removed.is_empty(),
         manifest: Manifest::default(),
     };
     let replaced: HashSet<usize> = sessions.iter().filter_map(|session| session.replaces).collect();
@@ -205,15 +204,13 @@ pub fn share(
         }
         Ok(())
     })?;
-    writer.finish(&set)
+    writer.finish(&set, removed)
 }
 
 struct Writer<'w> {
     settings: &'w Settings<'w>,
     files: &'w mut dyn Files,
     names: FreeNames,
-    /// Whether sessions are taken out.
-    has_removed: bool,
     manifest: Manifest,
 }
 
@@ -340,13 +337,13 @@ impl Writer<'_> {
             .take(numbered, |name| files.has(&format!("{name}.{ending}")))
     }
 
-    fn finish(mut self, set: &Set) -> Result<Manifest> {
+    fn finish(mut self, set: &Set, removed: &[usize]) -> Result<Manifest> {
         let before = self.text_of(CARD)?;
         self.manifest.entries.sort_by_key(|entry| entry.rank);
         let lines = self.manifest.lines();
         let was_shared = !set.lines().is_empty();
         // The sample may be of a session that goes.
-        let sample = between(&before, SAMPLE, COLUMNS).filter(|_| !self.has_removed);
+        let sample = between(&before, SAMPLE, COLUMNS).filter(|_| removed.is_empty());
         let sample = sample
             .map(str::to_owned)
             .or_else(|| self.manifest.sample().map(quoted));

@@ -299,57 +299,38 @@ impl Files for Folder {
     }
 }
 
-/// The files of a set in a zip in memory.
-pub struct Zip {
-    archive: ZipArchiveWriter<Vec<u8>>,
-    /// The name and the bytes of the file that was begun last.
-    file: Option<(String, Vec<u8>)>,
-}
-
-impl Default for Zip {
-    fn default() -> Self {
-        Self {
-            archive: ZipArchiveWriter::new(Vec::new()),
-            file: None,
-        }
-    }
-}
+/// The files of a set, of which a zip is made in memory.
+#[derive(Default)]
+pub struct Zip(Vec<(String, Vec<u8>)>);
 
 impl Zip {
     /// Returns the bytes of the zip.
     ///
     /// # Errors
     /// If a file cannot be added, as where its name is too long.
-    pub fn finish(mut self) -> io::Result<Vec<u8>> {
-        self.close()?;
-        self.archive.finish().map_err(io::Error::other)
-    }
-
-    fn close(&mut self) -> io::Result<()> {
-        let Some((name, bytes)) = self.file.take() else {
-            return Ok(());
-        };
-        let file = self
-            .archive
-            .new_file(&name)
-            .compression_method(CompressionMethod::DEFLATE);
-        let (mut entry, config) = file.start().map_err(io::Error::other)?;
-        let mut counted = config.wrap(DeflateEncoder::new(&mut entry, Compression::default()));
-        counted.write_all(&bytes)?;
-        let (encoder, descriptor) = counted.finish().map_err(io::Error::other)?;
-        encoder.finish()?;
-        entry.finish(descriptor).map_err(io::Error::other)?;
-        Ok(())
+    pub fn finish(self) -> io::Result<Vec<u8>> {
+        let mut archive = ZipArchiveWriter::new(Vec::new());
+        for (name, bytes) in self.0 {
+            let file = archive
+                .new_file(&name)
+                .compression_method(CompressionMethod::DEFLATE);
+            let (mut entry, config) = file.start().map_err(io::Error::other)?;
+            let mut counted = config.wrap(DeflateEncoder::new(&mut entry, Compression::default()));
+            counted.write_all(&bytes)?;
+            let (encoder, descriptor) = counted.finish().map_err(io::Error::other)?;
+            encoder.finish()?;
+            entry.finish(descriptor).map_err(io::Error::other)?;
+        }
+        archive.finish().map_err(io::Error::other)
     }
 }
 
 impl Files for Zip {
     fn append(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        if self.file.as_ref().is_none_or(|(of, _)| of != name) {
-            self.close()?;
-            self.file = Some((name.to_owned(), Vec::new()));
+        match self.0.last_mut() {
+            Some((of, file)) if of == name => file.extend(bytes),
+            _ => self.0.push((name.to_owned(), bytes.to_vec())),
         }
-        self.file.iter_mut().for_each(|(_, file)| file.extend(bytes));
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufWriter, Read, Seek, SeekFrom, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -15,7 +15,7 @@ use crate::{Failure, Result, reason_of};
 
 /// The texts, in the order in which they were added.
 pub(crate) struct Kept {
-    file: Arc<Mutex<BufWriter<File>>>,
+    file: Arc<Mutex<File>>,
     /// Where each text begins, and where the next one will.
     starts: Vec<u64>,
 }
@@ -25,7 +25,7 @@ impl Kept {
     pub(crate) fn new() -> Result<Self> {
         let file = temporary::unnamed().map_err(|error| cannot_keep(&error))?;
         Ok(Self {
-            file: Arc::new(Mutex::new(BufWriter::new(file))),
+            file: Arc::new(Mutex::new(file)),
             starts: vec![0],
         })
     }
@@ -35,8 +35,8 @@ impl Kept {
         let start = self.starts.last().copied().unwrap_or_default();
         self.starts.push(start + text.len() as u64);
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(text.as_bytes())
-            .map_err(|error| cannot_keep(&error))?;
+        let written = file.write_all(text.as_bytes());
+        written.map_err(|error| cannot_keep(&error))?;
         Ok(self.starts.len() - 2)
     }
 
@@ -53,13 +53,11 @@ impl Kept {
     }
 }
 
-fn text_in(file: &Mutex<BufWriter<File>>, start: u64, end: u64) -> io::Result<String> {
+fn text_in(file: &Mutex<File>, start: u64, end: u64) -> io::Result<String> {
     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-    file.flush()?;
-    let mut file = file.get_ref();
     file.seek(SeekFrom::Start(start))?;
     let mut text = String::new();
-    file.take(end - start).read_to_string(&mut text)?;
+    (&*file).take(end - start).read_to_string(&mut text)?;
     // The next text goes to the end.
     file.seek(SeekFrom::End(0))?;
     Ok(text)
