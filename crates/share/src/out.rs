@@ -98,7 +98,10 @@ impl Folder {
             return Err(taken(&name, "a file in its place"));
         }
         let is_new = !target.exists();
-        fs::create_dir_all(target).map_err(&failed)?;
+        fs::create_dir_all(target).map_err(|error| match error.kind() {
+            io::ErrorKind::NotADirectory => taken(&name, "a file above it"),
+            _ => failed(error),
+        })?;
         let target = target.canonicalize().map_err(&failed)?;
         let staging = target.join(STAGING);
         // A clone may bring one: nothing is written through a link, or in place of a file.

@@ -18,6 +18,11 @@ use crate::{
 
 /// What is looked at.
 #[derive(Debug, Clone, Default, Args)]
+// The help of score explains them.
+#[command(mut_args(|argument| match argument.get_id().as_str() {
+    "from" | "success" | "confidence" => argument.hide(true),
+    _ => argument,
+}))]
 pub(crate) struct SessionsArgs {
     /// Show all sessions, not only the first ten
     #[arg(long)]
