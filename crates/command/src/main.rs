@@ -28,15 +28,15 @@ impl Host for Standalone {
     }
 
     fn configure(&self) {
-        let directory = variable("KNOWLEDGEPULSE_MODEL_DIR").map(PathBuf::from);
+        let path = |name| variable(name).map(PathBuf::from);
+        let (directory, runtime_library) = (
+            path("KNOWLEDGEPULSE_MODEL_DIR"),
+            path("KNOWLEDGEPULSE_ONNXRUNTIME"),
+        );
         let dtype = self.setting("KNOWLEDGEPULSE_DTYPE", "fp32 or q8", dtype_of);
         let model_configured = directory.is_some() || dtype.is_some();
         let program = env::current_exe().unwrap_or_default();
-        let (model_directory, model_advice) =
-            match directory.map_or_else(|| installed_model(&program, dtype), Ok) {
-                Ok(directory) => (Some(directory), None),
-                Err(advice) => (None, Some(advice)),
-            };
+        let model = directory.map_or_else(|| installed_model(&program, dtype), Ok);
         let engines = "auto, builtin or onnxruntime";
         let engine_of = |name: &str| match name {
             "auto" => Some(None),
@@ -44,12 +44,11 @@ impl Host for Standalone {
         };
         let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, engine_of);
         let threads = self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of);
-        let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME").map(PathBuf::from);
         ENGINE.configure(engine::EngineOptions {
             engine: engine.unwrap_or_default(),
             model_configured,
-            model_directory,
-            model_advice,
+            model_advice: model.as_ref().err().cloned(),
+            model_directory: model.ok(),
             runtime_configured: runtime_library.is_some(),
             runtime_library,
             threads: threads.unwrap_or_default(),

@@ -136,8 +136,6 @@ fn told(is_so: bool, words: impl FnOnce() -> String) -> String {
     if is_so { words() } else { String::new() }
 }
 
-type FigureOf = fn(&Value) -> u64;
-
 /// The fields of the manifest whose texts the card counts, and those whose figures it adds up, with their titles.
 const TEXTS: [(&str, &str); 4] = [
     ("sessions of", "agent"),
@@ -145,25 +143,16 @@ const TEXTS: [(&str, &str); 4] = [
     ("project", "project"),
     ("users write", "language"),
 ];
-const FIGURES: [(&str, &str, FigureOf); 9] = [
-    ("turns of users", "user_turns", count_of),
-    ("tokens (bytes / 4)", "tokens", count_of),
-    ("calls of tools", "calls", count_of),
-    ("calls that failed", "failed_calls", count_of),
-    ("calls without a result", "calls_without_result", count_of),
-    ("pictures, left out", "pictures", count_of),
-    ("end with an answer", "ends_with_answer", is_true),
-    ("outcome known", "success", is_known),
-    ("succeeded", "success", is_true),
+const FIGURES: [(&str, &str); 8] = [
+    ("turns of users", "user_turns"),
+    ("tokens (bytes / 4)", "tokens"),
+    ("calls of tools", "calls"),
+    ("calls that failed", "failed_calls"),
+    ("calls without a result", "calls_without_result"),
+    ("pictures, left out", "pictures"),
+    ("end with an answer", "ends_with_answer"),
+    ("succeeded", "success"),
 ];
-
-fn is_true(value: &Value) -> u64 {
-    (value.as_bool() == Some(true)).into()
-}
-
-fn is_known(value: &Value) -> u64 {
-    value.as_bool().is_some().into()
-}
 
 /// Returns how many lines have each text in a field.
 fn counts<'v>(lines: &'v [Value], field: &str) -> BTreeMap<&'v str, u64> {
@@ -195,10 +184,15 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
         let texts = counts(lines, field).into_iter();
         texts.map(move |(text, count)| (format!("{title} {text}"), count))
     });
-    let figures = FIGURES.iter().map(|(title, field, figure_of)| {
-        let figures = lines.iter().filter_map(|line| line.get(field)).map(figure_of);
+    let figures = FIGURES.iter().map(|(title, field)| {
+        let figures = lines.iter().filter_map(|line| line.get(field));
+        let figures = figures.map(|figure| figure.as_bool().map_or_else(|| count_of(figure), u64::from));
         ((*title).to_owned(), figures.sum())
     });
+    let known = lines
+        .iter()
+        .filter(|line| line.get("success").is_some_and(|it| it.as_bool().is_some()));
+    let known = ("outcome known".to_owned(), known.count() as u64);
     let meanings =
         columns(form).map(|[name, _, meaning]| (format!("`{}`", name.trim_matches('\'')), meaning));
     let (replaced, markers) = if settings.cleaner.replaces_identifiers() {
@@ -224,7 +218,7 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
         rows = told(rows > count, || format!(", {rows} with sub-agents, each a row")),
         dates = dates.map_or(String::new(), |(first, last)| format!(", {first} to {last}")),
         what = what(form),
-        facts = table(["", "count"], texts.chain(figures)),
+        facts = table(["", "count"], texts.chain(figures).chain([known])),
         chosen = chosen,
         manifest = MANIFEST,
         sample = sample.map_or(String::new(), |sample| format!("{SAMPLE}{sample}")),

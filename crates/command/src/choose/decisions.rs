@@ -1,6 +1,6 @@
 //! What a person has decided about sessions: at the page of `report`, a line of JSON for each, or by numbers of the list.
 
-use std::{collections::HashMap, fs};
+use std::{cmp::Reverse, collections::HashMap, fs};
 
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_score::select::{Chosen, Reason};
@@ -85,16 +85,14 @@ impl Decisions {
             let struck = line.strike.into_iter();
             decisions.struck.extend(struck.filter(|words| !words.is_empty()));
         }
-        decisions.struck.sort();
-        decisions.struck.dedup();
+        // The longest words come first, as others may be in them.
+        decisions.struck.sort_by_key(|words| Reverse(words.len()));
         Ok(decisions)
     }
 
-    /// Has a cleaner replace what was struck out, wherever it stands. The longest words come first, as others may be in them.
+    /// Has a cleaner replace what was struck out, wherever it stands.
     pub(crate) fn strike(&self, cleaner: &mut Cleaner) {
-        let mut words: Vec<_> = self.struck.iter().collect();
-        words.sort_by_key(|words| std::cmp::Reverse(words.len()));
-        for words in words {
+        for words in &self.struck {
             // An escaped text is a valid expression.
             let _ = cleaner.add_rule(STRUCK, &regex::escape(words));
         }
