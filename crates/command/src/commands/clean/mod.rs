@@ -262,8 +262,12 @@ fn learn<'s>(
         let mut identities = Identities::default();
         file.read(stop, |line, section| {
             let value = match section {
-                Section::Text(text) if are_wanted => return Ok(identities.learn_text(&text)),
-                Section::Text(_) => return Ok(()),
+                Section::Text(text) => {
+                    if are_wanted {
+                        identities.learn_text(&text);
+                    }
+                    return Ok(());
+                }
                 Section::Json(_, value) => value,
             };
             if are_wanted {
