@@ -11,6 +11,10 @@ fn add_message_of(say: &mut Events, message: &Value) {
     let source = str_of(message.get("source"));
     match kind {
         "SystemMessage" => say.system(),
+        // The program makes them of results that events have before them.
+        "ToolCallSummaryMessage" | "HandoffMessage" if source != Some("user") => {
+            say.leave_out("repeated result")
+        }
         kind if is_one(kind, "autogen-event") => say.leave_out(format!("event {kind}")),
         "ThoughtEvent" => say.say_content(TextKind::Reasoning, content),
         "CodeExecutionEvent" => {
