@@ -77,7 +77,9 @@ impl Platform {
         let trace = self.word("trace").and_then(|name| string_of(value.get(name)));
         // The first problem; the other spans are read.
         let told = objects_in(self.lists_in(value)).map(|span| self.tell(span, trace, None, say));
-        told.fold(Ok(()), Result::and).map(|()| Decoded::GoesOn)
+        let told = told.fold(Ok(()), Result::and).map(|()| Decoded::GoesOn);
+        self.add_scores(value, say);
+        told
     }
 
     /// Returns the paths, apart by spaces, that the table has of this platform, or of all; empty if it has none.
@@ -246,9 +248,9 @@ impl Platform {
                 add(&mut scores, name.clone(), score.get("avg").or(alone));
             }
             for score in list_of(list) {
-                let result = score.get("result").and_then(Value::as_object);
+                let result = first_of(score, &["result", "feedback"]).and_then(Value::as_object);
                 let value = first_named(result.unwrap_or(object_of(Some(score))), "score-value");
-                if let Some(name) = string_of(first_of(score, &["name", "key"])) {
+                if let Some(name) = string_of(first_of(score, &["name", "key", "assessment_name"])) {
                     add(&mut scores, name.clone(), value);
                 }
             }

@@ -10,7 +10,7 @@ use crate::{
     Place,
     reader::{Content, Run, Settings, TraceReader},
     records::Record,
-    values::{list_of, str_of},
+    values::{in_path, list_of, str_of},
 };
 
 /// A span that begins and ends at this time, with attributes that are JSON unless they are text.
@@ -317,4 +317,55 @@ fn spans_are_found_wherever_an_exporter_puts_them() {
     ] {
         assert_eq!(trace_of(record.clone()), expected, "{record}");
     }
+}
+
+#[test]
+fn a_trace_of_mlflow_says_which_tool_failed_and_how_people_judge_it() {
+    let span = |start: usize, kind: &str, code: &str, input: Json, output: Json| {
+        let mut attributes =
+            json!({"mlflow.spanType": json!(kind).to_string(), "mlflow.spanInputs": input.to_string()});
+        if !output.is_null() {
+            attributes["mlflow.spanOutputs"] = output.to_string().into();
+        }
+        let times = start..start + 1;
+        json!({"trace_id": "t", "span_id": start.to_string(), "name": "stock", "status": {"code": code, "message": ""},
+            "start_time_unix_nano": times.start, "end_time_unix_nano": times.end, "attributes": attributes})
+    };
+    let asked = json!({"role": "user", "content": "Is there any?"});
+    let function = json!({"name": "stock", "arguments": "{}"});
+    let called =
+        json!({"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": function}]});
+    let result = json!({"role": "tool", "tool_call_id": "a", "content": "It is nowhere."});
+    let reply = |message: &Json| json!({"choices": [{"message": message}]});
+    let spans = [
+        span(
+            1,
+            "CHAT_MODEL",
+            "STATUS_CODE_OK",
+            json!({"messages": [asked]}),
+            reply(&called),
+        ),
+        span(3, "TOOL", "STATUS_CODE_ERROR", json!({}), Json::Null),
+        span(
+            5,
+            "CHAT_MODEL",
+            "STATUS_CODE_OK",
+            json!({"messages": [asked, called, result]}),
+            reply(&json!({"role": "assistant", "content": "No."})),
+        ),
+    ];
+    let assessment = json!({"assessment_name": "correctness", "feedback": {"value": false}});
+    let trace = json!({"info": {"assessments": [assessment]}, "data": {"spans": spans}});
+    let [Content::Read(trace)] = &read(&[trace])[..] else {
+        panic!("not one trace");
+    };
+    let failed = list_of(trace.get("steps"))
+        .iter()
+        .find(|step| str_of(step.get("type")) == Some("error_recovery"));
+    assert_eq!(
+        failed.and_then(|step| str_of(step.get("content"))),
+        Some("It is nowhere.")
+    );
+    let reward = in_path(trace, "metadata/imported/reward");
+    assert_eq!(reward.and_then(Value::as_number), Some(0.0));
 }
