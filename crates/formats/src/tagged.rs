@@ -102,6 +102,11 @@ fn named_result(text: &str) -> Option<Vec<Part>> {
 
 /// Returns the parts of a model's text; `None` for a text without reasoning and calls.
 fn parts_of_model(text: &str) -> Option<Vec<Part>> {
+    // MiniMax' models write a mark before each tag, which stands for a namespace.
+    let [end, begin] = ["]<]minimax[>[</", "]<]minimax[>[<"];
+    let marked = text.contains(begin).then(|| text.replace(end, "</minimax:"));
+    let marked = marked.map(|text| text.replace(begin, "<minimax:"));
+    let text = marked.as_deref().unwrap_or(text);
     if text.contains("Action Input:")
         && let Some(parts) = react_in(text)
     {
@@ -383,6 +388,10 @@ mod tests {
             ("Write <tool_call>ls</tool_call> to call it.", None),
             ("a < b\n[ls()]", Some(vec![text(), no_args()])),
             ("a < b\n[see (x)]", None),
+            (
+                "a < b]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name=\"ls\">]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>",
+                Some(vec![text(), no_args()]),
+            ),
             (
                 "a < b\nAction:\n{\"name\": \"ls\", \"arguments\": {}}",
                 Some(vec![text(), no_args()]),

@@ -69,6 +69,9 @@ static PASSAGE: LazyLock<Regex> =
 /// How the result of such a call begins.
 pub const OBSERVATION: &str = "Observation:";
 
+/// So many elements within each other are read.
+const MOST_LEVELS: u8 = 32;
+
 /// The longest name of a tool, in bytes.
 const LONGEST_NAME: usize = 128;
 
@@ -344,16 +347,31 @@ fn arguments_in(text: &str) -> Object {
     if let Some((Value::Object(args), "")) = literal(text.trim()) {
         return args;
     }
-    let (mut args, mut rest) = (Object::new(), text);
+    elements_in(text, MOST_LEVELS).into_iter().collect()
+}
+
+/// Returns the names and the values of the elements that a text has. MiniMax' models write values of values as elements, and lists as `item`s.
+fn elements_in(text: &str, levels: u8) -> Vec<(Text, Value)> {
+    let (mut elements, mut rest) = (Vec::new(), text);
     while let Some((tag, value, after)) = split_element(rest.trim_start(), &ARGUMENT) {
         let value = value.trim_matches('\n');
         let kind = tag.split_once(" type=").map(|(_, kind)| kind != "\"string\"");
         let is_json = kind.unwrap_or_else(|| tag.ends_with("string=\"false\""));
         let json = is_json.then(|| parse_str(value).ok()).flatten();
-        args.insert(unquoted(tag.trim()), json.unwrap_or_else(|| value.into()));
+        let own = tag.strip_prefix("minimax:");
+        let has_inner = levels > 0 && value.trim_start().starts_with("<minimax:");
+        let inner = has_inner.then(|| elements_in(value, levels - 1));
+        let value = match inner.filter(|inner| !inner.is_empty()) {
+            Some(inner) if inner.iter().all(|(name, _)| *name == "item") => {
+                inner.into_iter().map(|(_, value)| value).collect()
+            }
+            Some(inner) => Value::Object(inner.into_iter().collect()),
+            None => json.unwrap_or_else(|| value.into()),
+        };
+        elements.push((own.unwrap_or(unquoted(tag.trim())).into(), value));
         rest = after;
     }
-    args
+    elements
 }
 
 /// Returns a name without the quotes around it, and without attributes behind it.
@@ -667,6 +685,10 @@ mod tests {
             (
                 "<function=stock>\n<parameter=sku>\n<xsl:param name=\"a\"/><f:function/></parameter>\n</function>!",
                 &[r#"stock {"sku":"<xsl:param name=\"a\"/><f:function/>"}"#],
+            ),
+            (
+                "<minimax:tool_call>\n<minimax:invoke name=\"stock\"><minimax:sku><b>12</b></minimax:sku><minimax:at><minimax:x><minimax:item>1</minimax:item></minimax:x></minimax:at></minimax:invoke>\n</minimax:tool_call>!",
+                &[r#"stock {"sku":"<b>12</b>","at":{"x":["1"]}}"#],
             ),
             (
                 "<function_call> {\"name\": \"stock\", \"arguments\": '{\"sku\": \"B-12\"}'} </function_call>!",
