@@ -3,16 +3,18 @@
 use std::{
     collections::{HashMap, HashSet},
     mem,
+    ops::Range,
 };
 
 use knowledgepulse_json::{Text, Value, units_of};
 
 use crate::{
-    event::{Event, Events, Fact, PARENT, Parent, TextKind, ToolResult, Undo, What},
+    event::{Event, Events, Fact, IS_SUB_AGENT, PARENT, Parent, TextKind, ToolResult, Undo, What},
     parts::{Call, Part},
     spans::joined,
     trace::TraceBuilder,
     values::{input_of, is_blank, string_of},
+    words::is_one,
 };
 
 /// The events of a run up to its end.
@@ -73,17 +75,45 @@ impl Session {
     /// Makes the steps of the trace.
     #[must_use]
     pub(crate) fn finish(self) -> TraceBuilder {
+        let is_sub_agent = self.noted(IS_SUB_AGENT).is_some();
         let Self { mut builder, events } = self;
-        let events = joined(&mut builder, events);
+        let mut events = joined(&mut builder, events);
+        let copied = turns_of_the_parent(&events).filter(|_| is_sub_agent);
+        let copied = copied.map_or(0, |copied| events.drain(copied).count());
         let (events, repeated, taken_back) =
             replayed(without_summaries(without_echoes(with_whole_texts(events))));
         let (events, left) = branch_of_the_last(events);
         tell(&mut builder, without_repeated_parts(events));
         builder.leave_out_times("repeated event", repeated as u64);
         builder.leave_out_times("message that was taken back", taken_back as u64);
+        builder.leave_out_times(OF_PARENT, copied as u64);
         builder.leave_out_times("entry of another branch", left as u64);
         builder
     }
+}
+
+/// Counts the header of a run that was copied, and what the run said.
+pub(crate) const COPIED: &str = "session that was copied";
+const OF_PARENT: &str = "line of the parent";
+
+/// Returns where a sub-agent has the turns of its parent behind the header of it: up to the turn that begins while another one is open, which
+/// has started the sub-agent.
+fn turns_of_the_parent(events: &[Event]) -> Option<Range<usize>> {
+    let counts = |event: &Event, fits: &dyn Fn(&str) -> bool| {
+        let mut whats = event.what.iter();
+        whats.any(|what| matches!(what, What::LeftOut(name) if fits(name)))
+    };
+    let from = 1 + events
+        .iter()
+        .position(|event| counts(event, &|name| name == COPIED))?;
+    let mut is_open = false;
+    let length = events[from..].iter().position(|event| {
+        let begins = counts(event, &|name| is_one(name, "turn-begins"));
+        let is_own = begins && is_open;
+        is_open = begins || is_open && !counts(event, &|name| is_one(name, "turn-ends"));
+        is_own
+    })?;
+    Some(from..from + length)
 }
 
 /// So many facts of events that were taken back are kept at least.
@@ -452,7 +482,7 @@ fn tell(builder: &mut TraceBuilder, events: Vec<Event>) {
     }
     for event in events {
         if event.origin.ordinal.is_some_and(|ordinal| ordinal < first) {
-            builder.leave_out("line of the parent");
+            builder.leave_out(OF_PARENT);
             continue;
         }
         builder.at(event.origin.time.as_ref());

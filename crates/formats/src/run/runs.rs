@@ -14,7 +14,7 @@ use crate::{
     event::{Agent, Event, Events, Fact, IS_SUB_AGENT, Origin, PARENT, Parent, Undo, What},
     parts::Call,
     records::is_trace,
-    session::{Session, is_said},
+    session::{COPIED, Session, is_said},
     spans::said_alone,
     trace::TraceBuilder,
     values::{first_named, joined, list_at, object_of, str_of, string_of},
@@ -210,7 +210,7 @@ impl Runs {
         };
         if id.as_ref().is_some_and(is_copied) {
             for event in header {
-                event.what = vec![What::LeftOut("session that was copied".into())];
+                event.what = vec![What::LeftOut(COPIED.into())];
             }
             return false;
         }
