@@ -419,20 +419,23 @@ impl Runs {
         let is_session = self.agent().kind == Kind::Sessions;
         let is_named = self.settings.format.is_some();
         self.has_whole |= decoded == Decoded::Whole;
+        let is_before = self.open.get(&self.last).is_none();
+        let is_silent = is_before && is_session && decoded == Decoded::GoesOn && say.list.is_empty();
         if decoded == Decoded::Unknown {
             let kind = str_of(value.get("type")).unwrap_or("of an unknown kind");
-            let is_before = self.open.get(&self.last).is_none();
             if is_before && (is_named || self.has_whole) {
                 return Err(Wrong::from("it is no record of a session"));
             }
             if say.list.is_empty() {
                 say.leave_out(format!("record {kind}"));
             }
-            if is_before {
-                let left = MOST_UNKNOWN - self.unknown.len();
-                self.unknown.extend(say.list.into_iter().take(left));
-                return Ok(decoded);
-            }
+        } else if is_silent {
+            say.begin(Origin::default());
+        }
+        if is_silent || is_before && decoded == Decoded::Unknown {
+            let left = MOST_UNKNOWN - self.unknown.len();
+            self.unknown.extend(say.list.into_iter().take(left));
+            return Ok(decoded);
         }
         if is_sub_agent {
             say.sub_agent(true, self.session.clone().map(Value::from).as_ref());
@@ -560,8 +563,9 @@ impl Runs {
         runs.extend(wrong.map(|wrong| Run::wrong(place, self.format, wrong)));
         self.end_all(runs);
         if !mem::take(&mut self.unknown).is_empty() {
-            let wrong = Wrong::from("no record of it is of a session");
-            runs.push(Run::wrong(place, self.format, wrong));
+            let reason = format!("{} without a record of a session", self.format);
+            let skipped = Content::Skipped(reason.into());
+            runs.push(Run::done(place, Some(self.format), skipped));
         }
     }
 }

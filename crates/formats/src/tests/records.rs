@@ -3,7 +3,7 @@ use knowledgepulse_json::parse_str;
 use crate::{
     agents::FormatName,
     conversations::{messages_of, usual_row},
-    reader::of_no_format,
+    reader::{Content, Settings, TraceReader, of_no_format},
     records::{Record, Records},
 };
 
@@ -189,4 +189,19 @@ fn usual_row_takes_the_only_conversation_of_a_chat_store_and_leaves_several() {
             "{record}"
         );
     }
+}
+
+#[test]
+fn a_file_of_an_agent_without_a_record_of_a_session_is_skipped() {
+    let snapshot = r#"{"type":"file-history-snapshot","messageId":"a","snapshot":{}}"#;
+    let turn = r#"{"type":"user","uuid":"b","sessionId":"c","message":{"role":"user","content":"Hello"}}"#;
+    let read = |lines: &[&str]| {
+        let items = TraceReader::new(Settings::default()).read_all(lines.join("\n").as_bytes());
+        let contents = items.unwrap().into_iter().map(|item| item.content);
+        contents.collect::<Vec<_>>()
+    };
+    let skipped = || Content::Skipped("claude-code without a record of a session".into());
+    assert_eq!(read(&[snapshot, snapshot]), [skipped()]);
+    let found = read(&[snapshot, turn, snapshot]);
+    assert!(matches!(found[..], [Content::Read(_)]), "{found:?}");
 }
