@@ -17,7 +17,7 @@ use knowledgepulse_formats::input::{
     lines_of_file,
 };
 pub use knowledgepulse_os::links::target_of;
-use knowledgepulse_os::temporary::TemporaryFile;
+use knowledgepulse_os::temporary::{self, TemporaryFile};
 use same_file::Handle;
 
 use crate::{Failure, Messages, Result, reason_of};
@@ -196,8 +196,8 @@ impl Output {
                 // Where the old file may not be written to, it may not be replaced either.
                 OpenOptions::new().write(true).open(&path)?;
             }
-            let temporary = TemporaryFile::create(path.parent().unwrap_or(&path), PREFIX, existing.as_ref())?;
-            let file = Arc::clone(temporary.file());
+            let temporary = temporary::create(path.parent().unwrap_or(&path), PREFIX, existing.as_ref())?;
+            let file = Arc::clone(temporary.as_file());
             replacement = Some((temporary, path));
             file
         } else {
@@ -225,10 +225,7 @@ impl Output {
     pub(crate) fn publish(mut self) -> Result<()> {
         self.flush()?;
         let published = match self.replacement.take() {
-            Some((temporary, path)) => temporary
-                .file()
-                .sync_all()
-                .and_then(|()| temporary.persist(&path)),
+            Some((temporary, path)) => temporary::replace(&path, temporary),
             None => Ok(()),
         };
         published.map_err(|error| self.failure(&error))

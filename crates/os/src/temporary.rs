@@ -17,88 +17,47 @@ use tempfile::{Builder, NamedTempFile};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A temporary file in the directory of the file that it replaces. Dropping it removes it.
-#[derive(Debug)]
-pub struct TemporaryFile {
-    file: NamedTempFile<Arc<File>>,
-    /// Opened first, so that after the rename only a failing disk can cause an error.
-    directory: Option<File>,
+pub type TemporaryFile = NamedTempFile<Arc<File>>;
+
+/// Creates an empty file in `directory`, with the permissions of `existing` or of new files. Its name is `prefix`, letters and `.tmp`.
+///
+/// # Errors
+/// Those of the file system.
+pub fn create(directory: &Path, prefix: &str, existing: Option<&Metadata>) -> io::Result<TemporaryFile> {
+    let open = |path: &Path| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        options.open(path).map(Arc::new)
+    };
+    let file = Builder::new()
+        .prefix(prefix)
+        .suffix(".tmp")
+        .make_in(directory, open)?;
+    if let Some(existing) = existing.filter(|_| cfg!(unix)) {
+        // Sets what the umask has removed, too.
+        file.as_file().set_permissions(existing.permissions())?;
+    }
+    Ok(file)
 }
 
-impl TemporaryFile {
-    /// Creates an empty file in `directory`, with the permissions of `existing` or of new files. Its name is `prefix`, letters
-    /// and `.tmp`.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn create(directory: &Path, prefix: &str, existing: Option<&Metadata>) -> io::Result<Self> {
-        let file = Builder::new()
-            .prefix(prefix)
-            .suffix(".tmp")
-            .make_in(directory, |path| {
-                let mut options = OpenOptions::new();
-                options.read(true).write(true).create_new(true);
-                options.open(path).map(Arc::new)
-            })?;
-        #[cfg(unix)]
-        if let Some(existing) = existing {
-            // Sets what the umask has removed, too.
-            file.as_file().set_permissions(existing.permissions())?;
+/// Writes `file` out to the disk and renames it to `target`, in the same directory. A file of this name is replaced in one step, on Windows as
+/// soon as no other program has it open; after a loss of power there is one of both.
+///
+/// # Errors
+/// Those of the file system, after which `target` is what it was.
+pub fn replace(target: &Path, mut file: TemporaryFile) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    let began = Instant::now();
+    while let Err(error) = fs::rename(file.path(), target) {
+        // There a name stays taken while its file is open, unless the file system can delete open files, as NTFS can.
+        let is_open = cfg!(windows) && error.kind() == ErrorKind::PermissionDenied;
+        if !is_open || began.elapsed() > PATIENCE {
+            return Err(error);
         }
-        #[cfg(not(unix))]
-        let _ = existing;
-        Ok(Self {
-            file,
-            directory: open_directory(directory)?,
-        })
+        thread::sleep(Duration::from_millis(5));
     }
-
-    /// Returns the file, for writing.
-    #[must_use]
-    pub fn file(&self) -> &Arc<File> {
-        self.file.as_file()
-    }
-
-    /// Returns its path.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        self.file.path()
-    }
-
-    /// Renames it to `target`, in the same directory, so that the new name survives a loss of power. A file of this name is replaced in one
-    /// step, on Windows as soon as no other program has it open.
-    ///
-    /// # Errors
-    /// Those of the file system. Only if the disk fails, `target` is the new file after an error.
-    pub fn persist(mut self, target: &Path) -> io::Result<()> {
-        let began = Instant::now();
-        while let Err(error) = fs::rename(self.path(), target) {
-            // There a name stays taken while its file is open, unless the file system can delete open files, as NTFS can.
-            let is_open = cfg!(windows) && error.kind() == ErrorKind::PermissionDenied;
-            if !is_open || began.elapsed() > PATIENCE {
-                return Err(error);
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        self.file.disable_cleanup(true);
-        match self.directory.map_or(Ok(()), |directory| directory.sync_all()) {
-            // Ignores file systems without support, which write the name with the file.
-            Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Ok(()),
-            result => result,
-        }
-    }
-}
-
-/// Opens a directory, to write out its names; `None` where the system does not open it.
-fn open_directory(directory: &Path) -> io::Result<Option<File>> {
-    if cfg!(not(unix)) {
-        // Other systems cannot open a directory as a file, so its names cannot be written out.
-        return Ok(None);
-    }
-    match File::open(directory) {
-        // Files can be replaced in a directory that cannot be read.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(None),
-        result => result.map(Some),
-    }
+    file.disable_cleanup(true);
+    Ok(())
 }
 
 /// Creates a file in [`directory`] that only this process can open, and that ends with it.
@@ -127,26 +86,24 @@ mod tests {
 
     #[cfg_attr(miri, ignore = "about the file system")]
     #[test]
-    fn persist_replaces_a_file_and_drop_leaves_none() {
+    fn replace_replaces_a_file_and_drop_leaves_none() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("target");
         fs::write(&target, "before").unwrap();
-        let create = || TemporaryFile::create(directory.path(), ".a-", None).unwrap();
+        let new = || create(directory.path(), ".a-", None).unwrap();
         let names = || fs::read_dir(directory.path()).unwrap().count();
-        let file = create();
-        let mut writer = Arc::clone(file.file());
+        let file = new();
+        let mut writer = Arc::clone(file.as_file());
         writer.write_all(b"after").unwrap();
         // Not every Windows, and not Wine, replaces a file that is open.
         drop(writer);
-        drop(create());
+        drop(new());
         assert_eq!(names(), 2);
         assert_eq!(fs::read_to_string(&target).unwrap(), "before");
-        file.persist(&target).unwrap();
+        replace(&target, file).unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "after");
         assert_eq!(names(), 1);
-        let error = create()
-            .persist(&directory.path().join("none/target"))
-            .unwrap_err();
+        let error = replace(&directory.path().join("none/target"), new()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert_eq!(names(), 1);
     }
@@ -161,8 +118,8 @@ mod tests {
         fs::write(&existing, "").unwrap();
         fs::set_permissions(&existing, fs::Permissions::from_mode(0o666)).unwrap();
         let existing = fs::metadata(existing).unwrap();
-        let file = TemporaryFile::create(directory.path(), ".a-", Some(&existing)).unwrap();
-        let mode = file.file().metadata().unwrap().permissions().mode();
+        let file = create(directory.path(), ".a-", Some(&existing)).unwrap();
+        let mode = file.as_file().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o666);
     }
 }

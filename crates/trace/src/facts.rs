@@ -120,9 +120,12 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
     let mut facts = BTreeMap::new();
     for (at, role) in roles.iter().enumerate() {
         if let Role::Result(Some(call)) = *role {
-            let result = End::of(&steps[at]);
             for action in actions_of(&steps[call]) {
-                result.note(action, at, &mut facts);
+                let kinds = kinds_of(action);
+                if let Some(kind) = ending_of(&steps[at], kinds) {
+                    // A later run of tests, a build or a linter counts instead of an earlier one.
+                    note(&mut facts, kinds[0].unwrap_or(kind), kind, at);
+                }
             }
         }
     }
@@ -133,7 +136,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         // Thanks before a correction are politeness.
         let kinds = [FactKind::Corrected, FactKind::Thanked];
         let said = kinds.into_iter().find(|kind| are_in(kind.name(), words));
-        said.into_iter().for_each(|kind| note(&mut facts, kind, at));
+        said.into_iter().for_each(|kind| note(&mut facts, kind, kind, at));
     }
     let reasoning = trace
         .at(&["metadata", "imported", REASONING])
@@ -150,14 +153,14 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
     // The agent said nothing after that.
     let from = last(&is_agent).unwrap_or_default();
     if let Some(at) = last(&|at| at >= from && (index(at) == stopped || said_so(at))) {
-        note(&mut facts, FactKind::Interrupted, at);
+        note(&mut facts, FactKind::Interrupted, FactKind::Interrupted, at);
     }
     if let Some(at) = last(&is_message) {
         if are_in(FactKind::GaveUp.name(), first(text(at), LAST_MESSAGE)) {
-            note(&mut facts, FactKind::GaveUp, at);
+            note(&mut facts, FactKind::GaveUp, FactKind::GaveUp, at);
         }
         if at + 1 == steps.len() {
-            note(&mut facts, FactKind::Answered, at);
+            note(&mut facts, FactKind::Answered, FactKind::Answered, at);
         }
     }
     let results: Vec<_> = (0..steps.len())
@@ -165,7 +168,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         .collect();
     for &at in &results[results.len() - results.len().div_ceil(3)..] {
         if failed(&steps[at]) {
-            note(&mut facts, FactKind::LateErrors, at);
+            note(&mut facts, FactKind::LateErrors, FactKind::LateErrors, at);
         }
     }
     facts.into_values().collect()
@@ -184,15 +187,13 @@ fn failed(result: &Value) -> bool {
     result.get("type").and_then(Value::as_str) == Some("error_recovery")
 }
 
-/// Facts by the places of their kinds.
+/// Facts by the places of their kinds; those that replace each other by that of the first.
 type Facts = BTreeMap<usize, Fact>;
 
-fn note(facts: &mut Facts, kind: FactKind, step: usize) {
-    let fact = facts
-        .entry(kind as usize)
-        .or_insert(Fact { kind, step, count: 0 });
-    fact.step = step;
-    fact.count += 1;
+fn note(facts: &mut Facts, of: FactKind, kind: FactKind, step: usize) {
+    let before = facts.get(&(of as usize)).map_or(0, |fact| fact.count);
+    let count = before + 1;
+    facts.insert(of as usize, Fact { kind, step, count });
 }
 
 /// Returns the facts that an action ended well, badly, or in an unknown way; `None` where that is no fact.
@@ -209,13 +210,6 @@ fn kinds_of(action: Action) -> [Option<FactKind>; 3] {
         Action::Push => [Some(Pushed), None, Some(Pushed)],
         Action::PullRequest => [Some(PullRequest), None, Some(PullRequest)],
     }
-}
-
-/// How a command ended, by its result.
-struct End<'t> {
-    failed: bool,
-    beginning: &'t str,
-    end: &'t str,
 }
 
 /// Results of commands that go on in the background.
@@ -242,42 +236,17 @@ static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl<'t> End<'t> {
-    fn of(result: &'t Value) -> Self {
-        let text = content_of(result);
-        Self {
-            failed: failed(result),
-            beginning: first(text, BEGINNING),
-            end: &text[text.ceil_char_boundary(text.len().saturating_sub(END))..],
-        }
-    }
-
-    fn has(&self, expression: &Regex) -> bool {
-        expression.is_match(self.end) || expression.is_match(self.beginning)
-    }
-
-    /// Notes what an action came to; a later run of tests, a build or a linter counts instead of an earlier one.
-    fn note(&self, action: Action, at: usize, facts: &mut Facts) {
-        if self.has(&GOES_ON) {
-            return;
-        }
-        let kinds = kinds_of(action);
-        let is_git = kinds[1].is_none();
-        let ended = match () {
-            () if self.failed || self.has(if is_git { &REFUSED } else { &FAILED }) => 1,
-            () if self.has(&PASSED) => 0,
-            () => 2,
-        };
-        let Some(kind) = kinds[ended] else { return };
-        let others = kinds.iter().flatten().filter(|other| **other != kind);
-        let before: usize = others
-            .filter_map(|other| facts.remove(&(*other as usize)))
-            .map(|fact| fact.count)
-            .sum();
-        note(facts, kind, at);
-        if let Some(fact) = facts.get_mut(&(kind as usize)) {
-            fact.count += before;
-        }
+/// Returns which of the kinds of an action its result is.
+fn ending_of(result: &Value, [good, bad, unknown]: [Option<FactKind>; 3]) -> Option<FactKind> {
+    let text = content_of(result);
+    let end = text.ceil_char_boundary(text.len().saturating_sub(END));
+    let has =
+        |expression: &Regex| expression.is_match(&text[end..]) || expression.is_match(first(text, BEGINNING));
+    match () {
+        () if has(&GOES_ON) => None,
+        () if failed(result) || has(if bad.is_none() { &REFUSED } else { &FAILED }) => bad,
+        () if has(&PASSED) => good,
+        () => unknown,
     }
 }
 

@@ -13,7 +13,7 @@ use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use twox_hash::XxHash3_128;
 
 use knowledgepulse_error::{Error, Result, fault};
-use knowledgepulse_os::{links::target_of, temporary::TemporaryFile};
+use knowledgepulse_os::{links::target_of, temporary};
 use knowledgepulse_trace::label::Label;
 
 use super::{
@@ -50,7 +50,7 @@ impl Snapshot {
     /// permissions are kept.
     ///
     /// # Errors
-    /// [`Error::Io`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
+    /// [`Error::Io`]; what was at `path` is as it was.
     pub fn save(&self, path: &Path) -> Result<()> {
         self.replace(path).map_err(|source| Error::Io {
             path: path.into(),
@@ -71,10 +71,9 @@ impl Snapshot {
             Err(error) => return Err(error),
         };
         let directory = target.parent().unwrap_or(Path::new("."));
-        let file = TemporaryFile::create(directory, PREFIX, existing.as_ref())?;
-        self.write(file.file().as_ref())?;
-        file.file().sync_all()?;
-        file.persist(&target)
+        let file = temporary::create(directory, PREFIX, existing.as_ref())?;
+        self.write(file.as_file().as_ref())?;
+        temporary::replace(&target, file)
     }
 
     /// Writes the snapshot in the format of the module.
