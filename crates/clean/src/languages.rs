@@ -6,7 +6,6 @@ use crate::{
     commands::is_said,
     keywords::{Keyword, Owner, apart},
     names::{begins_marker, is_secret_name, names_page},
-    pairs::closing_quote,
     random::{is_hexadecimal, is_id, is_random},
     ranges::{Ranges, merged, skip, skip_back},
     text::{LATIN, OTHER, Text, is_white_space, is_word, letter},
@@ -138,18 +137,19 @@ pub(super) fn said(text: &Text) -> Ranges {
         // `Einmalkennwort`, but not `bypassword`, which English does not join.
         let is_compound = verbs.is_none() && units.len() >= LEAST_COMPOUND && before.is_ascii_lowercase();
         if is_equal && (!(is_part && units[0] < 0x250) || is_joined || is_compound) {
-            let may_follow = verbs.is_none();
-            let verbs = if is_last_part {
+            let told_by = if is_last_part {
                 Some(&[][..])
             } else {
                 verbs.as_deref()
             };
-            let behind = secret_behind(letters, found.end, verbs)
+            let behind = secret_behind(letters, found.end, told_by)
                 .filter(|id| !is_id(&letters[id.clone()]) || !names_page(&letters[..found.end]));
             let is_field = || is_name_of_field(letters, found);
-            ranges.extend(behind.or_else(|| {
-                secret_before(letters, found.start, may_follow).filter(|_| may_follow || !is_field())
-            }));
+            ranges.extend(
+                behind.or_else(|| {
+                    secret_before(letters, found.start).filter(|_| verbs.is_none() || !is_field())
+                }),
+            );
         }
     }
     merged(ranges)
@@ -171,9 +171,8 @@ fn is_name_of_field(letters: &[u8], word: &Range<usize>) -> bool {
 /// Words that join a secret to the word for it behind it.
 static COPULAS: Words = Words::new("is was are as est ist es als como comme come som jako je er van este");
 
-/// Returns the secret before a word that begins at `start`: by its shape, or by what joins it to the word: `… is the password`, `「…」が`. Where a
-/// line begins with it and `may_follow`, nothing needs to join them.
-fn secret_before(letters: &[u8], start: usize, may_follow: bool) -> Option<Range<usize>> {
+/// Returns the secret before a word that begins at `start`: by its shape, or by what joins it to the word: `… is the password`, `「…」が`.
+fn secret_before(letters: &[u8], start: usize) -> Option<Range<usize>> {
     /// Words between a secret that is joined and the word for it.
     const MOST_JOINED: usize = 3;
     let least = start.saturating_sub(MOST_BETWEEN);
@@ -184,16 +183,8 @@ fn secret_before(letters: &[u8], start: usize, may_follow: bool) -> Option<Range
         let end = skip_back(letters, least..next.start, is_blank);
         let word = skip_back(letters, least..end, |letter| !is_sign(letter))..end;
         let gap = &letters[end..next.start];
-        let begins_line = || {
-            let before = skip_back(letters, least..word.start, |letter| {
-                b"\"'`".contains(&letter) || letter == OTHER
-            });
-            matches!(letters[..before].last(), None | Some(b'\n'))
-        };
-        let is_joined = || {
-            let is_copula = count > 0 && COPULAS.has(&letters[next.clone()]) || gap.contains(&OTHER);
-            count <= MOST_JOINED && (is_copula || may_follow && begins_line())
-        };
+        let is_copula = || count > 0 && COPULAS.has(&letters[next.clone()]) || gap.contains(&OTHER);
+        let is_joined = || count <= MOST_JOINED && is_copula();
         let is_medium = || is_mixed(&letters[word.clone()]) && !is_secret_name(&letters[word.clone()]);
         if is_shaped(&letters[word.clone()]) || is_joined() && is_medium() {
             return (word.start > least || least == 0)
@@ -256,15 +247,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         return None;
     }
     let may_be_number = verbs.is_none_or(|verbs| verbs.contains(&":"));
-    // `PIN1: …`
-    let number = skip(&letters[..limit], ending, |letter| {
-        may_be_number && letter.is_ascii_digit()
-    });
-    let mut at = if letters[number..].starts_with(b":") {
-        number
-    } else {
-        ending
-    };
+    let mut at = ending;
     let is_around =
         |letter: u8| is_white_space(letter) || letter >= 0x80 || b"\"'`*()[]<>,".contains(&letter);
     // Quotes or a dash may stand between the word and its secret: `pw "…"`.
@@ -297,10 +280,6 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         }
         // The end of a string in a list.
         is_over |= letters[at..start].windows(2).any(|signs| signs == b"\",");
-        // `è`, `é`
-        is_told |= letters[at..start]
-            .windows(3)
-            .any(|part| part == [b' ', LATIN, b' ']);
         let most = letters.len().min(start + MOST_SECRET_LETTERS);
         let of_secret = |letter: u8| letter.is_ascii_graphic() && !b"\"`<>\\".contains(&letter);
         let end = skip(&letters[..most], start, of_secret);
@@ -309,10 +288,6 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         // In English a sign of assignment is one of a program.
         if verbs.is_some() && text.contains(&b'=') {
             return None;
-        }
-        // The kind of a secret in the configuration of a router: `secret 0 …`.
-        if matches!(text, [b'0'..=b'9']) {
-            continue;
         }
         if matches!(text, b":" | b"=" | b"-" | b"->" | b"=>" | b"/" | b":=") {
             is_told |= count > 0 || verbs.is_none() || may_be_number;
@@ -325,16 +300,10 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let value = begins..skip_back(letters, begins..end, is_behind);
         let value = password_behind(letters, &value).unwrap_or(value);
         // A sign at its end can belong to a secret that has others, or is made of words.
-        let has_sign = is_chosen(&letters[value.clone()])
-            || !letters[value.clone()].iter().all(u8::is_ascii_alphanumeric);
-        let goes_on = |at: usize| matches!(letters[at..], [b' ', b'a'..=b'z', ..]);
-        let ends_there = |at: usize| at == end || b".,;:)\"'".contains(&letters[at]);
-        let value = match letters.get(value.end) {
-            Some(b'!' | b'?' | b'*') if (has_sign || goes_on(value.end + 1)) && ends_there(value.end + 1) => {
-                value.start..value.end + 1
-            }
-            _ => value,
-        };
+        let word = &letters[value.clone()];
+        let has_sign = is_chosen(word) || !word.iter().all(u8::is_ascii_alphanumeric);
+        let ends_so = has_sign && matches!(letters[value.end..end], [b'!' | b'?' | b'*', ..]);
+        let value = value.start..value.end + usize::from(ends_so);
         let word = &letters[value.clone()];
         // The rest of an escape: `\u003c!`. An id is told by the word before it alone: `token for job UUID` is none.
         let may_be_shape = letters[begins - 1] != b'\\';
@@ -358,10 +327,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
                 || may_be_shape && is_shaped(word) && (is_named && words == 0 || !is_id(word)))
                 && is_said(letters, &value, is_quoted)
         {
-            // The whole of a string, with its blanks.
-            let closing = closing_quote(&letters[..most], begins - 1..begins);
-            let is_whole = is_quoted && letters.get(closing) == letters.get(begins - 1);
-            return Some(value.start..if is_whole { closing } else { value.end });
+            return Some(value);
         }
         let closing = skip_back(text, 0..text.len(), |letter| b"\"'),".contains(&letter));
         let is_sentence =
@@ -381,7 +347,7 @@ fn secret_behind(letters: &[u8], end: usize, verbs: Option<&[&str]>) -> Option<R
         let is_verb = verbs.is_none_or(is_verb);
         // A word in quotes can be anything behind `to`.
         is_field = !is_verb || text == b"to";
-        is_told = is_verb || may_tell && (count > 0 && text.ends_with(b":") || text.ends_with(b"ed:"));
+        is_told = is_verb || may_tell && count > 0 && text.ends_with(b":");
     }
     None
 }
@@ -423,7 +389,6 @@ mod tests {
             "「«otter3621»」がパスワードです",
             "«otter3621»가 비밀번호입니다",
             "«Harbor2019!»是数据库的密码",
-            "«otter3621» sunucunun şifresi",
         ] {
             let (text, secret) = unmarked(example);
             assert_eq!(found_in(&text), [secret], "{example}");
