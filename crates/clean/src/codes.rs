@@ -1,5 +1,5 @@
 //! Parts of a text as a reader of it sees them: without escapes, the codes of URLs, HTML and mails, colours of a terminal, and letters that show
-//! nothing; and tables of HTML as lines of cells with tabs between them.
+//! nothing.
 
 use std::ops::Range;
 
@@ -8,31 +8,24 @@ use crate::{
     text::{OTHER, Text, WHITE_SPACE, letter, with_around},
     view::View,
 };
-use memchr::{memchr, memchr3, memmem};
+use memchr::{memchr, memchr3};
 
 /// What stands around a code is looked at with it.
 const MOST_AROUND: usize = 256;
 /// Codes within codes: `%2570` is `%70`, which is `p`.
 const MOST_LAYERS: usize = 3;
 
-/// Returns whether a text has a table or a list of HTML, whose elements are codes.
-fn has_elements(text: &Text) -> bool {
-    let has = |element: &[u8]| memmem::find(text.letters(), element).is_some();
-    text.has_any(b"<") && (has(b"<td") || has(b"<dt"))
-}
-
 /// Returns a view of the parts of a text around its codes, which are decoded; `None` if there is none.
 pub(super) fn view(text: &Text) -> Option<View> {
-    let has_elements = has_elements(text);
-    if !has_elements && !text.has_any(&[b'%', b'\\', b'&', 0x1B, OTHER, WHITE_SPACE]) {
+    if !text.has_any(&[b'%', b'\\', b'&', 0x1B, OTHER, WHITE_SPACE]) {
         return None;
     }
     let mut view = View::default();
-    let codes = codes(text.units(), text.letters(), has_elements).map(|(code, _)| code);
+    let codes = codes(text.units(), text.letters()).map(|(code, _)| code);
     for part in with_around(text.letters(), codes, (MOST_AROUND, MOST_AROUND)) {
         let mut own: Vec<(u16, Range<usize>)> = part.map(|at| (text.units()[at], at..at + 1)).collect();
         for _ in 0..MOST_LAYERS {
-            let Some(next) = decoded(&own, has_elements) else {
+            let Some(next) = decoded(&own) else {
                 break;
             };
             own = next;
@@ -43,12 +36,12 @@ pub(super) fn view(text: &Text) -> Option<View> {
 }
 
 /// Decodes the codes of a part of a text once; `None` if there is none.
-fn decoded(part: &[(u16, Range<usize>)], has_elements: bool) -> Option<Vec<(u16, Range<usize>)>> {
+fn decoded(part: &[(u16, Range<usize>)]) -> Option<Vec<(u16, Range<usize>)>> {
     let units: Vec<u16> = part.iter().map(|(unit, _)| *unit).collect();
     let letters: Vec<u8> = units.iter().copied().map(letter).collect();
     let mut next = Vec::with_capacity(part.len());
     let mut from = 0;
-    for (code, unit) in codes(&units, &letters, has_elements) {
+    for (code, unit) in codes(&units, &letters) {
         next.extend_from_slice(&part[from..code.start]);
         from = code.end;
         next.extend(unit.map(|unit| (unit, part[code.start].1.start..part[code.end - 1].1.end)));
@@ -58,21 +51,17 @@ fn decoded(part: &[(u16, Range<usize>)], has_elements: bool) -> Option<Vec<(u16,
 }
 
 /// Returns the codes of a text, and what each stands for.
-fn codes<'t>(
-    units: &'t [u16],
-    letters: &'t [u8],
-    has_elements: bool,
-) -> impl Iterator<Item = (Range<usize>, Option<u16>)> + 't {
-    let is_plain = !has_elements && letters.is_ascii() && memchr(0x1B, letters).is_none();
+fn codes<'t>(units: &'t [u16], letters: &'t [u8]) -> impl Iterator<Item = (Range<usize>, Option<u16>)> + 't {
+    let is_plain = letters.is_ascii() && memchr(0x1B, letters).is_none();
     let next = move |letters: &[u8]| match is_plain {
         true => memchr3(b'%', b'\\', b'&', letters),
-        false => letters.iter().position(|letter| may_begin(*letter, has_elements)),
+        false => letters.iter().position(|letter| may_begin(*letter)),
     };
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
             let start = from + next(&letters[from..])?;
-            let code = code_at(&units[start..], &letters[start..], has_elements);
+            let code = code_at(&units[start..], &letters[start..]);
             from = start + code.map_or(1, |(_, length)| length);
             if let Some((unit, _)) = code {
                 return Some((start..from, unit));
@@ -82,22 +71,20 @@ fn codes<'t>(
 }
 
 /// Returns whether codes begin with the letter. Letters that show nothing are white space or other ones.
-fn may_begin(letter: u8, has_elements: bool) -> bool {
-    matches!(letter, b'%' | b'\\' | b'&' | 0x1B | OTHER | WHITE_SPACE) || has_elements && letter == b'<'
+fn may_begin(letter: u8) -> bool {
+    matches!(letter, b'%' | b'\\' | b'&' | 0x1B | OTHER | WHITE_SPACE)
 }
 
 /// Returns what the code at the beginning of a text stands for, which can be nothing, and its length.
-fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<u16>, usize)> {
-    const MOST_LETTERS: usize = 320;
-    // Hexadecimal numbers, those of HTML, units of UTF-16 in JSON, decimal numbers, bytes of UTF-8 in URLs and in C, signs behind a backslash, names of HTML,
-    // cells, which have a tab before them, and rows, which are lines; and in no group the colours of a terminal and other elements.
+fn code_at(units: &[u16], letters: &[u8]) -> Option<(Option<u16>, usize)> {
+    const MOST_LETTERS: usize = 24;
+    // Hexadecimal numbers, those of HTML, units of UTF-16 in JSON, decimal numbers, bytes of UTF-8 in URLs and in C, signs behind a backslash, names of HTML;
+    // and in no group the colours of a terminal.
     static CODE: Pattern = Pattern::new(concat!(
         r"^(?:(?:%|\\u00|\\x)([2-7][0-9A-Fa-f])|&#[xX]0{0,4}([2-7][0-9A-Fa-f]);",
         r"|\\u((?:00[A-Fa-f]|0[1-9A-Fa-f][0-9A-Fa-f]|[1-9A-Ca-cE-Fe-f][0-9A-Fa-f]{2}|[Dd][0-7][0-9A-Fa-f])[0-9A-Fa-f])|&#0{0,4}(\d{2,3});",
         r"|((?:%[C-Ec-e][0-9A-Fa-f]|\\3[0-5][0-7])(?:%[89ABab][0-9A-Fa-f]|\\2[0-7]{2}){1,2})",
-        r"|\\([/@])|\\(\\)u|&(quot|amp|lt|gt|apos|commat);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z]",
-        r"|(?i:(<(?:t[dh]|dd)\b[^<>]{0,80}>\s{0,40})|((?:</?t(?:r|head|body|foot)\b[^<>]{0,80}>\s{0,40}){1,5}(?:<t[dh]\b[^<>]{0,80}>\s{0,40})?|<dt\b[^<>]{0,80}>\s{0,40})",
-        r"|</?(?:t[dh]|d[dlt])\b[^<>]{0,80}>\s{0,40}|</?(?:b|i|em|code|strong)>))"
+        r"|\\([/@])|\\(\\)u|&(quot|amp|lt|gt|apos|commat);|(?:\x1b|\\x1[bB]|\\u001[bB]|\\033|\\e)\[[\d;]{0,16}[A-Za-z])",
     ));
     const NAMES: [(&str, u8); 6] = [
         ("quot", b'"'),
@@ -118,7 +105,6 @@ fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<
         0x1B => second == b'[',
         0x25 => second.is_ascii_hexdigit(),
         0x26 => b"#qalgc".contains(&second),
-        0x3C => has_elements,
         0x5C => b"/@ux03e\\".contains(&second),
         _ => false,
     };
@@ -142,9 +128,7 @@ fn code_at(units: &[u16], letters: &[u8], has_elements: bool) -> Option<(Option<
             String::from_utf8(bytes?).ok()?.encode_utf16().next()?
         }
         6 | 7 => u16::from(text.as_bytes()[0]),
-        8 => u16::from(NAMES.iter().find(|(name, _)| *name == text)?.1),
-        9 => u16::from(b'\t'),
-        _ => u16::from(b'\n'),
+        _ => u16::from(NAMES.iter().find(|(name, _)| *name == text)?.1),
     };
     // What stands for no letter is no code. The `u` behind a backslash begins the next one.
     let is_letter = matches!(shown, 0x09 | 0x0A | 0x20..=0x7E | 0xA0..);

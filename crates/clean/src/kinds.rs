@@ -111,7 +111,6 @@ const FINDERS: &[(&str, Finder)] = &[
     ("own_address", Match(numbers::own_address)),
     ("own_email", Match(emails::own_email)),
     ("phone_outside_uuid", Match(numbers::phone_outside_uuid)),
-    ("beside_label", Match(numbers::beside_label)),
     ("token_alone", Match(random::token_alone)),
     ("hook", Match(random::hook)),
     ("of_query", Match(random::of_query)),

@@ -1,7 +1,7 @@
 //! Private keys in PEM, in PGP's armour and as PuTTY writes them, whatever stands before each of their lines.
 //!
-//! From the first line of a key to its last, all is the key. Where one of the two is missing, or stands further away than
-//! [`MOST_LETTERS`], it is the lines beside the other that end with Base64.
+//! From the first line of a key to its last, all is the key. Where the last one is missing, or stands further away than
+//! [`MOST_LETTERS`], it is the lines behind the first that end with Base64.
 
 use std::ops::Range;
 
@@ -33,29 +33,22 @@ pub(super) fn private_keys(letters: &[u8]) -> Ranges {
         })
         .peekable();
     let mut ranges = Ranges::new();
-    // Where lines of a key can begin whose first line is missing.
-    let mut from = 0;
     while let Some((mark, words)) = marks.next() {
-        let next = marks.peek().map(|(next, words)| (next.clone(), is_last(words)));
         if is_last(&words) {
-            let start = lines_before(letters, from..mark.start);
-            ranges.extend(start.map(|start| start..mark.end));
-            from = mark.end;
             continue;
         }
-        match next {
+        match marks.peek().map(|(next, words)| (next.clone(), is_last(words))) {
             Some((last, true)) if last.start - mark.end <= MOST_LETTERS => {
                 if has_key(letters, mark.end..last.start) {
                     ranges.push(mark.start..last.end);
                 }
-                from = last.end;
                 marks.next();
             }
             next => {
                 let limit = next.map_or(letters.len(), |(next, _)| next.start);
-                from = lines_after(letters, mark.end..limit);
-                if from > mark.end {
-                    ranges.push(mark.start..from);
+                let end = lines_after(letters, mark.end..limit);
+                if end > mark.end {
+                    ranges.push(mark.start..end);
                 }
             }
         }
@@ -89,26 +82,4 @@ fn lines_after(letters: &[u8], within: Range<usize>) -> usize {
         }
     }
     end
-}
-
-/// Returns the start of the lines of Base64 before a last line.
-fn lines_before(letters: &[u8], within: Range<usize>) -> Option<usize> {
-    let mut start = None;
-    let mut indent = 0;
-    for line in Lines::new(letters, within.clone()) {
-        // What stands before the mark in its line.
-        if line.end == within.end {
-            break;
-        }
-        let Some(base64) = Base64Line::of(letters, line) else {
-            continue;
-        };
-        if base64.is_long {
-            start.get_or_insert(base64.run.start);
-            indent = base64.indent;
-        } else if !base64.ends(letters, indent) {
-            start = None;
-        }
-    }
-    start
 }

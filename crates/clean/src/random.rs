@@ -50,7 +50,6 @@ fn letter_of(letter: u8) -> Option<usize> {
 pub(super) fn is_random(word: &[u8]) -> bool {
     /// Enough to tell, however long the word is.
     const MOST_LETTERS: usize = 128;
-    const LEAST_OF_ALPHABET: usize = 36;
     let letters = word.iter().copied().filter(u8::is_ascii_alphanumeric);
     let letters: Vec<u8> = letters.take(MOST_LETTERS).collect();
     let (mut sum, mut rows) = (0, 0);
@@ -64,14 +63,10 @@ pub(super) fn is_random(word: &[u8]) -> bool {
         };
     }
     let pairs = letters.len().saturating_sub(1);
-    let mut different = letters.clone();
-    different.sort_unstable();
-    different.dedup();
     letters.len() >= LEAST_LETTERS
         && letters.iter().any(u8::is_ascii_alphabetic)
         // Alphabets, and digits in a row.
         && rows * 3 < pairs
-        && (different.len() < letters.len() || letters.len() < LEAST_OF_ALPHABET)
         && i64::from(sum) < i64::from(MOST_MEAN) * pairs as i64
 }
 
@@ -162,7 +157,6 @@ const LEAST_TOKEN_LETTERS: usize = LEAST_LETTERS + 3;
 /// Returns whether a word is a prefix, a sign, and a text at random.
 fn is_prefixed(word: &[u8]) -> bool {
     const MOST_PREFIX_LETTERS: usize = 12;
-    const LEAST_LETTERS_OF_PARTS: usize = 28;
     const MOST_TOKEN_LETTERS: usize = 512;
     if word.len() > MOST_TOKEN_LETTERS {
         return false;
@@ -184,13 +178,8 @@ fn is_prefixed(word: &[u8]) -> bool {
         rest.start = skip(word, part, |letter| matches!(letter, b'-' | b'_'));
     }
     let tail = &word[rest];
-    let parts = || tail.split(|letter| matches!(letter, b'-' | b'_'));
-    let longest = parts().map(<[u8]>::len).max();
-    let with_digits = parts().filter(|part| part.iter().any(u8::is_ascii_digit)).count();
-    let has = |is: fn(&u8) -> bool| tail.iter().any(is);
-    let is_of_kinds = has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
-    let is_long = longest.is_some_and(|longest| longest >= LEAST_LETTERS)
-        || is_of_kinds && with_digits > 1 && tail.len() >= LEAST_LETTERS_OF_PARTS;
+    let mut parts = tail.split(|letter| matches!(letter, b'-' | b'_'));
+    let is_long = parts.any(|part| part.len() >= LEAST_LETTERS);
     // A UUID is the name of a thing, and a digest behind a hyphen that of a file or an image, unless a word before it says otherwise.
     let before = word[..word.len() - tail.len()].to_ascii_lowercase();
     let mut words = before.split(|letter| matches!(letter, b'-' | b'_'));
@@ -206,8 +195,7 @@ fn is_prefixed(word: &[u8]) -> bool {
         let is_as_long = tail.len() <= 32 || matches!(tail.len(), 40 | 56 | 64 | 96 | 128);
         is_hexadecimal(tail) && is_as_long && word.contains(&b'-') && !is_named
     };
-    let is_of_github = tail.starts_with(b"kw") && word.first().is_some_and(u8::is_ascii_uppercase);
-    prefixes > 1 && is_long && !is_of_github && has(u8::is_ascii_digit) && !is_digest() && is_random(tail)
+    prefixes > 1 && is_long && tail.iter().any(u8::is_ascii_digit) && !is_digest() && is_random(tail)
 }
 
 /// Returns whether letters are a word in one case, or the version behind one: `sk`, `LIVE`, `v1`.
