@@ -106,9 +106,6 @@ static FAILED_END: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"(?m)^\[(?:The command completed|Command finished) with exit code [1-9][0-9]*\.?\]")
 });
 
-/// How many blanks may be before these words.
-const MOST_BLANKS: usize = 64;
-
 /// Only so many code units of a result are looked at, because a result may be megabytes long.
 const FAILURE_LENGTH: usize = 256;
 
@@ -133,10 +130,7 @@ static MCP_TOOL: LazyLock<Regex> =
 fn says_failure(text: &Text) -> bool {
     let beginning = cut(text, FAILURE_LENGTH);
     let words = beginning.trim_start_matches(is_white_space);
-    let blanks = &beginning[..beginning.len() - words.len()];
-    if blanks.chars().count() <= MOST_BLANKS
-        && let Some(found) = FAILURE.find(words)
-    {
+    if let Some(found) = FAILURE.find(words) {
         let is_code = found.as_str().to_ascii_lowercase().ends_with("returncode>");
         if !is_code || !words[found.end()..].starts_with("0<") {
             return true;
