@@ -422,9 +422,9 @@ export interface Fact {
 }
 
 /** A result of {@link sessions}: a session, or why a record in its file has none; reading goes on after that. */
-export type SessionResult =
-  | {
-      file: string;
+export type SessionResult = { file: string } & (
+  | Extract<ReadResult, { trace?: undefined }>
+  | (Extract<ReadResult, { error?: undefined }> & {
       /** The format in which it was recorded. */
       agent: string;
       /** The name of the folder that it worked in. */
@@ -432,12 +432,8 @@ export type SessionResult =
       /** When it began, in ISO 8601. */
       createdAt: string | null;
       facts: Fact[];
-      trace: ReasoningTrace;
-      /** As that of {@link ReadResult}. */
-      outcome: { success: boolean | null; confidence: number | null };
-      error?: undefined;
-    }
-  | { file: string; error: KnowledgePulseError; trace?: undefined; outcome?: undefined };
+    })
+);
 
 /**
  * Reads the sessions that agents have left on this machine, each once, where

@@ -13,8 +13,6 @@ const { readList, readText } = require('./calls/reading.js');
 
 /** @import { EmbedderOptions } from '../index.js' */
 
-let configured = false;
-
 // Registered in every thread, because any of them may configure the embedder.
 fromAddon(() => native.waitAtEnd());
 // The addon notices the end of the process too late while ONNX Runtime is being loaded.
@@ -22,9 +20,7 @@ if (isMainThread && !process.listeners('exit').includes(native.stop)) process.on
 
 /** Configures the embedder of the addon, once per process; nothing is searched before that. */
 function ensureConfigured() {
-  if (configured) return;
   if (!native.isConfigured()) configure({});
-  configured = true;
 }
 
 /**
@@ -47,7 +43,6 @@ function configureEmbedder(options) {
       'the embedder of this process is already configured: call configureEmbedder before the first evaluateValue or embedderStatus',
     );
   }
-  configured = true;
 }
 
 /** @type {typeof import('../index.js').embedderStatus} */

@@ -22,7 +22,7 @@ async function share(tracesOrFiles, folder, options) {
   const { signal, as = '', clean = readCleaning({}, 'options.clean') } = readCallOptions(options, OPTIONS);
   if (typeof folder !== 'string' || folder === '')
     throw wrongType('ERR_INVALID_INPUT', 'folder', 'the path of a folder', folder);
-  const { shared, filledIn } = listFrom(tracesOrFiles);
+  const { shared, filledIn } = readShared(tracesOrFiles);
   // Resolved now, because the working directory may change before it is used.
   const target = path.resolve(folder);
   const json = await withCall(signal, (call) => native.share(shared, target, as, clean, call));
@@ -33,19 +33,22 @@ async function share(tracesOrFiles, folder, options) {
 }
 
 /**
- * Returns what is shared of a list, and how many of its traces have an outcome that readers fill in.
+ * Returns paths, and traces in JSON, each with whether it is a path; and how many traces have an outcome that readers fill in.
  *
  * @param {unknown} list null for the sessions of this machine
  */
-function listFrom(list) {
-  if (list === null) return { shared: null, filledIn: 0 };
-  if (!isArray(list))
+function readShared(list) {
+  if (list !== null && !isArray(list))
     throw wrongType('ERR_INVALID_INPUT', 'what is shared', 'an array of traces or paths, or null', list);
   let filledIn = 0;
-  const shared = readList(list, 'traces', 'ERR_INVALID_INPUT', (value, place) => {
+  /** @type {(value: unknown, place: string) => [string, boolean]} */
+  const read = (value, place) => {
+    if (typeof value === 'string') return [path.resolve(value), true];
+    if (!isObject(value)) throw wrongType('ERR_INVALID_INPUT', place, 'a trace or a path', value);
     if (isFilledIn(value)) filledIn++;
-    return sharedFrom(value, place);
-  });
+    return [writeJson(value, place, 'ERR_INVALID_TRACE'), false];
+  };
+  const shared = list && readList(list, 'traces', 'ERR_INVALID_INPUT', read);
   return { shared, filledIn };
 }
 
@@ -62,17 +65,6 @@ function inCamelCase(line) {
     name === 'subagents' ? value.map(inCamelCase) : value;
   const fields = Object.entries(line).map(([name, value]) => [named(name), valued(name, value)]);
   return Object.fromEntries(fields);
-}
-
-/**
- * @param {unknown} value
- * @param {string} place of the value in messages
- * @returns {[string, boolean]} a path, or a trace in JSON, and whether it is a path
- */
-function sharedFrom(value, place) {
-  if (typeof value === 'string') return [path.resolve(value), true];
-  if (!isObject(value)) throw wrongType('ERR_INVALID_INPUT', place, 'a trace or a path', value);
-  return [writeJson(value, place, 'ERR_INVALID_TRACE'), false];
 }
 
 module.exports = { share };

@@ -49,10 +49,11 @@ const TRY_AGAIN = 'Is the machine overloaded, or a file on a slow network drive?
 const REINSTALL =
   'Reinstall @knowledgepulse/native and its model package with optional dependencies. If that does not help, please report it with the output of doctor --json.';
 
-/** Examines this installation. Never rejects. */
+/** Examines this installation. Never throws. */
 function diagnose() {
   const name = ['bun', 'deno'].find((other) => process.versions[other] !== undefined) ?? 'node';
-  const { findings, warnings, problems } = examine();
+  const { stage: _, finished: __, warnings = [], problem, ...findings } = examine();
+  const problems = problem === undefined ? [] : [problem];
   return {
     healthy: problems.length === 0,
     version,
@@ -62,49 +63,43 @@ function diagnose() {
     ...findings,
     freeBytes: os.freemem(),
     warnings,
-    problems: problems.map(({ remedy = REINSTALL, ...problem }) => ({
-      ...problem,
-      remedy: remedyWith(remedy),
-    })),
+    problems: problems.map(({ remedy = REINSTALL, ...told }) => ({ ...told, remedy: remedyWith(remedy) })),
   };
 }
 
 /**
- * Runs the examination in a process of its own.
+ * Runs the examination in a process of its own. Returns its messages as one, with a problem if there was no such process, or it ended early.
  *
- * @returns {{ findings: Findings, warnings: Array<{ code?: string, message: string }>, problems: Problem[] }}
+ * @returns {Message}
  */
 function examine() {
-  const fail = (/** @type {string} */ message, /** @type {string} */ remedy) => [
-    { code: 'ERR_INTERNAL', message, remedy },
-  ];
-  const limit = /** @type {const} */ ({ timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' });
+  const code = 'ERR_INTERNAL';
   const words = [...process.execArgv, path.join(__dirname, 'examination.js')];
   let child;
   try {
+    const limit = /** @type {const} */ ({ timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' });
     child = spawnSync(process.execPath, words, { ...limit, encoding: 'utf8' });
     if (child.pid === 0) throw child.error;
   } catch (error) {
-    const { message } = /** @type {Error} */ (error);
-    return {
-      findings: {},
-      warnings: [],
-      problems: fail(`no process to examine it in: ${message}`, NO_PROCESS),
-    };
+    const message = `no process to examine it in: ${/** @type {Error} */ (error).message}`;
+    return { problem: { code, message, remedy: NO_PROCESS } };
   }
   // The last line may be cut off.
   const lines = child.stdout.split('\n').slice(0, -1);
   /** @type {Message} */
   const found = Object.assign({}, ...lines.map((line) => JSON.parse(line)));
-  const { stage = 'starting', finished = false, problem, warnings = [], ...findings } = found;
-  if (finished) return { findings, warnings, problems: problem === undefined ? [] : [problem] };
-  const seconds = TIME_LIMIT_MS / 1000;
-  if (child.error !== undefined)
-    return { findings, warnings, problems: fail(`${stage} took longer than ${seconds} seconds`, TRY_AGAIN) };
+  const { stage = 'starting', finished = false } = found;
+  if (finished) return found;
+  if (child.error !== undefined) {
+    const message = `${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`;
+    return { ...found, problem: { code, message, remedy: TRY_AGAIN } };
+  }
   const how = child.signal === null ? `with code ${child.status}` : `by ${child.signal}`;
   const lastWords = child.stderr.trim().slice(-2000);
-  const message = `${stage} ended the process ${how}${lastWords && `: ${lastWords}`}`;
-  return { findings, warnings, problems: fail(message, REINSTALL) };
+  return {
+    ...found,
+    problem: { code, message: `${stage} ended the process ${how}${lastWords && `: ${lastWords}`}` },
+  };
 }
 
 /** @param {string} remedy */
@@ -162,4 +157,4 @@ function runProcess() {
   process.stdout.write(`${words.length > 0 ? JSON.stringify(report, null, 2) : render(report)}\n`);
 }
 
-module.exports = { diagnose, render, runProcess };
+module.exports = { render, runProcess };

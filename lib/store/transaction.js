@@ -162,12 +162,8 @@ function typed(error) {
  * @param {unknown} [cause]
  */
 function unavailable(reason, cause) {
-  return codedError(
-    Error,
-    'ERR_STORE_UNAVAILABLE',
-    `the database of the store is unavailable: ${reason}`,
-    cause,
-  );
+  const message = `the database of the store is unavailable: ${reason}`;
+  return codedError(Error, 'ERR_STORE_UNAVAILABLE', message, cause);
 }
 
 module.exports = { transact };
