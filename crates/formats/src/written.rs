@@ -272,7 +272,7 @@ fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
     let (name, arguments) = text.split_at(text.find('<').unwrap_or(text.len()));
     let arguments = without_marks(arguments);
     if is_name(name.trim()) && ARGUMENT.is_match(arguments) {
-        return Some((vec![named(name.trim(), arguments_in(arguments))], ""));
+        return Some((vec![named(name.trim(), arguments_in(arguments)?)], ""));
     }
     let head = text.strip_prefix("call:").unwrap_or(text);
     let is_function = head.split_once('(').is_some_and(|(name, _)| !name.contains('{'));
@@ -325,7 +325,7 @@ fn calls_of(value: &Value) -> Option<Vec<Part>> {
 /// Reads the call of an element with which a text begins.
 fn call_of_element(text: &str) -> Option<(Vec<Part>, &str)> {
     let (tag, arguments, after) = split_element(text, &CALL)?;
-    Some((vec![named(unquoted(tag), arguments_in(arguments))], after))
+    Some((vec![named(unquoted(tag), arguments_in(arguments)?)], after))
 }
 
 /// Splits an element with which a text begins: its name, with what its tag has behind it, its body, and the text behind it.
@@ -342,12 +342,13 @@ fn split_element<'t>(text: &'t str, begin: &Regex) -> Option<(&'t str, &'t str, 
     Some((groups.next().unwrap_or(tag), body, after))
 }
 
-/// Returns the arguments in a text: in elements, or an object in JSON.
-fn arguments_in(text: &str) -> Object {
+/// Returns the arguments in a text: in elements, or an object in JSON. `None` if it is anything else.
+fn arguments_in(text: &str) -> Option<Object> {
     if let Some((Value::Object(args), "")) = literal(text.trim()) {
-        return args;
+        return Some(args);
     }
-    elements_in(text, MOST_LEVELS).into_iter().collect()
+    let args: Object = elements_in(text, MOST_LEVELS).into_iter().collect();
+    (!args.is_empty() || text.trim().is_empty()).then_some(args)
 }
 
 /// Returns the names and the values of the elements that a text has. MiniMax' models write values of values as elements, and lists as `item`s.
@@ -382,10 +383,10 @@ fn unquoted(name: &str) -> &str {
 
 /// Returns the call of a tool whose name and arguments are in elements, perhaps of a server of the Model Context Protocol.
 fn of_server(text: &str) -> Option<Part> {
-    let fields = arguments_in(text);
+    let fields = arguments_in(text)?;
     let args = first_of(&fields, &["arguments", "parameters"]);
     let inner = str_of(args).filter(|args| args.trim_start().starts_with('<'));
-    let inner = inner.map(|args| arguments_in(args).into());
+    let inner = inner.and_then(arguments_in).map(Value::from);
     Some(Part::Call(Call {
         server: text_at(&fields, "server_name"),
         ..Call::named(
@@ -710,6 +711,16 @@ mod tests {
             let (parts, after) = read(text).flatten().unwrap_or_else(|| panic!("{text}"));
             assert_eq!(lines(Some(parts)), calls, "{text}");
             assert_eq!(after, if text.ends_with('!') { "!" } else { "" }, "{text}");
+        }
+    }
+
+    #[test]
+    fn read_takes_no_call_whose_arguments_it_cannot_read() {
+        for text in [
+            "<function=stock>B-12</function>",
+            "<tool_call><invoke name=\"stock\">sku: B-12</invoke></tool_call>",
+        ] {
+            assert_eq!(read(text), Some(None), "{text}");
         }
     }
 
