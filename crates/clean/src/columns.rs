@@ -11,15 +11,12 @@ use crate::{
     keywords::{self, Owner},
     languages::{self, is_shaped, password_behind},
     lines::{LEAST_WRAPPED_LETTERS, Lines, of_base64, wrapped},
-    names::{begins_marker, is_label, is_secret_name},
-    random::{is_hexadecimal, is_id, is_random, is_uuid},
+    names::{begins_marker, is_possible, is_secret_name},
+    random::{is_hexadecimal, is_id},
     ranges::{Pattern, Ranges, expression, merged, skip, skip_back},
     siblings::SECRET_KINDS,
     text::{MARKER, OTHER, Text, is_white_space, is_word},
-    values::{
-        is_chosen, is_expression, is_generated, is_marked, is_mixed, is_nothing, is_path, is_small_number,
-        is_varied,
-    },
+    values::{is_chosen, is_generated, is_mixed, is_path, is_varied},
 };
 
 /// Longer lines are of no table.
@@ -58,15 +55,7 @@ pub(super) fn values(text: &Text) -> Ranges {
         }
         let line = line_at(letters, found.start);
         from = line.end;
-        // Nothing in a line of Base64 is a name.
-        let start = skip(&letters[..line.end], line.start, |letter| {
-            b" \t\"'".contains(&letter)
-        });
-        let run = start..skip(&letters[..line.end], start, of_base64);
-        let mut behind = letters[run.end..line.end].iter();
-        let is_base64 =
-            run.len() >= LEAST_WRAPPED_LETTERS && behind.all(|letter| b" \r\\n\"',".contains(letter));
-        if line.len() > MOST_LETTERS || is_base64 {
+        if line.len() > MOST_LETTERS {
             continue;
         }
         ranges.extend(value_below(letters, &line).map(|value| {
@@ -153,8 +142,6 @@ enum Cells {
     Blanks,
     /// One or more below a heading in capitals, as programs list processes, files and sessions: `PID USER  COMMAND`.
     Words,
-    /// Commas, but for those within quotes of SQL.
-    Values,
 }
 
 impl Cells {
@@ -184,7 +171,6 @@ impl Cells {
         match self {
             Self::Words => line.contains(&b' '),
             Self::Sign(sign) => line.contains(&sign),
-            Self::Values => line.contains(&b','),
             Self::Blanks => line.trim_ascii().windows(2).any(|pair| pair == b"  "),
         }
     }
@@ -194,26 +180,24 @@ impl Cells {
         let mut cells = Vec::new();
         let first = match self {
             Self::Blanks | Self::Words => skip(&letters[..line.end], line.start, |letter| letter == b' '),
-            Self::Sign(_) | Self::Values => line.start,
+            Self::Sign(_) => line.start,
         };
         let mut start = first;
         let mut is_in_string = false;
         for at in first..=line.end {
             let letter = if at < line.end { letters[at] } else { b'\n' };
-            let quote = if self == Self::Values { b'\'' } else { b'"' };
-            is_in_string ^= letter == quote && matches!(self, Self::Values | Self::Sign(b','));
+            is_in_string ^= letter == b'"' && self == Self::Sign(b',');
             let is_end = at == line.end
                 || !is_in_string
                     && match self {
                         Self::Sign(sign) => letter == sign,
                         Self::Blanks => letters[at..line.end].starts_with(b"  ") && at > start,
                         Self::Words => letter == b' ' && at > start,
-                        Self::Values => letter == b',',
                     };
             if is_end {
                 cells.push(trimmed(letters, start..at));
                 start = match self {
-                    Self::Sign(_) | Self::Values => at + 1,
+                    Self::Sign(_) => at + 1,
                     _ => skip(&letters[..line.end], at, |letter| letter == b' '),
                 };
             }
@@ -262,15 +246,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Reads the wanted columns of the table that a line heads, or of the rows that it inserts into one.
+    /// Reads the wanted columns of the table that a line heads.
     pub(super) fn below(
         letters: &[u8],
         line: Range<usize>,
         is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Self> {
-        if let Some(table) = Self::inserted(letters, &line, is_wanted) {
-            return Some(table);
-        }
         let heading = &letters[line.clone()];
         let listing = Cells::heads_listing(heading).then_some(Cells::Words);
         let sorts = Cells::of(heading).into_iter().chain(listing);
@@ -284,48 +265,6 @@ impl Table {
             )
         });
         tables.max_by_key(|table| table.headings.len())
-    }
-
-    /// Reads the wanted columns of the rows that a statement of SQL inserts, which begins in a line.
-    fn inserted(letters: &[u8], line: &Range<usize>, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<Self> {
-        static STATEMENT: Pattern = Pattern::new(
-            r"(?i)\b(?:insert|replace)(?: ignore)? into [^\s(]{1,80} ?\(([^()]{1,900})\)\s{0,20}values",
-        );
-        static ROW: Pattern = Pattern::new(r"^[\s,]{0,20}\(((?:[^()']|'[^']*'|\([^()']*\))*)\)");
-        const MOST_ROWS: usize = 1000;
-        let has = |word: &[u8]| memmem::find(&letters[line.clone()], word).is_some();
-        if !has(b"INTO ") && !has(b"into ") {
-            return None;
-        }
-        let most = letters.len().min(line.end + MOST_LETTERS);
-        let found = STATEMENT.captures_at(&letters[..most], line.start)?;
-        let names = found.get(1).filter(|names| names.start() < line.end)?;
-        let names = Cells::Values.split(letters, names.range());
-        let wanted: Vec<usize> = (0..names.len())
-            .filter(|at| is_wanted(&letters[names[*at].clone()]))
-            .collect();
-        let pick = |row: &Ranges| {
-            wanted
-                .iter()
-                .map(|at| row.get(*at).cloned().unwrap_or_default())
-                .collect()
-        };
-        let mut end = found.get(0)?.end();
-        let mut rows = Vec::new();
-        while let Some(row) = ROW
-            .captures(&letters[end..letters.len().min(end + MOST_LETTERS)])
-            .and_then(|found| found.get(1))
-        {
-            rows.push(pick(
-                &Cells::Values.split(letters, end + row.start()..end + row.end()),
-            ));
-            end += row.end() + 1;
-            if rows.len() == MOST_ROWS {
-                break;
-            }
-        }
-        let headings = pick(&names);
-        (!wanted.is_empty()).then_some(Self { headings, rows, end })
     }
 
     /// Reads the wanted columns of the table whose headings are the cells of a line; `None` if the line heads none.
@@ -355,7 +294,6 @@ impl Table {
                 || line.start > 0 && is_rule(&letters[before.clone()])
                 || cells.len() > 2
                     && (line.start == 0 || !sort.fits(&letters[before]))
-                    && next.len() <= MOST_LETTERS
                     && sort.split(letters, next).len() == cells.len()
         };
         let heads = !wanted.is_empty() && (!matches!(sort, Cells::Sign(b'|' | OTHER)) || is_ruled());
@@ -400,7 +338,7 @@ fn rows_below(
                 Cells::Words => row
                     .iter()
                     .find(|cell| cell.start - line.start < last && cell.end - line.start > first),
-                Cells::Sign(_) | Cells::Values => row.get(*at),
+                Cells::Sign(_) => row.get(*at),
             };
             cell.cloned().unwrap_or_default()
         };
@@ -496,17 +434,15 @@ fn word_behind(letters: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     value.cloned()
 }
 
-/// Returns the only word of one of the two lines below a line that tells of a secret, or the one behind a colon in it: by its shape, or if the line
-/// ends with the name of a secret, as `Password:` and `password: >-`, or is a command that prints one.
+/// Returns the only word of one of the two lines below a line that tells of a secret: by its shape, or if the line ends with the name of a secret, as
+/// `Password:` and `password: >-`, or is a command that prints one.
 fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     const LINES: usize = 2;
     const LEAST_LETTERS: usize = 6;
     const LEAST_ANSWER: usize = 8;
+    const LEAST_DIGEST: usize = 32;
     /// A line of a file has more fields.
     const MOST_FIELDS: usize = 3;
-    const LEAST_DIGEST: usize = 32;
-    const LEAST_KEY: usize = 24;
-    const MOST_NAME: usize = 40;
     static TYPED: LazyLock<Regex> = LazyLock::new(|| {
         const PRINTS: &str = r"cat|pass|op|bw|security|openssl rand|wg|pwgen|terraform|argocd|vault|docker exec|kubectl|oc|gh|gcloud|heroku|fly|sudo|rails|php artisan|head -c|python3? -c|node -e|dd|mkpasswd|apg|makepasswd|echo \$\w+|printenv \w+";
         const WORDS: &str = r#"(?:[^|>'"]|'[^']*'|"[^"]*")*"#;
@@ -518,27 +454,14 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
     static LABEL: Pattern = Pattern::new(
         r#"(?:^[ \t]*([A-Z][A-Za-z]+)|([\w-]{2,64}(?: key| code)?)["'*`]{0,3}[ \t]*[:?][*`]{0,2}[ \t]*(?:[>|][+-]?)?)\s*$"#,
     );
-    // A command that makes or shows a secret.
-    static MAKES: Pattern = Pattern::new(
-        r"^(?:[^\n$#%>\xFF]{0,60}[$#%>\xFF] +)?[a-z][a-z0-9.-]+(?: [\w@{}.,:/=*'\x22$-]+){1,16}$",
-    );
-    static MADE: Pattern = Pattern::new(
-        r"(?:creat|generat|gen\b|keygen|new\b|issue|rotat|print|get\b|get-|show|auth|mint).*(?:token|key|secret|password|passw|cred)|(?:token|key|secret|cred)[a-z]*[ :-](?:create|generate|get|show|issue|new|print|rotate)",
-    );
-    // Who answers, and words before the answer.
-    static ANSWER: Pattern = Pattern::new(concat!(
-        r"^(?:\[[^\]\n]{1,24}\] ?)?(?:<[^<>\n]{1,24}> |[A-Za-z][A-Za-z .-]{0,24}: )?",
-        r"(?i:(?:it['\xFF]?s|it is|sure|yes|here|use|try|okay|ok)[ ,:]{1,3}){0,2}(\S+)$"
-    ));
     // The name of a thing that has the secret, or of an account, or what tells a key without being it.
-    static NAME: Pattern = Pattern::new(r"(?i)(?:name|id|identifier|fingerprint|peer): *$");
+    static NAME: Pattern =
+        Pattern::new(r"(?i)(?:(?:name|id|identifier|fingerprint|peer): *|PUBLIC KEY-----)$");
     let text = letters[line.clone()].trim_ascii_end();
-    if text.ends_with(b"PUBLIC KEY-----") || NAME.is_match(text) {
+    if NAME.is_match(text) {
         return None;
     }
     let ends_with_colon = text.ends_with(b":");
-    let is_asked = text.ends_with(b"?");
-    let is_made = MAKES.is_match(text) && MADE.is_match(text);
     let is_prompt = |pair: &[u8]| matches!(pair, [b'$' | b'#' | b'%' | b'>', b' ']);
     let is_typed = text.windows(2).any(is_prompt) && TYPED.is_match(text);
     let label = LABEL
@@ -546,63 +469,31 @@ fn value_below(letters: &[u8], line: &Range<usize>) -> Option<Range<usize>> {
         .and_then(|found| found.get(1).or(found.get(2)));
     let is_labelled = label.is_some_and(|label| is_name(label.as_bytes()));
     let rest = line.end..letters.len().min(line.end + MOST_LETTERS);
-    let lines = Lines::new(letters, rest).skip(1);
-    let lines = lines.filter(|line| !letters[line.clone()].trim_ascii().is_empty());
-    let of_label = |letter: &u8| letter.is_ascii_alphabetic() || b" -".contains(letter);
+    // The key in the columns that a command prints, and the password behind an account and a slash.
+    let part = |line: Range<usize>| {
+        let columns = Cells::Sign(b'\t').split(letters, line.clone());
+        let key = columns.into_iter().find(|cell| is_shaped(&letters[cell.clone()]));
+        password_behind(letters, &line).or(key).unwrap_or(line)
+    };
+    let lines = Lines::new(letters, rest)
+        .skip(1)
+        .map(|line| trimmed(letters, line));
     // What was cleaned before is told no more.
-    let is_clean = |line: &Range<usize>| memmem::find(&letters[line.clone()], MARKER).is_some();
-    let mut lines = lines.take(LINES).take_while(|line| !is_clean(line));
-    lines.find_map(|line| {
-        let colon = memchr(b':', &letters[line.clone()]).map(|at| line.start + at);
-        let label = colon.filter(|colon| letters[line.start..*colon].iter().all(of_label));
-        let answer = is_asked
-            .then(|| ANSWER.captures(&letters[line.clone()]))
-            .flatten();
-        let answer = answer
-            .and_then(|found| found.get(1))
-            .map(|word| line.start + word.start());
-        let label = label.map(|colon| colon + 1).filter(|_| answer.is_none());
-        let value = trimmed(letters, answer.or(label).unwrap_or(line.start)..line.end);
-        let value = part_of(letters, value, is_typed);
+    let is_clean = |value: &Range<usize>| memmem::find(&letters[value.clone()], MARKER).is_some();
+    let lines = lines.filter(|line| !line.is_empty()).take(LINES);
+    lines.take_while(|line| !is_clean(line)).map(part).find(|value| {
         let text = &letters[value.clone()];
         let is_varied = is_mixed(text) || has_sign(text);
         let is_told = is_labelled && is_varied && text.len() >= LEAST_LETTERS && !text.contains(&b'=');
         let is_line = text.contains(&b' ') || text.split(|letter| *letter == b':').count() > MOST_FIELDS;
         let is_answer = is_typed && is_varied && text.len() >= LEAST_ANSWER && !is_line;
-        let is_digest = (ends_with_colon || is_made)
-            && text.len() >= LEAST_DIGEST
-            && is_hexadecimal(text)
-            && is_mixed(text);
-        let is_key =
-            (is_made && text.len() >= LEAST_KEY || ends_with_colon) && is_mixed(text) && is_random(text);
-        let is_said = answer.is_some() && text.len() >= LEAST_ANSWER && is_mixed(text);
-        let is_assignment = memchr(b'=', text.trim_ascii_end().strip_suffix(b"==").unwrap_or(text))
-            .is_some_and(|at| {
-                at + 1 < text.len() && at < MOST_NAME && text[..at].iter().all(|letter| is_word(*letter))
-            });
-        let is_own =
-            is_answer && !is_marked(text) && !text.ends_with(b":") && !text.contains(&b'(') && !is_path(text)
-                || is_value(text) && !is_id(text) && !text.starts_with(b"-") && !text.ends_with(b":");
-        ((is_shaped(text)
-            || is_chosen(text) && value.start > line.start
-            || is_told
-            || is_answer
-            || is_digest
-            || is_key
-            || is_said)
-            && is_own
-            && !NAME.is_match(&letters[line.start..value.start])
-            && !is_assignment)
-            .then_some(value)
+        let is_answer = is_answer && !text.contains(&b'(') && !is_path(text);
+        let is_digest =
+            ends_with_colon && text.len() >= LEAST_DIGEST && is_hexadecimal(text) && is_mixed(text);
+        let is_made = is_shaped(text) || is_chosen(text) && letters[..value.start].ends_with(b"/");
+        let is_value = (is_made || is_told || is_digest) && is_value(text) && !is_id(text);
+        (is_answer || is_value && !text.starts_with(b"-")) && !text.ends_with(b":")
     })
-}
-
-/// Returns the password behind an account and a slash, or the first key in the columns that a command prints.
-fn part_of(letters: &[u8], value: Range<usize>, is_typed: bool) -> Range<usize> {
-    let has = |part: &Range<usize>, is: fn(&[u8]) -> bool| is(&letters[part.clone()]);
-    let mut columns = Cells::Sign(b'\t').split(letters, value.clone()).into_iter();
-    let key = columns.find(|cell| is_typed && (has(cell, is_shaped) || has(cell, is_marked)));
-    password_behind(letters, &value).or(key).unwrap_or(value)
 }
 
 fn has_sign(text: &[u8]) -> bool {
@@ -611,18 +502,11 @@ fn has_sign(text: &[u8]) -> bool {
 
 fn is_value(value: &[u8]) -> bool {
     const LEAST_LETTERS: usize = 4;
+    let is_constant = |letter: &u8| letter.is_ascii_uppercase() || letter.is_ascii_digit() || *letter == b'_';
     value.len() >= LEAST_LETTERS
-        && !value.contains(&b' ')
-        && !is_nothing(value)
-        && !is_label(value)
-        && !is_expression(value)
-        && !is_path(value)
-        && !is_small_number(value)
-        && !is_uuid(value)
+        && is_possible(value)
         // A word or a constant of a program.
         && value.iter().any(|letter| !letter.is_ascii_alphabetic() && *letter != b'_')
-        && (is_generated(value)
-            || value[0].is_ascii_digit()
-            || value.iter().any(|letter| !letter.is_ascii_uppercase() && !letter.is_ascii_digit() && *letter != b'_'))
-        && !value.iter().any(|letter| b"()<>{}[]".contains(letter))
+        && (is_generated(value) || value[0].is_ascii_digit() || !value.iter().all(is_constant))
+        && !value.iter().any(|letter| b"()<>{}[] ".contains(letter))
 }

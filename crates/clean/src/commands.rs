@@ -9,7 +9,7 @@ use crate::{
     keywords::{Owner, apart},
     languages::is_shaped,
     lines::Lines,
-    names::{is_camel, is_label, is_of_words, is_secret, is_secret_name, names_stored},
+    names::{is_of_words, is_possible, is_secret, is_secret_name, names_stored},
     pairs::{closing_quote, opening_at},
     random::{is_opaque, is_random},
     ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
@@ -107,16 +107,16 @@ impl Row {
         // Another field, as its name and a word for its value say: `DB_HOST=mysql`.
         let name = &letters[start..secret.start];
         let is_other = name.ends_with(b"=") && is_of_words(value) && !is_secret_name(&name[..name.len() - 1]);
-        (is_value(value)
+        let is_variable = matches!(
+            value,
+            [b'$' | b'%' | b'@', b'A'..=b'Z' | b'a'..=b'z' | b'(' | b'{', ..] | [b'\\', b'\\', ..]
+        );
+        (is_possible(value)
             && !is_other
-            && !is_small_number(value)
+            && !is_variable
+            && !value.starts_with(b"-")
             && value.iter().any(u8::is_ascii_alphanumeric)
-            && !is_marked(text)
-            && !is_label(value)
-            && !matches!(
-                value,
-                [b'$' | b'%' | b'@', b'A'..=b'Z' | b'a'..=b'z' | b'(' | b'{', ..] | [b'\\', b'\\', ..]
-            ))
+            && !is_marked(text))
         .then_some(secret)
     }
 }
@@ -448,7 +448,6 @@ fn chosen_in(
     value: &Range<usize>,
 ) -> Option<Range<usize>> {
     const MOST_BEFORE: usize = 256;
-    const MOST_SHORT: usize = 4;
     static OPTIONS: Words = Words::of("commands.options");
     /// Programs whose options mean something else.
     static OTHERS: Words = Words::of("commands.others");
@@ -459,12 +458,9 @@ fn chosen_in(
     let is_password = is_chosen(text) || is_shaped(text);
     let last = option.rsplit(|letter| *letter == b'-').next()?;
     let is_of_password = OPTIONS.has(last) || last.ends_with(b"auth");
-    // Two words that are joined to one and a number are no name of a thing, and no account has what has a colon.
-    let is_short = name.start == command + 1 && (1..=MOST_SHORT).contains(&name.len());
-    let is_telling = is_short && (colon.is_some() || is_camel(text) && is_chosen(text));
     let secret = match option {
         [b'p' | b'k', glued @ ..] if is_chosen(glued) => name.start + 1..name.end,
-        _ if is_password && (is_of_password || is_telling) => own,
+        _ if is_password && is_of_password => own,
         _ => return None,
     };
     let before = command.saturating_sub(MOST_BEFORE)..command;
@@ -479,11 +475,7 @@ fn is_argument(value: &[u8]) -> bool {
     let is_name_of_argument = value
         .iter()
         .all(|letter| letter.is_ascii_uppercase() || *letter == b'_');
-    !is_name_of_argument && is_value(value)
-}
-
-fn is_value(value: &[u8]) -> bool {
-    !matches!(value, [b'-' | b'(', ..]) && !is_nothing(value)
+    !is_name_of_argument && !matches!(value, [b'-' | b'(', ..]) && !is_nothing(value)
 }
 
 /// Returns whether a text is the name of an algorithm, a format or a version.

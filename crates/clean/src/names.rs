@@ -19,8 +19,8 @@ use crate::{
     ranges::{Pattern, Ranges, expression, skip, skip_at_most, skip_back},
     text::{MARKER, Text, is_white_space, is_word, starts_with},
     values::{
-        STOP_WORDS, is_basic_credentials, is_chosen, is_expression, is_generated, is_keyword, is_marked,
-        is_mixed, is_nothing, is_of_cases, is_path, is_placeholder, is_small_number, is_term, is_varied,
+        STOP_WORDS, is_basic_credentials, is_chosen, is_expression, is_generated, is_marked, is_mixed,
+        is_nothing, is_of_cases, is_path, is_small_number, is_term, is_varied,
     },
     words::Words,
 };
@@ -230,15 +230,20 @@ pub(super) fn is_secret_name(name: &[u8]) -> bool {
 pub(super) fn is_secret(name: &[u8], value: &[u8]) -> bool {
     let value = value.trim_ascii();
     match sort_of_label(name) {
-        Some(Sort::Authorization) => !is_harmless(value),
+        Some(Sort::Authorization) => !is_nothing(value) && !is_small_number(value),
         Some(sort) => is_secret_string(sort, value),
         None => false,
     }
 }
 
-/// Returns whether a value is recognisably no secret, whatever its name.
-fn is_harmless(value: &[u8]) -> bool {
-    is_keyword(value) || is_placeholder(value) || is_small_number(value) || is_term(value)
+/// Returns whether a value can be a secret, if something tells that it is one.
+pub(super) fn is_possible(value: &[u8]) -> bool {
+    !is_nothing(value)
+        && !is_small_number(value)
+        && !is_term(value)
+        && !is_label(value)
+        && !is_path(value)
+        && !is_sentence(value)
 }
 
 /// Returns whether a value is a sentence: it begins with a capital, goes on with words in small letters, and ends with a point or has letters beyond
@@ -255,10 +260,7 @@ fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
     let is_word_alone = || value.iter().all(u8::is_ascii_alphabetic);
     // The number of a token of a tokenizer.
     let is_of_vocabulary = || value.len() < LEAST_TOKEN_DIGITS && value.iter().all(u8::is_ascii_digit);
-    !is_harmless(value)
-        && !is_label(value)
-        && !is_path(value)
-        && !is_sentence(value)
+    is_possible(value)
         && match sort {
             Sort::Secret | Sort::Pass => true,
             Sort::Token => !is_of_vocabulary() && (value.len() > MOST_TOKEN_LETTERS || !is_word_alone()),
@@ -703,7 +705,7 @@ impl<'l> Assignment<'l> {
             false if is_expression(value) => false,
             false => is_scheme || is_mixed(value) && value.len() >= 6 && is_short,
         };
-        if is_secret && !is_nothing(value) && !is_small_number(value) && !is_label(value) {
+        if is_secret && is_possible(value) {
             // One word, but for schemes that have parameters, and for cookies. What stands behind a cookie that is set is no secret.
             let length = match is_cookie {
                 true if is_set => skip(all, 0, |letter| letter != b';'),
@@ -755,15 +757,12 @@ fn is_argument(letters: &[u8], start: usize) -> bool {
     EXPRESSION.is_match(before(letters, start))
 }
 
-/// Returns whether the text before a `>` is an element of XML that is named like a secret, or has an attribute that is.
+/// Returns whether the text before a `>` is an element of XML that is named like a secret, or has an attribute with such a name.
 fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
     static ELEMENT: Pattern = Pattern::new(r"<(?:\w*:)?$");
-    let before = before(letters, name.start);
-    if is_quoted {
-        matches!(before, [.., b'"' | b'\''])
-    } else {
-        ELEMENT.is_match(before)
-    }
+    static ATTRIBUTE: Pattern = Pattern::new(r#"(?i)(?:name|key|id)=\\*["']$"#);
+    let element = if is_quoted { &ATTRIBUTE } else { &ELEMENT };
+    element.is_match(before(letters, name.start))
 }
 
 /// Returns the text before a name that can tell what the name means.

@@ -36,7 +36,7 @@ impl Pair {
             // `name := value`, `name <- value` in R, `s:8:"password";s:22:"…"` as PHP serializes, Base64 in LDIF.
             // Redis numbers names and values alike.
             let signs = r"(?:[!=]==?|[:?+|]?=>?|<-|;s:\d{1,6}:|!?:(?:: )?|[>,]|\d{1,3}\))(?:\*\*)?";
-            let attributes = r#" [^<>]{1,128}["'][\s\x80]*>"#;
+            let attributes = r#"["']? [^<>]{1,128}["'][\s\x80]*>"#;
             // `name="password"`, an empty line, and the value in a form of several parts.
             let lines = r#"\\*"(?:(?:\r|\\+r)?(?:\n|\\+n)){2}"#;
             // `${NAME:-value}`

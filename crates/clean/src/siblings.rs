@@ -123,39 +123,6 @@ const MOST_INDENT: usize = 120;
 const MOST_FIELDS: usize = 64;
 
 impl Fields {
-    /// Begins those of a bracket, behind its labels: `variable "db_password" {`.
-    fn of_block(letters: &[u8], bracket: usize) -> Self {
-        const MOST_LETTERS: usize = 96;
-        static LABEL: Pattern = Pattern::new(r#"(?:^|\n|\s)([a-z]+) "([\w-]+)" ?$"#);
-        let least = bracket.saturating_sub(MOST_LETTERS);
-        let label = letters[..bracket]
-            .ends_with(b"\" ")
-            .then(|| LABEL.captures(&letters[least..bracket]));
-        let part = |found: regex::bytes::Match| least + found.start()..least + found.end();
-        let fields = label
-            .flatten()
-            .and_then(|found| Some((part(found.get(1)?), part(found.get(2)?))));
-        Self {
-            fields: fields.into_iter().collect(),
-            column: None,
-        }
-    }
-
-    /// Returns the field that names what an element has in it, whose tag ends at `end`: `<data name="db_password">`.
-    fn name_of_content(&self, letters: &[u8], end: usize) -> Option<(Range<usize>, Range<usize>)> {
-        let is_open = letters[end] == b'>' && !letters[..end].ends_with(b"/");
-        let mut names = self
-            .fields
-            .iter()
-            .filter(|(name, _)| is_of(&NAMES, &letters[name.clone()]));
-        let name = names.next().filter(|_| is_open)?;
-        let has_value = self
-            .fields
-            .iter()
-            .any(|(name, _)| is_of(&VALUES, &letters[name.clone()]));
-        (!has_value).then(|| name.clone())
-    }
-
     /// Adds the secrets among the fields, which it empties.
     fn take(&mut self, letters: &[u8], ranges: &mut Ranges) {
         let fields = self.fields.iter();
@@ -250,15 +217,6 @@ fn element_at(letters: &[u8], end: usize) -> Option<(Range<usize>, Range<usize>)
     (is_field && !letters[text.clone()].trim_ascii().is_empty()).then_some((name, text))
 }
 
-/// Returns the text of a string that has fields of its own.
-fn text_with_fields<'l>(letters: &'l [u8], value: &Range<usize>) -> Option<&'l [u8]> {
-    let text = &letters[value.clone()];
-    [&b"\\n"[..], b"\\\""]
-        .iter()
-        .any(|sign| memmem::find(text, sign).is_some())
-        .then_some(text)
-}
-
 /// Finds letters with digits, and Base64 of texts, in documents that are Kubernetes' secrets, whatever the names of their fields are.
 pub(super) fn kubernetes_secrets(letters: &[u8]) -> Ranges {
     static KIND: Pattern = Pattern::new(r#"(?:\b|\\n)kind\\*["']?\s*:\s*\\*["']?Secret\b"#);
@@ -303,20 +261,11 @@ pub(super) fn values(letters: &[u8]) -> Ranges {
                     open.drain(1..)
                         .for_each(|mut fields| fields.take(letters, &mut ranges));
                 }
-                open.push(Fields::of_block(letters, name.start));
+                open.push(Fields::default());
             } else if open.len() > 1 {
-                let mut element = open.pop().unwrap_or_default();
-                let named = element.name_of_content(letters, name.start);
-                element.take(letters, &mut ranges);
-                open.last_mut()
-                    .into_iter()
-                    .for_each(|outer| outer.fields.extend(named.clone()));
+                open.pop().unwrap_or_default().take(letters, &mut ranges);
             }
             continue;
-        }
-        if let Some(inner) = text_with_fields(letters, &value) {
-            let found = values(inner).into_iter();
-            ranges.extend(found.map(|range| value.start + range.start..value.start + range.end));
         }
         let is_outside = open.len() == 1 && !letters[..name.start].ends_with(b"<");
         let Some(fields) = open.last_mut() else { break };

@@ -8,11 +8,11 @@ use regex::bytes::Regex;
 use crate::{
     keywords::{self, ByKeyword, Owner},
     languages::is_shaped,
-    names::{is_label, is_secret},
+    names::{is_possible, is_secret},
     random::{is_id, prefixed_tokens},
     ranges::{Ranges, expression, merged},
     text::{self, is_word},
-    values::{is_chosen, is_expression, is_nothing, is_small_number},
+    values::{is_chosen, is_expression},
 };
 
 /// A line of `rules/structures.tsv`.
@@ -109,10 +109,7 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
                 let mut parts = value.split(|letter| *letter == b'.');
                 parts.clone().count() > 2 && parts.all(|part| part.iter().all(u8::is_ascii_lowercase))
             };
-            let is_no_value = |value| {
-                is_nothing(value) || is_label(value) || is_small_number(value) || is_expression(value)
-            };
-            let is_value = |value| !is_no_value(value) && !is_host(value);
+            let is_value = |value| is_possible(value) && !is_expression(value) && !is_host(value);
             ranges.extend(secrets.filter(|range| is_value(&letters[range.clone()])));
         }
     }
