@@ -80,3 +80,17 @@ export function cosines(remembered, queries, idf) {
     return row.map((product, at) => product / (own * norms[at]));
   });
 }
+
+/**
+ * Returns values in a random order.
+ *
+ * @template T
+ * @param {readonly T[]} values
+ * @param {() => number} random
+ */
+export function shuffled(values, random) {
+  const left = [...values];
+  const chosen = [];
+  while (left.length > 0) chosen.push(...left.splice(Math.floor(random() * left.length), 1));
+  return chosen;
+}

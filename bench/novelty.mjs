@@ -8,7 +8,7 @@
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
-import { cosines, labelledSets, readLabelled } from './labelled.mjs';
+import { cosines, labelledSets, readLabelled, shuffled } from './labelled.mjs';
 import { mean, median } from './measure.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
@@ -189,18 +189,6 @@ function firstRuns(runs) {
   const first = new Map();
   for (const run of runs) if (!first.has(run.task)) first.set(run.task, run);
   return first;
-}
-
-/**
- * @template T
- * @param {readonly T[]} values
- * @param {() => number} random
- */
-function shuffled(values, random) {
-  const left = [...values];
-  const chosen = [];
-  while (left.length > 0) chosen.push(...left.splice(Math.floor(random() * left.length), 1));
-  return chosen;
 }
 
 /**

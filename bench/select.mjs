@@ -7,7 +7,7 @@
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
 import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
-import { cosines, labelledSets, readLabelled } from './labelled.mjs';
+import { cosines, labelledSets, readLabelled, shuffled } from './labelled.mjs';
 import { mean } from './measure.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
@@ -132,16 +132,6 @@ function show({ trace, success }, outcomes, random) {
     metadata: { ...trace.metadata, success: told, ...imported },
     outcome: { ...trace.outcome, confidence: isHidden ? 0.5 : told ? 0.9 : 0.4 },
   };
-}
-
-/**
- * @template T
- * @param {T[]} list
- * @param {() => number} random
- */
-function shuffled(list, random) {
-  const drawn = list.map((value) => ({ value, at: random() }));
-  return drawn.sort((one, other) => one.at - other.at).map(({ value }) => value);
 }
 
 /**
