@@ -1,5 +1,5 @@
-// `npm run fuzz:js`: hostile traces, options and signals in one process, many of them in flight. Vectors and the options of a scorer are read
-// at once: the tables of vector-cache.spec.js and refused-arguments.node.spec.js have the hostile ones.
+// `npm run fuzz:js`: hostile traces, options and signals in one process, many of them in flight. Texts, vectors and the options of a scorer
+// are read at once: the tables of vector-cache.spec.js and refused-arguments.node.spec.js have the hostile ones.
 //
 //   npm run fuzz:js                            20,000 calls
 //   npm run fuzz:js -- --calls 200000
@@ -15,7 +15,7 @@ import { runInNewContext } from 'node:vm';
 
 import fc from 'fast-check';
 
-import { option, templates, texts, thrown, trace, value } from './values.mjs';
+import { made, templates, thrown, trace, value } from './values.mjs';
 
 const require = createRequire(import.meta.url);
 const { Scorer, TraceMemory, ...kp } = require('../..');
@@ -60,37 +60,25 @@ class FailingStore extends MemoryStore {
   fail = () => (this.calls.length % 7 === 6 ? DOWN : undefined);
 }
 
-const memories = [
-  new TraceMemory({ method: 'lexical' }),
-  new TraceMemory({ method: 'lexical', maxElements: 8, ttlMs: 1 }),
-  new TraceMemory({ method: 'full', maxElements: 100 }),
-  new TraceMemory({ method: 'prefix', maxElements: 4 }),
-];
-const stores = [
-  new FailingStore('prefix'),
-  new FailingStore('prefix', new TraceMemory({ method: 'prefix' })),
-];
 const scorers = [
-  new Scorer(),
-  new Scorer({ embed: false }),
-  ...[memories[0], memories[2], memories[3], ...stores].map((memory) => new Scorer({ memory })),
-];
-
-const FIRST_WITH_STORE = scorers.length - stores.length;
+  ...[{}, { embed: false }],
+  { memory: new TraceMemory({ method: 'lexical' }) },
+  { memory: new TraceMemory({ method: 'full', maxElements: 100 }) },
+  { memory: new TraceMemory({ method: 'prefix', maxElements: 4 }) },
+  { memory: new FailingStore('prefix') },
+  { memory: new FailingStore('prefix', new TraceMemory({ method: 'prefix' })) },
+].map((options) => ({ scorer: new Scorer(options), isSafe: !(options.memory instanceof FailingStore) }));
 
 /** Signals that abort at some moment, and other values. `made` is called when the call has been made. */
+const moment = fc.constantFrom('before', 'at once', 'later', 'never');
 const signal = fc.oneof(
   {
     weight: 8,
     arbitrary: fc
-      .tuple(
-        fc.constantFrom('before', 'at once', 'later', 'never'),
-        fc.nat({ max: 12 }),
-        fc.nat({ max: thrown.length - 1 }),
-      )
+      .tuple(moment, fc.nat(12), fc.constantFrom(...thrown))
       .map(([moment, turns, reason]) => () => {
         const controller = new AbortController();
-        const abort = () => controller.abort(thrown[reason]);
+        const abort = () => controller.abort(reason);
         if (moment === 'before') abort();
         if (moment === 'later') setTimeout(abort, turns);
         return { signal: controller.signal, made: moment === 'at once' ? abort : () => {} };
@@ -98,8 +86,9 @@ const signal = fc.oneof(
   },
   value.map((make) => () => ({ signal: make(), made() {} })),
 );
+const remember = fc.oneof({ weight: 8, arbitrary: made(fc.constantFrom(undefined, true, false)) }, value);
 /** What a function that is called would do is its own affair. */
-const progress = value.map((make) => () => {
+const onProgress = value.map((make) => () => {
   const it = make();
   return typeof it === 'function' ? null : it;
 });
@@ -108,63 +97,28 @@ const callOptions = fc.oneof(
   { weight: 1, arbitrary: value.map((make) => () => ({ options: make(), made() {} })) },
   {
     weight: 8,
-    arbitrary: fc
-      .record({ signal, remember: option([undefined, true, false]), onProgress: progress })
-      .map((made) => (member) => {
-        const { signal, made: whenMade } = made.signal();
-        const options = { signal };
-        if (member === 'score') options.remember = made.remember();
-        if (member === 'scoreAll') options.onProgress = made.onProgress();
-        return { options, made: whenMade };
-      }),
+    arbitrary: fc.record({ signal, remember, onProgress }).map((make) => (member) => {
+      const { signal, made } = make.signal();
+      const own = member === 'score' ? { remember: make.remember() } : { onProgress: make.onProgress() };
+      return { options: { signal, ...own }, made };
+    }),
   },
 );
 
-const batch = fc.array(trace, { maxLength: 6 });
-const ofScorer = (members, argument) =>
-  fc.record({
-    ...{ kind: fc.constant('scorer'), member: fc.constantFrom(...members), argument },
-    ...{ scorer: fc.nat({ max: scorers.length - 1 }), callOptions },
-  });
-/** Several traces as one argument. */
-const together = (traces) => ({
-  isValid: traces.every(({ isValid }) => isValid),
-  make: (other) => traces.map(({ make }) => make(other)),
-});
+const of = (member, traces) =>
+  fc.record({ member: fc.constant(member), traces, scorer: fc.constantFrom(...scorers), callOptions });
 /** Calls that are made without waiting; then all are awaited. */
 const wave = fc.array(
   fc.oneof(
-    { weight: 80, arbitrary: fc.record({ kind: fc.constant('trace'), argument: trace }) },
-    { weight: 34, arbitrary: ofScorer(['score'], trace) },
-    { weight: 20, arbitrary: ofScorer(['scoreAll'], batch.map(together)) },
-    {
-      weight: 16,
-      arbitrary: ofScorer(
-        ['embed'],
-        fc
-          .array(option(texts), { maxLength: 4 })
-          .map((all) => ({ isValid: false, make: () => all.map((make) => make()) })),
-      ),
-    },
+    { weight: 80, arbitrary: of('evaluateValue', fc.tuple(trace)) },
+    { weight: 34, arbitrary: of('score', fc.tuple(trace)) },
+    { weight: 20, arbitrary: of('scoreAll', fc.array(trace, { maxLength: 6 })) },
   ),
   { minLength: 1, maxLength: 60, size: 'max' },
 );
 
-/** How each kind of call is made. */
-const MAKERS = {
-  trace: ({ argument }) => kp.evaluateValue(argument.make(other)),
-  scorer({ member, scorer, argument, callOptions }) {
-    const { options, made } = callOptions(member);
-    const callee = member === 'embed' ? kp : scorers[scorer];
-    const reply = callee[member](argument.make(other), options);
-    made();
-    return reply;
-  },
-};
-
-/** The classes of errors, and which codes each kind of call may end with: docs/errors.md. */
-const CLASSES = [TypeError, RangeError];
-const CODES = { trace: /TRACE/, scorer: /TRACE|INPUT|OPTION/ };
+/** The codes that each kind of call may end with: docs/errors.md. */
+const CODES = { evaluateValue: /TRACE/, scorer: /TRACE|INPUT|OPTION/ };
 
 /** How often each kind of call was answered, refused and aborted. */
 const counts = {};
@@ -191,7 +145,7 @@ console.log(`resident memory grew by ${growth().megabytes.toFixed(0)} MB after t
 if ((await scoresOfTemplates()).some((score, index) => !Object.is(score, before[index])))
   fail('other scores');
 // A fuzzer of which everything is refused tests little.
-for (const kind of Object.keys(MAKERS)) {
+for (const kind of Object.keys(CODES)) {
   for (const how of ['answered', 'refused'])
     if (!(counts[`${kind} ${how}`] > calls / 100)) fail(`too few of ${kind} are ${how}`);
 }
@@ -203,49 +157,43 @@ console.log('all well');
 async function make(call) {
   calls++;
   current = call;
-  let result;
+  const { member, traces, scorer, callOptions } = call;
+  const kind = member in CODES ? member : 'scorer';
+  let reply;
+  let isPlain = true;
   try {
-    result = MAKERS[call.kind](call);
+    const given = traces.map(({ make }) => make(other));
+    if (kind !== 'scorer') reply = kp.evaluateValue(given[0]);
+    else {
+      const { options, made } = callOptions(member);
+      reply = scorer.scorer[member](member === 'score' ? given[0] : given, options);
+      made();
+      // With options anything may be refused, and stores fail.
+      isPlain = options === undefined && scorer.isSafe;
+    }
   } catch (error) {
     fail('thrown instead of rejected', error);
   }
   try {
-    const fault = faultOf(await result, call);
-    if (fault) fail(fault, call);
-    count(call.kind, 'answered');
+    for (const one of [await reply].flat()) checkScore(one);
+    count(kind, 'answered');
   } catch (error) {
-    checkError(call, error);
+    const isReason = [...thrown, DOWN].some((it) => Object.is(it, error));
+    if (kind === 'scorer' && (isReason || error instanceof DOMException)) return count(kind, 'aborted');
+    const isDocumented = CODES[kind].test(error?.code) && [TypeError, RangeError].includes(error.constructor);
+    if (!isDocumented || typeof error.message !== 'string' || error.message === '')
+      fail('no such error', error);
+    if (isPlain && traces.every(({ isValid }) => isValid)) fail('valid, but refused', error);
+    count(kind, 'refused');
   }
 }
 
-/** What is wrong with what a call gave, or undefined. */
-function faultOf(result, { member }) {
-  for (const one of [result].flat()) {
-    if (member === 'embed') {
-      if (Math.abs(Math.hypot(...one) - 1) > 1e-5) return 'an embedding of another length than 1';
-      continue;
-    }
-    const score = one.value ?? one;
-    if (!(score >= 0 && score <= 1)) return `a score of ${score}`;
-    if (one.overrides?.length > 0 && one.overrides.at(-1).after !== score)
-      return 'overrides that lead elsewhere';
-    if (one.nearest && !(Math.abs(one.nearest.similarity) <= 1 + 1e-6)) return 'a similarity beyond 1';
-  }
-  return undefined;
-}
-
-function checkError({ kind, argument, scorer, member, callOptions }, error) {
-  // Some reasons cannot be looked at.
-  const isReason = [...thrown, DOWN].some((it) => Object.is(it, error));
-  if (kind === 'scorer' && (isReason || error instanceof DOMException)) return count(kind, 'aborted');
-  const isDocumented = CODES[kind].test(error?.code) && CLASSES.includes(error.constructor);
-  if (!isDocumented || typeof error.message !== 'string' || error.message === '')
-    fail('no such error', error);
-  // With options anything may be refused, and stores fail.
-  const mustWork =
-    kind === 'trace' || (scorer < FIRST_WITH_STORE && callOptions(member).options === undefined);
-  if (mustWork && argument.isValid) fail('valid, but refused', error);
-  count(kind, 'refused');
+function checkScore(result) {
+  const score = result.value ?? result;
+  if (!(score >= 0 && score <= 1)) fail(`a score of ${score}`);
+  if (result.overrides?.length > 0 && result.overrides.at(-1).after !== score)
+    fail('overrides that lead elsewhere');
+  if (result.nearest && !(Math.abs(result.nearest.similarity) <= 1 + 1e-6)) fail('a similarity beyond 1');
 }
 
 /** What the getter of a trace calls while that is read. */
