@@ -20,18 +20,10 @@ Where there is a choice of licences, the terms are those that are reproduced her
 part of both; its terms are "MIT OR Apache-2.0", Copyright (c) The Rust Project Contributors.
 `;
 
-const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
-documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
-rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
-persons to whom the Software is furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
-Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
-WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
-COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
-OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
+/** The rules of Betterleaks come with its licence. */
+const RULES = readFileSync(path.join(root, 'crates/clean/rules/LICENSE'), 'utf8').trim();
+/** The MIT licence without the line of its holder. */
+const MIT = RULES.slice(RULES.indexOf('Permission is'));
 
 /** The target of the package for platforms without one of their own. */
 const WEBASSEMBLY = 'wasm32-wasip1';
@@ -95,7 +87,7 @@ function notices() {
   }));
   const ofRules = {
     title: 'The rules of Betterleaks for the keys of providers, and given names of Faker (MIT)',
-    text: readFileSync(path.join(root, 'crates/clean/rules/LICENSE'), 'utf8').trim(),
+    text: RULES,
   };
   return [...ofCrates, ofRules];
 }
