@@ -11,7 +11,7 @@
 //   npm run test:wasm                         specs, transcripts and scores in WebAssembly, on Node.js and in Chromium
 //
 // `test:site` and `test:wasm` build what they test; `-- --built` takes what was built before.
-// `test:coexistence` and `test:install` take `-- --only PATTERN`: the cases whose names match a regular expression.
+// `test:coexistence` and `test:install` take `-- --test-name-pattern=PATTERN`, as Node.js does.
 
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -45,16 +45,16 @@ const modelBuilder = {
   args: ['-m', 'unittest', 'discover', '--start-directory', 'model'],
 };
 
-/** @param {string[]} args */
-const neighbours = (...args) =>
-  program('its neighbours in one process', '--test-reporter=spec', '__test__/coexistence/main.mjs', ...args);
+/** @param {string[]} flags of Node.js */
+const neighbours = (...flags) =>
+  program('its neighbours in one process', '--test-reporter=spec', ...flags, '__test__/coexistence/main.mjs');
 
 /**
  * The packages as they are installed, cut off from all other machines if that is permitted.
  *
- * @param {string[]} options
+ * @param {string[]} flags of Node.js
  */
-function installed(...options) {
+function installed(...flags) {
   const isolation = [
     'unshare',
     '--net',
@@ -65,7 +65,7 @@ function installed(...options) {
     'sh',
   ];
   const isPermitted = spawnSync(isolation[0], [...isolation.slice(1), 'true']).status === 0;
-  const cases = [process.execPath, '--test-reporter=spec', '__test__/install/main.mjs', ...options];
+  const cases = [process.execPath, '--test-reporter=spec', ...flags, '__test__/install/main.mjs'];
   const [command, ...args] = isPermitted ? [...isolation, ...cases] : cases;
   return { name: `the packages, installed ${isPermitted ? 'without' : 'with'} a network`, command, args };
 }
@@ -128,7 +128,7 @@ const runs = {
         onNode(runOnBoth),
         installed(),
         onBun(runOnBoth),
-        neighbours('--installed'),
+        neighbours(),
         modelBuilder,
       ];
     },
@@ -157,7 +157,7 @@ const runs = {
   },
   coexistence: {
     prepare: options.includes('--installed') ? [] : [prepareNeighbours],
-    suites: () => [neighbours(...options)],
+    suites: () => [neighbours(...options.filter((option) => option !== '--installed'))],
   },
   exits: { prepare: [], suites: () => exits(Number(options[0] ?? 30)) },
   install: { prepare: [prepareTools], suites: () => [installed(...options)] },

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { test } from 'node:test';
 
-import { check, installedOnly } from '../install/cases.mjs';
 import { expectScores, probe } from '../install/probes.mjs';
 import { ONNXRUNTIME, root, runtimeLibrary } from '../support/paths.js';
 import { neighbours } from './neighbours.mjs';
@@ -17,7 +17,7 @@ const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.002652
 const script = path.join(root, '__test__', 'coexistence', 'beside.mjs');
 
 for (const [name, { require, id }] of Object.entries(neighbours)) {
-  const skip = installedOnly && !isThere(require, id) && 'not installed; npm run test:coexistence does that';
+  const skip = !isThere(require, id) && 'not installed; npm run test:coexistence does that';
   for (const turn of ['first', 'last']) {
     const body = async () => {
       const options = { cwd: root, home: tmpdir(), env: ONNXRUNTIME };
@@ -31,7 +31,7 @@ for (const [name, { require, id }] of Object.entries(neighbours)) {
       }
       await expectScores(report, 'fp32');
     };
-    check(`${name} beside us, who are loaded ${turn}`, body, { skip });
+    test(`${name} beside us, who are loaded ${turn}`, { skip }, body);
   }
 }
 

@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
+import { test } from 'node:test';
 
 import { hostPlatform } from '../../scripts/platform.mjs';
 import { runtimeFiles } from '../../scripts/stage-runtime.mjs';
-import { check, once } from './cases.mjs';
 import { Project, packageManagers } from './package-managers.mjs';
 import { MAIN, PLATFORM } from './packages.mjs';
 import { expectLoadError, expectNeutral, expectScores, probe, writeProbes } from './probes.mjs';
+import { once } from './processes.mjs';
 import { READ_ONLY } from './read-only.mjs';
 import { runtimes } from './tools.mjs';
 
@@ -51,7 +52,7 @@ export function checkFailures({ registry, scratch }) {
 
   for (const { name, lacks, expects, env, readOnly } of cases) {
     for (const runtime of tried) {
-      check(`${name}, on ${runtime.name}`, async (context) => {
+      test(`${name}, on ${runtime.name}`, async (context) => {
         if (readOnly && READ_ONLY.reason) {
           return context.skip(READ_ONLY.reason);
         }

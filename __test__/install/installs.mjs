@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
+import { test } from 'node:test';
 
-import { check, once } from './cases.mjs';
 import { Project, packageManagers } from './package-managers.mjs';
 import { FP32, MAIN, PLATFORM, Q8 } from './packages.mjs';
 import { expectScores, SCRIPTS, writeProbes } from './probes.mjs';
+import { once } from './processes.mjs';
 import { runtimes } from './tools.mjs';
 import { traces } from './traces.mjs';
 
@@ -26,20 +27,20 @@ export function checkInstalls({ registry, scratch }) {
     const small = install('q8', { [FP32]: `npm:${Q8}@*` });
     const able = runtimes().filter(({ kind }) => (manager.only ?? kind) === kind);
 
-    check(`${manager.name} installs what this platform needs`, async () => {
+    test(`${manager.name} installs what this platform needs`, async () => {
       const { requests } = await plain();
       expectRequests(requests, [MAIN, PLATFORM, FP32], manager);
     });
     for (const runtime of able) {
       for (const script of SCRIPTS) {
-        check(`${manager.name}: ${script} on ${runtime.name}`, async () => {
+        test(`${manager.name}: ${script} on ${runtime.name}`, async () => {
           const { project } = await plain();
           await expectScores(await project.probe(runtime, script), 'fp32');
         });
       }
     }
 
-    check(`${manager.name}: the command kp-score-native`, async () => {
+    test(`${manager.name}: the command kp-score-native`, async () => {
       const { project } = await plain();
       const { stdout } = await project.exec(
         'kp-score-native',
@@ -56,17 +57,17 @@ export function checkInstalls({ registry, scratch }) {
       );
     });
 
-    check(`${manager.name} installs the int8 model instead`, async () => {
+    test(`${manager.name} installs the int8 model instead`, async () => {
       const { project, requests } = await small();
       expectRequests(requests, [MAIN, PLATFORM, Q8], manager);
       await expectScores(await project.probe(able[0], 'require.cjs'), 'q8');
     });
-    check(`${manager.name}: the int8 model instead, asked for by its dtype`, async () => {
+    test(`${manager.name}: the int8 model instead, asked for by its dtype`, async () => {
       const { project } = await small();
       const env = { KNOWLEDGEPULSE_DTYPE: 'q8' };
       await expectScores(await project.probe(able[0], 'require.cjs', env), 'q8');
     });
-    check(`${manager.name} installs the int8 model beside the other`, async () => {
+    test(`${manager.name} installs the int8 model beside the other`, async () => {
       const { project } = await plain();
       await project.add(Q8);
       await expectScores(await project.probe(able[0], 'require.cjs'), 'fp32');

@@ -43,3 +43,12 @@ export async function runSuccessfully(command, options) {
   }
   return result;
 }
+
+/** A function that makes something when it is first asked for it, and gives the same thing from then on. */
+export function once(make) {
+  let made;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
