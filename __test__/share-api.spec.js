@@ -8,7 +8,7 @@ const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { readTraces } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { fromFolder, scratchDirectory } = require('./support/scratch.js');
 
 const directory = scratchDirectory('share-api');
 let folders = 0;
@@ -160,17 +160,9 @@ test('share into a folder below a file is an error with its path', async () => {
 });
 
 test('share resolves its paths at the call', async () => {
-  const [before, after] = ['before', 'after'].map((name) => path.join(directory, name));
-  for (const each of [before, after]) fs.mkdirSync(each);
-  fs.writeFileSync(path.join(before, 'session.jsonl'), session);
-  const home = process.cwd();
-  try {
-    process.chdir(before);
-    const shared = share(['session.jsonl'], 'folder');
-    process.chdir(after);
-    expect((await shared).sessions).toHaveLength(1);
-  } finally {
-    process.chdir(home);
-  }
-  expect([fs.readdirSync(before).sort(), fs.readdirSync(after)]).toEqual([['folder', 'session.jsonl'], []]);
+  const prepare = () => fs.writeFileSync('session.jsonl', session);
+  const call = () => share(['session.jsonl'], 'folder');
+  const { result, before, after } = await fromFolder(directory, prepare, call);
+  expect(result.sessions).toHaveLength(1);
+  expect([before, after]).toEqual([['folder', 'session.jsonl'], []]);
 });

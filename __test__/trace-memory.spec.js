@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { Scorer, TraceMemory } = require('..');
-const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
+const { cacheFileIn, fromFolder, scratchDirectory } = require('./support/scratch.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 const { makeTrace } = require('./support/make-trace.js');
@@ -143,22 +143,10 @@ test('TraceMemory.load and save have a code for each file that is missing, damag
 
 test('TraceMemory.load and save take paths from the folder in which they are called', async () => {
   const memory = await filled('lexical');
-  const [before, after] = ['before', 'after'].map((name) => path.join(scratch, name));
-  const home = process.cwd();
-  for (const folder of [before, after]) fs.mkdirSync(folder);
-  try {
-    process.chdir(before);
-    await memory.save('a.safetensors');
-    const calls = [memory.save('b.safetensors'), TraceMemory.load('a.safetensors')];
-    process.chdir(after);
-    expect((await Promise.all(calls))[1].size).toBe(memory.size);
-  } finally {
-    process.chdir(home);
-  }
-  expect([fs.readdirSync(before).sort(), fs.readdirSync(after)]).toEqual([
-    ['a.safetensors', 'b.safetensors'],
-    [],
-  ]);
+  const call = () => Promise.all([memory.save('b.safetensors'), TraceMemory.load('a.safetensors')]);
+  const { result, before, after } = await fromFolder(scratch, () => memory.save('a.safetensors'), call);
+  expect(result[1].size).toBe(memory.size);
+  expect([before, after]).toEqual([['a.safetensors', 'b.safetensors'], []]);
 });
 
 test('TraceMemory save writes the state at the call, and the later one stays', async () => {

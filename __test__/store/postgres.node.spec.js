@@ -111,6 +111,18 @@ RESET ROLE;`;
 
 const memoryOf = (method, bounds) => new MemoryStore(method, undefined, bounds);
 
+/** What a store and a memory answer for each of the entries, which both get in batches of these sizes. */
+async function answersOf(store, memory, entries, sizes) {
+  const answers = [];
+  for (const size of sizes) {
+    const part = entries.slice(answers.length, answers.length + size);
+    const found = await store.compareAndAdd(part);
+    const expected = await memory.compareAndAdd(part, `${answers.length}`);
+    answers.push(...found.map((own, index) => [own, expected[index]]));
+  }
+  return answers;
+}
+
 const byId = ({ id, similarity }) => ({ id, similarity });
 
 describeWithPostgres('PostgresStore', () => {
@@ -128,22 +140,13 @@ describeWithPostgres('PostgresStore', () => {
       const sizes = [1, 1, 64, 30, 1, 2, 61, 64, 1, 1, 30, 64];
       const differences = [];
       let [alike, same] = [0, 0];
-      for (let first = 0, turn = 0; first < entries.length; turn++) {
-        const part = entries.slice(first, first + sizes[turn]);
-        const [found, expected] = [
-          await mine.compareAndAdd(part),
-          await memory.compareAndAdd(part, `${first}`),
-        ];
-        for (const [index, own] of found.entries()) {
-          const right = expected[index];
-          differences.push(Math.abs((own?.similarity ?? -1) - (right?.similarity ?? -1)));
-          // Others have many that are about as far.
-          if (right === null || right.similarity < 0.5) continue;
-          alike++;
-          // Runs of a task may be about as similar.
-          if (own.id === right.id || Math.abs(own.similarity - right.similarity) < 0.01) same++;
-        }
-        first += part.length;
+      for (const [own, right] of await answersOf(mine, memory, entries, sizes)) {
+        differences.push(Math.abs((own?.similarity ?? -1) - (right?.similarity ?? -1)));
+        // Others have many that are about as far.
+        if (right === null || right.similarity < 0.5) continue;
+        alike++;
+        // Runs of a task may be about as similar.
+        if (own.id === right.id || Math.abs(own.similarity - right.similarity) < 0.01) same++;
       }
       expect(alike).toBeGreaterThan(200);
       expect(same / alike).toBeGreaterThanOrEqual(0.97);
@@ -163,16 +166,8 @@ describeWithPostgres('PostgresStore', () => {
       const table = `few_${kind}`;
       const [mine, memory] = [make({ table, ...bounds }), memoryOf(novelty, bounds)];
       const entries = await entriesFor(novelty, 30);
-      for (let first = 0; first < 30; first += 3) {
-        const part = entries.slice(first, first + 3);
-        const [found, expected] = [
-          await mine.compareAndAdd(part),
-          await memory.compareAndAdd(part, `${first}`),
-        ];
-        for (const [index, own] of found.entries()) {
-          expect(own?.similarity ?? -1).toBeCloseTo(expected[index]?.similarity ?? -1, 5);
-        }
-      }
+      for (const [own, right] of await answersOf(mine, memory, entries, Array(10).fill(3)))
+        expect(own?.similarity ?? -1).toBeCloseTo(right?.similarity ?? -1, 5);
       expect(await mine.size()).toBe(5);
       const { rows } = await pool().query(`SELECT label FROM ${table} ORDER BY position`);
       expect(rows.map(({ label }) => label)).toEqual(['25', '26', '27', '28', '29']);

@@ -21,6 +21,22 @@ const writerIn = (directory) => (name, contents) => {
   return file;
 };
 
+/** Makes a call in one new folder of `directory` and awaits it in another; returns its result, and what is in both folders then. */
+async function fromFolder(directory, prepare, call) {
+  const [before, after] = ['before', 'after'].map((name) => path.join(directory, name));
+  for (const folder of [before, after]) fs.mkdirSync(folder);
+  const home = process.cwd();
+  try {
+    process.chdir(before);
+    await prepare();
+    const reply = call();
+    process.chdir(after);
+    return { result: await reply, before: fs.readdirSync(before).sort(), after: fs.readdirSync(after) };
+  } finally {
+    process.chdir(home);
+  }
+}
+
 /** A path for the file of a cache, in a new directory within `directory`. */
 function cacheFileIn(directory) {
   return path.join(fs.mkdtempSync(path.join(directory, 'cache-')), 'memory.safetensors');
@@ -64,6 +80,7 @@ module.exports = {
   cacheFileIn,
   copyModel,
   copyPackage,
+  fromFolder,
   linkPackages,
   replaceFile,
   scratchDirectory,
