@@ -12,24 +12,20 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { root } from './platform.mjs';
-import { run, runScript } from './setup.mjs';
+import { installTool, runScript } from './setup.mjs';
 
 const VERSION = '27.1.0';
 const MOST_SURVIVORS = 0.1;
 
-const tools = path.join(root, 'target', 'tools');
-
 await runScript(() => {
   const [crate, ...options] = process.argv.slice(2);
   if (!crate) throw new Error('usage: npm run test:mutants -- CRATE [OPTION of cargo-mutants]...');
-  // Does nothing where this version is installed.
-  run('cargo', ['install', '--locked', '--quiet', '--root', tools, '--version', VERSION, 'cargo-mutants']);
+  const program = installTool('cargo-mutants', VERSION);
   const output = path.join(root, 'target', 'mutants', crate);
   mkdirSync(output, { recursive: true });
   const args = ['mutants', '--package', `knowledgepulse-${crate}`, '--output', output, '--no-shuffle'];
   const limits = ['--minimum-test-timeout', '60', '--cargo-arg=--locked', '--cargo-arg=--lib'];
   if (options.includes('--shard')) limits.push('--sharding', 'round-robin');
-  const program = path.join(tools, 'bin', 'cargo-mutants');
   const { status } = spawnSync(program, [...args, ...limits, ...options], { cwd: root, stdio: 'inherit' });
   // Its status also tells of mutants that survive, so its output is read instead.
   if (![0, 2, 3].includes(status ?? 1)) throw new Error(`cargo mutants failed with status ${status}`);

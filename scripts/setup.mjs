@@ -361,6 +361,18 @@ export function buildAddon(platform, { napi = ['--release'], cargo = [], env = p
 }
 
 /**
+ * Installs a tool from crates.io into target/tools, unless this version is there; returns its program.
+ *
+ * @param {string} name
+ * @param {string} version
+ */
+export function installTool(name, version) {
+  const tools = path.join(root, 'target', 'tools');
+  run('cargo', ['install', '--locked', '--quiet', '--root', tools, '--version', version, name]);
+  return path.join(tools, 'bin', name);
+}
+
+/**
  * Adds Rust's standard library for targets of another platform; does nothing where it is there.
  *
  * @param {string[]} targets
