@@ -259,19 +259,16 @@ impl Output {
 
 /// Ends a run before it has read everything. Traces in flight are still scored and written.
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<Ends>);
-
-#[derive(Debug, Default)]
-struct Ends {
-    is_set: AtomicBool,
-    is_interrupted: AtomicBool,
+pub struct Stop {
+    is_set: Arc<AtomicBool>,
+    is_interrupted: Arc<AtomicBool>,
 }
 
 impl Stop {
     /// Ends the run as a signal does. Returns whether this is the first time: at the second, the process must end at once, and
     /// leaves its temporary files.
     pub fn interrupt(&self, messages: &Messages) -> bool {
-        if self.0.is_interrupted.swap(true, Ordering::SeqCst) {
+        if self.is_interrupted.swap(true, Ordering::SeqCst) {
             messages.stop_progress();
             return false;
         }
@@ -281,15 +278,15 @@ impl Stop {
     }
 
     pub(crate) fn end_reading(&self) {
-        self.0.is_set.store(true, Ordering::SeqCst);
+        self.is_set.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn is_set(&self) -> bool {
-        self.0.is_set.load(Ordering::SeqCst)
+        self.is_set.load(Ordering::SeqCst)
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
-        self.0.is_interrupted.load(Ordering::SeqCst)
+        self.is_interrupted.load(Ordering::SeqCst)
     }
 }
 

@@ -34,9 +34,7 @@ pub(crate) fn remember(set: &Set, listed: &[usize], sources: &[String]) -> bool 
         let files = runs.get(&scored.place.source)?.clone();
         Some(Listed { id, files })
     });
-    let Some(file) = settings_file(FILE) else {
-        return false;
-    };
+    let file = settings_file(FILE).unwrap_or_default();
     let write = || -> Option<()> {
         let text = serde_json::to_string(&sessions.collect::<Option<Vec<_>>>()?).ok()?;
         fs::create_dir_all(file.parent()?).ok()?;

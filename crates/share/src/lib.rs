@@ -232,7 +232,10 @@ impl Writer<'_> {
     fn keep(&mut self, set: &Set, removed: &[usize], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
         let of_all = self.settings.form.file();
         let text = of_all.map_or(Ok(String::new()), |file| self.text_of(file))?;
-        let id_in = |row: &str| Some(id_of(&parse_str(row).ok()?)?.to_owned());
+        // Where all rows stay, none is parsed.
+        let is_asked = !replaced.is_empty() || !removed.is_empty();
+        let parsed = |row| is_asked.then(|| parse_str(row).ok()).flatten();
+        let id_in = |row| Some(id_of(&parsed(row)?)?.to_owned());
         let rows: Vec<_> = text.split_inclusive('\n').map(|row| (id_in(row), row)).collect();
         let by_id = rows.iter().filter_map(|(id, row)| Some((id.as_deref()?, *row)));
         let by_id: HashMap<&str, &str> = by_id.collect();
@@ -241,10 +244,7 @@ impl Writer<'_> {
             for row in rows_of(&set.lines()[*at]) {
                 let file = row.get("file").and_then(Value::as_str);
                 let there = match of_all {
-                    Some(_) => id_of(row)
-                        .and_then(|id| by_id.get(id))
-                        .map_or("", |row| row)
-                        .into(),
+                    Some(_) => id_of(row).map_or("", |id| by_id.get(id).unwrap_or(&"")).into(),
                     None => file.map_or(Ok(String::new()), |file| self.text_of(file))?,
                 };
                 // One that is gone is written anew.

@@ -101,11 +101,9 @@ impl Decisions {
     /// Makes the sessions that are kept the chosen ones, and tells how they ended. Says how many are not among the candidates.
     pub(crate) fn apply(&self, set: &mut Set, messages: &Messages) {
         let mut places: HashMap<String, usize> = HashMap::new();
-        for (at, scored) in set.scored.iter_mut().enumerate() {
-            let id = scored.about.id.as_ref().filter(|_| !scored.about.run.is_subagent);
-            let Some(id) = id.map(ToString::to_string) else {
-                continue;
-            };
+        let sessions = set.scored.iter_mut().enumerate();
+        for (at, scored) in sessions.filter(|(_, scored)| !scored.about.run.is_subagent) {
+            let id = scored.about.id.as_deref().unwrap_or_default().to_owned();
             if let Some(success) = self.outcomes.get(&id) {
                 scored.about.told = Some((*success, TOLD_CONFIDENCE));
             }

@@ -1,7 +1,7 @@
 //! `kp-score share`: a set of sessions, cleaned, in a folder that others load.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, IsTerminal},
     path::{self, Path},
@@ -253,22 +253,20 @@ fn sessions(
 
 /// Returns the lines of the set that are to go: those that `--remove` names, and those whose file somebody has deleted.
 fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages) -> Result<Vec<usize>> {
-    let mut removed = Vec::new();
+    let mut removed = BTreeSet::new();
     for name in names {
         let unknown =
             format!("--remove {name}: not one line of {out}/{MANIFEST} has it as its id, session_id or file");
-        removed.push(set.place_of(name).ok_or_else(|| Failure::usage(unknown))?);
+        removed.insert(set.place_of(name).ok_or_else(|| Failure::usage(unknown))?);
     }
     for (at, line) in set.lines().iter().enumerate() {
         let file = line.get("file").and_then(Value::as_str).unwrap_or_default();
         if !removed.contains(&at) && !Path::new(out).join(file).exists() {
             messages.note(format!("{out}/{file} is gone, so it leaves the set"));
-            removed.push(at);
+            removed.insert(at);
         }
     }
-    removed.sort_unstable();
-    removed.dedup();
-    Ok(removed)
+    Ok(removed.into_iter().collect())
 }
 
 /// Finds the inputs: the sessions on this machine where no path is named, without what was written to just now, and without the folder itself.
@@ -278,16 +276,10 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
     let mut inputs = args.input.open(&[], &args.choice.told.files(), messages)?;
     add_subagents(&mut inputs.sources);
     inputs.sources.retain(|source| source == STDIN || !is_out(source));
-    let usual = match args.input.paths.is_empty() {
-        true => SETTLED,
-        false => Duration::ZERO,
-    };
-    let settled = args.settled.unwrap_or(usual);
-    let before = inputs.sources.len();
-    inputs
-        .sources
-        .retain(|source| !is_written_within(source, settled));
-    let left = (before - inputs.sources.len()) as u64;
+    let usual = Some(SETTLED).filter(|_| args.input.paths.is_empty());
+    let settled = args.settled.or(usual).unwrap_or_default();
+    let is_new = |source: &mut String| is_written_within(source, settled);
+    let left = inputs.sources.extract_if(.., is_new).count() as u64;
     if left > 0 {
         messages.note(format!(
             "{} written to just now: left for next time (--settled 0 takes them)",
@@ -327,12 +319,10 @@ fn tell_left_out(manifest: &Manifest, messages: &Messages) {
         *reasons.entry(reason).or_default() += 1;
     }
     for (reason, count) in reasons {
-        let is_unknown = reason.contains("outcome");
-        let hint = if is_unknown {
-            "; --success or --labels says it"
-        } else {
-            ""
-        };
+        let hint = reason
+            .contains("outcome")
+            .then_some("; --success or --labels says it");
+        let hint = hint.unwrap_or_default();
         messages.note(format!("left out {}: {reason}{hint}", counted(count, "session")));
     }
 }
@@ -344,12 +334,9 @@ fn show(manifest: &Manifest, review: bool) -> Result<()> {
         printable(&text.unwrap_or_default(), MOST_UNITS)
     };
     let mut lines = String::new();
-    let objectives: Vec<_> = manifest
-        .entries
-        .iter()
-        .map(|entry| text(entry, "objective"))
-        .collect();
-    for (entry, objective) in manifest.entries.iter().zip(told_apart(&objectives, USUAL_ROOM)) {
+    let entries = &manifest.entries;
+    let objectives: Vec<_> = entries.iter().map(|entry| text(entry, "objective")).collect();
+    for (entry, objective) in entries.iter().zip(told_apart(&objectives, USUAL_ROOM)) {
         let line = format!(
             "{:<4} {:<12} {:<10.10} {:<15} {}",
             entry.rank,

@@ -110,22 +110,19 @@ fn conversation(shown: &Shown, format: FormatName) -> String {
         }
     };
     for turn in turns_of(&shown.trace) {
-        let results = match turn {
-            Turn::User(said) => {
-                add("user", &said);
-                Vec::new()
-            }
-            Turn::Result(answer) => vec![answer],
+        let mut results = Vec::new();
+        match turn {
+            Turn::User(said) => add("user", &said),
+            Turn::Result(answer) => results.push(answer),
             Turn::Agent(said) => {
                 add("thought", &said.reasoning);
                 add("agent", &said.text);
-                let called = said.calls.into_iter().filter_map(|call| {
+                for call in said.calls {
                     add(&printable(&call.tool, 200), &inputs_of(&call.input).into());
-                    call.result
-                });
-                called.collect()
+                    results.extend(call.result);
+                }
             }
-        };
+        }
         for answer in results {
             add(if answer.failed { "failed" } else { "result" }, &answer.text);
         }
