@@ -57,7 +57,7 @@ pub fn apply(composite: f64, features: &Features) -> (f64, Vec<Override>) {
         let after = (score + RECOVERY_BONUS).min(1.0);
         set(OverrideRule::RecoveryBonus, &mut score, after);
     }
-    if features.unique_tools <= 1 && features.has_tool {
+    if features.unique_tools == 1 {
         let after = (score - SINGLE_TOOL_PENALTY).max(0.0);
         set(OverrideRule::SingleToolPenalty, &mut score, after);
     }

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use knowledgepulse_error::named;
-use knowledgepulse_json::{Value, object};
+use knowledgepulse_json::{Value, json_object};
 use regex::Regex;
 
 use crate::{
@@ -102,13 +102,8 @@ impl Fact {
 
     /// Returns the fact as JSON: `{"name", "step", "count"}`.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
     pub fn to_value(self) -> Value {
-        object([
-            ("name", self.kind.name().into()),
-            ("step", (self.step as f64).into()),
-            ("count", (self.count as f64).into()),
-        ])
+        json_object! { "name": self.kind.name(), "step": self.step, "count": self.count }
     }
 }
 
@@ -121,10 +116,8 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
     for (at, role) in roles.iter().enumerate() {
         if let Role::Result(Some(call)) = *role {
             for action in actions_of(&steps[call]) {
-                let kinds = kinds_of(action);
-                if let Some(kind) = ending_of(&steps[at], kinds) {
-                    // A later run of tests, a build or a linter counts instead of an earlier one.
-                    note(&mut facts, kinds[0].unwrap_or(kind), kind, at);
+                if let Some(kind) = ending_of(&steps[at], kinds_of(action)) {
+                    note(&mut facts, kind, at);
                 }
             }
         }
@@ -136,7 +129,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         // Thanks before a correction are politeness.
         let kinds = [FactKind::Corrected, FactKind::Thanked];
         let said = kinds.into_iter().find(|kind| are_in(kind.name(), words));
-        said.into_iter().for_each(|kind| note(&mut facts, kind, kind, at));
+        said.into_iter().for_each(|kind| note(&mut facts, kind, at));
     }
     let reasoning = trace
         .at(&["metadata", "imported", REASONING])
@@ -153,14 +146,14 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
     // The agent said nothing after that.
     let from = last(&is_agent).unwrap_or_default();
     if let Some(at) = last(&|at| at >= from && (index(at) == stopped || said_so(at))) {
-        note(&mut facts, FactKind::Interrupted, FactKind::Interrupted, at);
+        note(&mut facts, FactKind::Interrupted, at);
     }
     if let Some(at) = last(&is_message) {
         if are_in(FactKind::GaveUp.name(), first(text(at), LAST_MESSAGE)) {
-            note(&mut facts, FactKind::GaveUp, FactKind::GaveUp, at);
+            note(&mut facts, FactKind::GaveUp, at);
         }
         if at + 1 == steps.len() {
-            note(&mut facts, FactKind::Answered, FactKind::Answered, at);
+            note(&mut facts, FactKind::Answered, at);
         }
     }
     let results: Vec<_> = (0..steps.len())
@@ -168,7 +161,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         .collect();
     for &at in &results[results.len() - results.len().div_ceil(3)..] {
         if failed(&steps[at]) {
-            note(&mut facts, FactKind::LateErrors, FactKind::LateErrors, at);
+            note(&mut facts, FactKind::LateErrors, at);
         }
     }
     facts.into_values().collect()
@@ -187,13 +180,16 @@ fn failed(result: &Value) -> bool {
     result.get("type").and_then(Value::as_str) == Some("error_recovery")
 }
 
-/// Facts by the places of their kinds; those that replace each other by that of the first.
-type Facts = BTreeMap<usize, Fact>;
-
-fn note(facts: &mut Facts, of: FactKind, kind: FactKind, step: usize) {
-    let before = facts.get(&(of as usize)).map_or(0, |fact| fact.count);
-    let count = before + 1;
-    facts.insert(of as usize, Fact { kind, step, count });
+/// Notes a fact. A later run of tests, a build or a linter counts instead of an earlier one.
+fn note(facts: &mut BTreeMap<usize, Fact>, kind: FactKind, step: usize) {
+    let place = match kind {
+        FactKind::TestsFailed | FactKind::TestsRan => FactKind::TestsPassed,
+        FactKind::BuildFailed => FactKind::BuildPassed,
+        FactKind::LintFailed => FactKind::LintPassed,
+        kind => kind,
+    } as usize;
+    let count = facts.get(&place).map_or(0, |fact| fact.count) + 1;
+    facts.insert(place, Fact { kind, step, count });
 }
 
 /// Returns the facts that an action ended well, badly, or in an unknown way; `None` where that is no fact.

@@ -15,8 +15,6 @@ pub struct Features {
     pub error_recoveries: usize,
     /// Number of distinct tool names over the steps that have a tool.
     pub unique_tools: usize,
-    /// Whether at least one step has a tool.
-    pub has_tool: bool,
     /// Whether the trace is exactly one step and that step is a thought.
     pub single_thought: bool,
     /// Whether the run succeeded.
@@ -44,7 +42,6 @@ impl Features {
             unique_types: types.len(),
             error_recoveries,
             unique_tools: tools.len(),
-            has_tool: !tools.is_empty(),
             single_thought: matches!(trace.steps.as_slice(), [step] if step.kind == StepKind::Thought),
             success: trace.success,
             confidence: trace.confidence,
@@ -74,7 +71,6 @@ mod tests {
         assert_eq!(features.unique_types, 3);
         assert_eq!(features.error_recoveries, 2);
         assert_eq!(features.unique_tools, 2);
-        assert!(features.has_tool);
         assert!(!features.single_thought);
     }
 
@@ -82,9 +78,7 @@ mod tests {
     fn an_empty_tool_name_is_a_tool() {
         let mut trace = with_steps(&["tool_call"]);
         trace.steps[0].tool = Some("".into());
-        let features = Features::of(&trace);
-        assert!(features.has_tool);
-        assert_eq!(features.unique_tools, 1);
+        assert_eq!(Features::of(&trace).unique_tools, 1);
     }
 
     #[test]
