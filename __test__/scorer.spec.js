@@ -86,22 +86,6 @@ test('score names the nearest trace by its id, and the basis of the novelty', as
   expect(second.overrides).toBeInstanceOf(Array);
 });
 
-test.each([
-  ['opposites', -1, 1],
-  ['a similarity that rounding has taken beyond 1', 1.0005, 0],
-])('score clamps the value of %s', async (_, similarity, value) => {
-  const store = new MemoryStore('prefix');
-  const parts = { lexical: null, contained: null, embedded: null };
-  store.compareAndAdd = async () => [{ id: 'other', similarity, ...parts }];
-  // With these, the value of a trace of these steps is its novelty.
-  const weights = { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcomeConfidence: 0 } };
-  const steps = [{ type: 'thought' }, { type: 'observation' }];
-  const score = await new Scorer({ memory: store, weights }).score(makeTrace({ steps }));
-  expect(score).toMatchObject({ value, nearest: { id: 'other', similarity }, basis: 'store' });
-  expect(score.dimensions.novelty).toBeCloseTo(1 - similarity, 10);
-  expect(score.overrides).toEqual([{ rule: 'clamp', before: score.dimensions.novelty, after: value }]);
-});
-
 test.each(METHODS)('score with remember: false leaves the memory as it is: %s', async (method) => {
   const memory = new TraceMemory({ method });
   const scorer = new Scorer({ memory });
