@@ -107,22 +107,17 @@ function fromAddon(ask) {
   } catch (error) {
     throw localError(error);
   }
-  const promise = /** @type {Partial<Promise<unknown>> | null | undefined} */ (reply);
+  const promise = /** @type {Promise<unknown> | null | undefined} */ (reply);
   if (typeof promise?.then !== 'function') return reply;
-  return /** @type {T} */ (settled(/** @type {Promise<unknown>} */ (promise)));
-}
-
-/**
- * Awaits a reply of the addon. In an async function, so that the stack of an error goes on in those that await the reply.
- *
- * @param {Promise<unknown>} reply
- */
-async function settled(reply) {
-  try {
-    return await reply;
-  } catch (error) {
-    throw localError(error);
-  }
+  // In an async function, so that the stack of an error goes on in those that await the reply.
+  const settled = async () => {
+    try {
+      return await promise;
+    } catch (error) {
+      throw localError(error);
+    }
+  };
+  return /** @type {T} */ (settled());
 }
 
 /**
