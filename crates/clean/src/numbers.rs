@@ -10,12 +10,6 @@ use crate::{
     text::{OTHER, is_word},
 };
 
-/// Returns the digits of a number, each as its value.
-fn digits_of(number: &[u8]) -> Vec<u8> {
-    let digits = number.iter().filter(|letter| letter.is_ascii_digit());
-    digits.map(|digit| digit - b'0').collect()
-}
-
 /// Returns the longest number of a payment card that begins with a group of digits: as long as its network makes them, with a valid check digit.
 /// `found` is all that can belong to it: groups at its end can belong to a list of numbers.
 pub(super) fn card_number(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
@@ -38,7 +32,7 @@ pub(super) fn card_number(letters: &[u8], found: Range<usize>) -> Option<Range<u
         let text = &letters[number.clone()];
         let is_whole = letters.get(number.end).is_none_or(|next| !is_word(*next));
         let digits: Vec<u8> = text.iter().copied().filter(u8::is_ascii_digit).collect();
-        if is_whole && NETWORKS.is_match(&digits) && has_luhn_check_digit(&digits_of(&digits)) {
+        if is_whole && NETWORKS.is_match(&digits) && has_luhn_check_digit(&digits) {
             return Some(number.clone()).filter(|number| !is_count_or_id(letters, number));
         }
         number.end = number.start + text.iter().rposition(|letter| matches!(letter, b' ' | b'-'))?;
@@ -66,16 +60,13 @@ fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
     is_in_one_piece && (BEHIND.is_match(&letters[range.end..]) || BEFORE.is_match(name))
 }
 
-/// Returns whether the check digit is valid by the formula of Luhn, ISO/IEC 7812-1, annex B.
+/// Returns whether the check digit of digits or of their values is valid by the formula of Luhn, ISO/IEC 7812-1, annex B.
 fn has_luhn_check_digit(digits: &[u8]) -> bool {
-    let doubled = |digit: u8| if digit > 4 { 2 * digit - 9 } else { 2 * digit };
-    let sum: u32 = digits
-        .iter()
-        .rev()
-        .enumerate()
-        .map(|(index, digit)| u32::from(if index % 2 == 1 { doubled(*digit) } else { *digit }))
-        .sum();
-    sum.is_multiple_of(10)
+    let values = digits.iter().map(|digit| u32::from(digit & 0xF));
+    // Each second digit is doubled, and its digits are added.
+    let added = values.rev().zip([1, 2].into_iter().cycle());
+    let added = added.map(|(value, factor)| value * factor / 10 + value * factor % 10);
+    added.sum::<u32>().is_multiple_of(10)
 }
 
 /// The longest text of an IPv6 address: `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255`.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::spellings::spellings;
+use super::{rules::expanded, spellings::spellings};
 use crate::{
     phrases,
     random::is_uuid,
@@ -17,10 +17,8 @@ use crate::{
 static ORGANISATIONS: Words = Words::new(include_str!("../../rules/organisations.txt"));
 /// Given names of many countries, in small letters without accents; none that sources often have as a word.
 static GIVEN: Words = Words::new(include_str!("../../rules/given-names.txt"));
-/// What the names of companies end with. Short ones are names in small letters: `Sa`.
-static LEGAL_FORMS: Words = Words::new(
-    "ab ag as asa bv corporation foundation gmbh inc kg limited llc llp ltd nv oy oyj plc sa sas se srl",
-);
+/// The names of companies.
+static COMPANY: LazyLock<Regex> = LazyLock::new(|| expression(&expanded(" <LEGAL>$".to_owned())));
 /// Words in small letters within the names of people.
 pub(super) static PARTICLES: Words =
     Words::new("af al bin da de del den der di do dos el la le ten ter van von y");
@@ -60,9 +58,7 @@ pub(super) fn is_person(text: &str) -> bool {
         && words.len() <= 4
         && words.iter().all(|word| is_word(word))
         && !words.iter().all(is_common)
-        && !words.last().is_some_and(|last| {
-            LEGAL_FORMS.has(last.as_bytes()) && (last.len() > 3 || !last.ends_with(char::is_lowercase))
-        })
+        && !COMPANY.is_match(text.as_bytes())
 }
 
 /// Returns whether a word is a common one, also in the plural, or ends as words of English do; or several, as names in programs are.
