@@ -11,8 +11,9 @@
 import os from 'node:os';
 import { parseArgs } from 'node:util';
 
+import { temporaryDirectory } from '../scripts/platform.mjs';
 import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
-import { bounded, comparison, printTable, writeResults } from './measure.mjs';
+import { bounded, comparison, median, printTable, writeResults } from './measure.mjs';
 import { assertClose, interleave, Side, withSides } from './side.mjs';
 
 /**
@@ -69,8 +70,10 @@ const groups = {
     Object.entries(LATENCIES).map(([name, latency]) => [`${name}, fp32, q8`, () => latencies(name, latency)]),
   ),
   'event loop late meanwhile, fp32, q8': stalls,
+  '10 MB trace, fp32': large,
   'real traces in a batch, each, fp32, q8': batch,
   'import to first score, memory after 100 traces, fp32, q8': freshProcesses,
+  'no embedder: 5 short steps': withoutEmbedder,
   'maxCosineSimilarity, 1,000 x 384': () => search(1000, 'µs', rounds(40, 10)),
   'maxCosineSimilarity, 100,000 x 384': () => search(100_000, 'ms', rounds(10, 2)),
 };
@@ -147,16 +150,19 @@ function assertScores(sides, scores) {
 }
 
 /**
- * Scores traces on every side from an empty memory, and throws unless they agree.
+ * Scores traces on every side from an empty memory, and throws unless they agree. The oracle, which reads all of a text, may
+ * get shorter ones.
  *
  * @param {Side[]} sides
  * @param {Description[]} traces
+ * @param {Description[]} [forOracle]
  */
-async function assertAgreement(sides, traces) {
+async function assertAgreement(sides, traces, forOracle = traces) {
   const scores = [];
   for (const side of sides) {
     await side.ask('clear');
-    scores.push((await side.ask('score', { traces })).scores);
+    const reply = await side.ask('score', { traces: side.name === ORACLE ? forOracle : traces });
+    scores.push(reply.scores);
   }
   assertScores(sides, scores);
 }
@@ -224,6 +230,31 @@ function stalls() {
   });
 }
 
+/** Compares our own 10 MB with our own 512 tokens: the oracle would read the whole text. */
+function large() {
+  return withScorers(async (sides) => {
+    /** @returns {Description} */
+    const grown = (/** @type {number} */ megabytes, /** @type {string | number} */ run) =>
+      megabytes === 0
+        ? { kind: 'long', run: `${megabytes} MB ${run}` }
+        : { kind: 'grown', megabytes, run: `${megabytes} MB ${run}` };
+    // The shortened text still has more than 512 tokens, so that it counts for the oracle as if it were whole.
+    await assertAgreement(sides, [grown(10, 'check')], [{ ...grown(10, 'check'), cut: 10_000 }]);
+    const [ours, theirs] = [10, 0].map(() => /** @type {number[][]} */ ([]));
+    for (let round = 0; round <= rounds(30, 6); round++) {
+      for (const [megabytes, samples] of /** @type {const} */ ([
+        [10, ours],
+        [0, theirs],
+      ])) {
+        const { milliseconds } = await sides[0].ask('score', { traces: [grown(megabytes, round)] });
+        if (round > 0) samples.push(milliseconds);
+      }
+    }
+    const name = '10 MB trace, fp32';
+    return [comparison({ name, unit: 'ms', ours, against: 'our 512 tokens', theirs, target: { most: 1.5 } })];
+  });
+}
+
 function batch() {
   return withScorers(async (sides) => {
     // Fewer do for a quick look; the throughput is the same.
@@ -273,6 +304,25 @@ async function freshProcesses() {
       q8: { most: 0.3 },
     }),
   ];
+}
+
+/** Measures one evaluation where nothing embeds: reading the trace, and arithmetic. */
+async function withoutEmbedder() {
+  const { scoreOf } = await import('../__test__/oracle/score.js');
+  const { makeTrace } = await import('./workload.mjs');
+  // An empty directory where the model should be.
+  const env = { KNOWLEDGEPULSE_MODEL_DIR: temporaryDirectory('bench') };
+  return withSides([new Side('no embedder', 'scorer', 'ours', env)], async ([side]) => {
+    /** @type {Description} */
+    const trace = { kind: 'short' };
+    const { score } = await side.ask('load', { trace });
+    assertClose(side.name, [score], [scoreOf(makeTrace(trace), 0.5)], 1e-9);
+    const samples = await interleave([side], rounds(20, 6), () =>
+      side.ask('repeat', { trace, calls: 500, batches: 10 }),
+    );
+    const ours = 1000 * median(samples[side.name].flat());
+    return [bounded({ name: 'no embedder: 5 short steps', unit: 'µs', ours, target: { most: 20 } })];
+  });
 }
 
 /**

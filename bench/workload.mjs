@@ -14,8 +14,10 @@ import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
  * The parameters of {@link makeTrace}.
  *
  * @typedef {object} Description
- * @property {'real' | 'long' | 'short' | 'sentence'} kind
+ * @property {'real' | 'long' | 'grown' | 'short' | 'sentence'} kind
  * @property {number} [index]
+ * @property {number} [megabytes]
+ * @property {number} [cut]
  * @property {number | string} [run]
  */
 
@@ -24,19 +26,18 @@ const LONG_TEXT = 5000;
 
 const examples = path.join(root, 'examples', 'traces.jsonl');
 const real = readTraces(fs.existsSync(sharedTraces) ? sharedTraces : examples);
+const long = real.filter((trace) => textOf(trace).length >= LONG_TEXT);
+const sentence = makeTestTrace({ objective: 'Find out why the invoice was not sent', steps: [] });
 /** @type {Record<Description['kind'], ReasoningTrace[]>} */
-const traces = {
-  real,
-  long: real.filter((trace) => textOf(trace).length >= LONG_TEXT),
-  short: [makeShort()],
-  sentence: [makeTestTrace({ objective: 'Find out why the invoice was not sent', steps: [] })],
-};
+const traces = { real, long, grown: long, short: [makeShort()], sentence: [sentence] };
 
 /**
  * A trace:
  *
  * - `{ kind: 'real', index }`: one of the real ones, in their order
  * - `{ kind: 'long', index }`: a real one of more than 512 tokens
+ * - `{ kind: 'grown', megabytes, cut }`: a long one whose steps say so much more; `cut` shortens each step to
+ *   that many characters, for a side that would read all of it
  * - `{ kind: 'short' }`: five steps of a sentence or two
  * - `{ kind: 'sentence' }`: an objective of some 15 tokens, and no steps
  *
@@ -45,11 +46,22 @@ const traces = {
  * @param {Description} description
  * @returns {ReasoningTrace}
  */
-export function makeTrace({ kind, index = 0, run }) {
+export function makeTrace({ kind, index = 0, megabytes, cut, run }) {
   const trace = structuredClone(traces[kind][index % traces[kind].length]);
   if (run !== undefined) trace.task.objective = `Run ${run}: ${trace.task.objective}`;
+  if (kind === 'grown') grow(trace, (megabytes ?? 0) * 1e6, cut);
   // Strings as they come out of a file, not as the pieces that they were put together from.
   return JSON.parse(JSON.stringify(trace));
+}
+
+/**
+ * @param {ReasoningTrace} trace
+ * @param {number} characters
+ * @param {number | undefined} cut
+ */
+function grow(trace, characters, cut) {
+  const times = Math.ceil(characters / textOf(trace).length);
+  for (const step of trace.steps) step.content = step.content?.repeat(times).slice(0, cut);
 }
 
 /** About fifty tokens. */

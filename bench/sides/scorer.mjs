@@ -91,6 +91,19 @@ serve({
     return milliseconds;
   },
 
+  /** Returns milliseconds for one call of the same trace, in batches. */
+  async repeat({ trace, calls, batches }) {
+    const made = makeTrace(trace);
+    const milliseconds = [];
+    for (let batch = 0; batch < batches; batch++) {
+      const [time] = await timed(async () => {
+        for (let call = 0; call < calls; call++) await scorer.evaluate(made);
+      });
+      milliseconds.push(time / calls);
+    }
+    return milliseconds;
+  },
+
   /** Returns how late the latest timer comes while a trace is scored, in milliseconds. */
   stalls: ({ trace }) => {
     const made = makeTrace(trace);
