@@ -79,7 +79,7 @@ function examine() {
   try {
     const limit = /** @type {const} */ ({ timeout: TIME_LIMIT_MS, killSignal: 'SIGKILL' });
     child = spawnSync(process.execPath, words, { ...limit, encoding: 'utf8' });
-    if (child.pid === 0) throw child.error;
+    if (child.error !== undefined && child.signal === null) throw child.error;
   } catch (error) {
     const message = `no process to examine it in: ${/** @type {Error} */ (error).message}`;
     return { problem: { code, message, remedy: NO_PROCESS } };
