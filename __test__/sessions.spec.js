@@ -6,11 +6,10 @@
 const fs = require('node:fs');
 
 const { sessions } = require('..');
-const { jsonLines } = require('./support/kp-score.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 const { scratchDirectory, writerIn } = require('./support/scratch.js');
-const { claudeSession } = require('./support/sessions.js');
+const { claudeSession, codexSession } = require('./support/sessions.js');
 
 const home = scratchDirectory('sessions');
 
@@ -19,14 +18,9 @@ const writeFile = writerIn(home);
 /** A session of Codex that began on a day of October, and of Claude Code. */
 function codex(day, project) {
   const timestamp = `2026-10-${day}T09:00:00.000Z`;
-  const said = (role, type, text) => ({ type: 'message', role, content: [{ type, text }] });
-  const records = [
-    { timestamp, type: 'session_meta', payload: { id: `${project}-id`, cwd: `/work/${project}` } },
-    { timestamp, type: 'response_item', payload: said('user', 'input_text', `Mend the ${project}`) },
-    { timestamp, type: 'response_item', payload: said('assistant', 'output_text', 'Done.') },
-  ];
+  const common = { id: `${project}-id`, cwd: `/work/${project}`, timestamp };
   const name = `.codex/sessions/2026/10/${day}/rollout-2026-10-${day}T09-00-00-${project}.jsonl`;
-  return writeFile(name, jsonLines(records));
+  return writeFile(name, codexSession(`Mend the ${project}`, common));
 }
 function claude(day, project) {
   const said = [

@@ -9,6 +9,7 @@ const { makeTrace } = require('./support/make-trace.js');
 const { readTraces } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { fromFolder, scratchDirectory } = require('./support/scratch.js');
+const { codexSession } = require('./support/sessions.js');
 
 const directory = scratchDirectory('share-api');
 let folders = 0;
@@ -17,20 +18,8 @@ const newFolder = () => path.join(directory, `shared-${folders++}`);
 const secret = 'ghp_aB3dE5fG7hJaB3dE5fG7hJaB3dE5fG7hJaB3';
 const trace = makeTrace({ objective: `Log in with ${secret}` });
 
-/** A session of Codex, byte for byte. */
-const session = [
-  { type: 'session_meta', payload: { id: 's1', cwd: '/work' } },
-  {
-    type: 'response_item',
-    payload: { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Write to bob@a.org' }] },
-  },
-  {
-    type: 'response_item',
-    payload: { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Done.' }] },
-  },
-]
-  .map((line) => `${JSON.stringify({ timestamp: '2026-10-01T09:00:00.000Z', ...line })}\n`)
-  .join('');
+const timestamp = '2026-10-01T09:00:00.000Z';
+const session = codexSession('Write to bob@a.org', { id: 's1', cwd: '/work', timestamp });
 const file = path.join(directory, 'session.jsonl');
 beforeAll(() => fs.writeFileSync(file, session));
 

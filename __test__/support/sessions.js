@@ -15,4 +15,20 @@ function claudeSession(said, common) {
   return lines.join('');
 }
 
-module.exports = { claudeSession };
+/**
+ * A session of Codex in which the agent is asked something and says `Done.`, a line for each record.
+ *
+ * @param {string} asked
+ * @param {{ id: string, cwd: string, timestamp: string }} common
+ */
+function codexSession(asked, { id, cwd, timestamp }) {
+  const said = (/** @type {string} */ role, /** @type {string} */ type, /** @type {string} */ text) => ({
+    ...{ timestamp, type: 'response_item' },
+    payload: { type: 'message', role, content: [{ type, text }] },
+  });
+  const meta = { timestamp, type: 'session_meta', payload: { id, cwd } };
+  const records = [meta, said('user', 'input_text', asked), said('assistant', 'output_text', 'Done.')];
+  return records.map((record) => `${JSON.stringify(record)}\n`).join('');
+}
+
+module.exports = { claudeSession, codexSession };
