@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use knowledgepulse_error::named;
 use knowledgepulse_json::Value;
-use regex::Regex;
+use regex::{Regex, RegexSet};
 
 /// So much of a script is looked at, in bytes.
 const MOST_BYTES: usize = 16 * 1024;
@@ -47,8 +47,31 @@ fn expressions_of(kind: &str) -> &'static str {
         .map_or("", |[.., expressions]| expressions)
 }
 
-/// What tells that a command, or a tool if that is `true`, does something. The first one that fits decides.
-static RULES: LazyLock<Vec<(Action, bool, Regex)>> = LazyLock::new(|| {
+/// What tells that something does an action. The first expression that matches decides.
+struct Rules(Vec<Action>, RegexSet);
+
+impl Rules {
+    /// Takes the lines of tools, or those of commands and targets, made into expressions.
+    fn of(are_of_tools: bool, expression_of: impl Fn(&str, &str) -> String) -> Self {
+        let rows = rows().filter(|[_, of, _]| (*of == "tool") == are_of_tools);
+        let rules =
+            rows.filter_map(|[kind, of, names]| Some((Action::from_name(kind)?, expression_of(of, names))));
+        let (actions, expressions): (Vec<_>, Vec<_>) = rules.unzip();
+        #[allow(clippy::expect_used)] // The tests compile every expression.
+        Self(
+            actions,
+            RegexSet::new(expressions).expect("the expressions are valid"),
+        )
+    }
+
+    fn action_of(&self, text: &str) -> Option<Action> {
+        Some(self.0[self.1.matches(text).iter().next()?])
+    }
+}
+
+static OF_TOOLS: LazyLock<Rules> = LazyLock::new(|| Rules::of(true, |_, names| format!("(?:{names})$")));
+
+static OF_COMMANDS: LazyLock<Rules> = LazyLock::new(|| {
     let spaced = |names: &str| names.replace(' ', r"(?:\.exe|\.cmd)?(?: [-+][^ ]*| clean)* ");
     let (wrappers, runners) = (
         spaced(expressions_of("wrapper")),
@@ -56,26 +79,19 @@ static RULES: LazyLock<Vec<(Action, bool, Regex)>> = LazyLock::new(|| {
     );
     // Variables and wrappers with their options and numbers, and the folder of the program.
     let before = format!("^(?:[A-Za-z0-9_]*=[^ ]* |(?:[^ ]*/)?(?:{wrappers})(?: [-0-9][^ ]*)* )*(?:[^ ]*/)?");
-    let rule = |[kind, of, names]: [&str; 3]| {
-        let rule = match of {
-            "tool" => format!("(?:{names})$"),
-            "target" => format!("{before}(?:{runners})(?: -[^ ]*| clean)* (?:[^- ][^ ]*)?(?i-u:{names})"),
-            _ => format!(r"{before}(?:{})(?:\.exe|\.cmd)?(?: |$)", spaced(names)),
-        };
-        Some((Action::from_name(kind)?, of == "tool", regex(&rule)))
-    };
-    rows().filter_map(rule).collect()
+    Rules::of(false, |of, names| match of {
+        "target" => format!("{before}(?:{runners})(?: -[^ ]*| clean)* (?:[^- ][^ ]*)?(?i-u:{names})"),
+        _ => format!(r"{before}(?:{})(?:\.exe|\.cmd)?(?: |$)", spaced(names)),
+    })
 });
 
 /// Returns what a call does, each action once.
 pub(crate) fn actions_of(call: &Value) -> Vec<Action> {
-    let action_of = |is_tool: bool, text: &str| {
-        let mut rules = RULES.iter();
-        let rule = rules.find(|(_, of_tool, rule)| *of_tool == is_tool && rule.is_match(text));
-        rule.map(|(action, ..)| *action)
-    };
     let name = call.at(&["tool", "name"]).and_then(Value::as_str);
-    let mut actions: Vec<_> = name.and_then(|name| action_of(true, name)).into_iter().collect();
+    let mut actions: Vec<_> = name
+        .and_then(|name| OF_TOOLS.action_of(name))
+        .into_iter()
+        .collect();
     // Codex has the words of a command within an action.
     let inputs = [call.get("input"), call.at(&["input", "action"])];
     for input in inputs.into_iter().flatten() {
@@ -83,7 +99,7 @@ pub(crate) fn actions_of(call: &Value) -> Vec<Action> {
         let scripts = fields.filter_map(|field| input.get(field)).flat_map(scripts_in);
         for script in scripts {
             let commands = commands_of(&script).into_iter();
-            actions.extend(commands.filter_map(|command| action_of(false, &command)));
+            actions.extend(commands.filter_map(|command| OF_COMMANDS.action_of(&command)));
         }
     }
     actions.sort_unstable();
@@ -131,7 +147,8 @@ fn commands_of(script: &str) -> Vec<String> {
     let mut lines = script[..script.floor_char_boundary(MOST_BYTES)].split_inclusive('\n');
     while let Some(line) = lines.next() {
         plain.push_str(line);
-        let name = DOCUMENT.captures(line).map(|found| found[1].to_owned());
+        let document = line.contains("<<").then(|| DOCUMENT.captures(line)).flatten();
+        let name = document.map(|found| found[1].to_owned());
         let end = name.and_then(|name| lines.clone().position(|line| line.trim() == name));
         end.and_then(|end| lines.nth(end));
     }

@@ -63,9 +63,12 @@ impl<'v> Source for Json<'v> {
     }
 
     fn copy_units(&self, string: Self::Value, count: usize, units: &mut Vec<u16>) -> Result<()> {
-        let text = string.and_then(Value::as_text).into_iter();
+        let text = string.and_then(Value::as_text).map_or("", |text| text);
         units.clear();
-        units.extend(text.flat_map(|text| text.encode_utf16()).take(count));
+        match text.is_ascii() {
+            true => units.extend(text.bytes().map(u16::from).take(count)),
+            false => units.extend(text.encode_utf16().take(count)),
+        }
         Ok(())
     }
 }

@@ -141,6 +141,12 @@ pub fn read<'t, S: Source>(source: &'t S, trace: S::Value, texts: Texts<'t>) -> 
     })
 }
 
+/// Returns code units as a text, with U+FFFD for lone surrogates. ASCII, as most texts are, is copied at once.
+fn string_of(units: &[u16]) -> String {
+    let ascii = |unit: &u16| u8::try_from(*unit).ok().filter(u8::is_ascii).unwrap_or(u8::MAX);
+    String::from_utf8(units.iter().map(ascii).collect()).unwrap_or_else(|_| String::from_utf16_lossy(units))
+}
+
 struct Reader<'s, S> {
     source: &'s S,
     texts: Texts<'s>,
@@ -188,7 +194,7 @@ impl<S: Source> Reader<'_, S> {
                 units.truncate(needed);
             }
         }
-        Ok(String::from_utf16_lossy(units))
+        Ok(string_of(units))
     }
 
     fn steps(&mut self, trace: S::Value) -> Result<Vec<Step>, S::Error> {

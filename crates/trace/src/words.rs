@@ -213,7 +213,11 @@ fn split_words(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
     let mut splitter = Splitter::default();
     // No ASCII character outside of words becomes a part of one by what follows it. So text can be cut there, and ASCII needs no
     // normalisation.
-    for section in piece.split(|c: char| c.is_ascii() && !is_word(c)) {
+    let sections = piece
+        .as_bytes()
+        .split(|byte| byte.is_ascii() && !is_word((*byte).into()));
+    // Cut at ASCII, all of them are UTF-8.
+    for section in sections.flat_map(str::from_utf8) {
         if section.is_ascii() {
             splitter.open.push_str(section);
             splitter.open.make_ascii_lowercase();

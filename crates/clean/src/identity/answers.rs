@@ -12,17 +12,14 @@ const MOST_ASKED: usize = 8;
 const MOST_COMMAND: usize = 4096;
 
 impl Identities {
-    /// Remembers the commands of a text that ask for a name, until their output is seen. Those of a text of JSON are fields of their own.
+    /// Remembers the commands of a text that ask for a name, until their output is seen.
     pub(super) fn note_commands(&mut self, text: &str) {
-        if text.len() > MOST_COMMAND || text.trim_start().starts_with('{') || !asks(text) {
+        if text.len() > MOST_COMMAND {
             return;
         }
-        let commands = text.split(['\n', ';']).flat_map(|line| line.split("&&"));
-        let commands = commands.map(|command| command.trim_matches(['$', '%', '>', '!', ' ', '`']));
-        let commands = commands.filter(|command| !command.is_empty() && !command.starts_with("cd "));
-        let commands: Vec<_> = commands.map(str::to_owned).collect();
+        let commands = commands_of(text);
         // A call is often told twice, as its text and as its input.
-        if !self.asked.contains(&commands) {
+        if !commands.is_empty() && !self.asked.contains(&commands) {
             self.asked
                 .drain(..(self.asked.len() + 1).saturating_sub(MOST_ASKED));
             self.asked.push(commands);
@@ -40,10 +37,19 @@ impl Identities {
             // As in a terminal.
             let typed = answers_of(commands, &lines).into_iter();
             let typed = typed.map(|(command, line)| format!("$ {command}\n{line}\n"));
-            typed.fold(false, |has, typed| self.learn_bytes(typed.as_bytes()) | has)
+            typed.fold(false, |has, typed| self.is_answer(&typed) | has)
         });
         answered.map(|at| asked.remove(at));
         self.asked = asked;
+    }
+
+    /// Learns once from a command with a line that it may have printed. Returns whether a rule has matched.
+    fn is_answer(&mut self, typed: &str) -> bool {
+        let hash = self.hash_of(typed);
+        let known = self.answers.get(&hash).copied();
+        let has_match = known.unwrap_or_else(|| self.learn_bytes(typed.as_bytes()));
+        self.answers.insert(hash, has_match);
+        has_match
     }
 }
 
@@ -58,6 +64,46 @@ fn asks(commands: &str) -> bool {
         builder.match_kind(MatchKind::LeftmostFirst).build(asking).ok()
     });
     ASKS.as_ref().is_some_and(|asks| asks.is_match(commands))
+}
+
+/// Returns the commands of a text that may be laid beside lines, if one of them prints a name: the first ones that do, the next one, and the last
+/// one. Those of a text of JSON are fields of their own.
+fn commands_of(text: &str) -> Vec<String> {
+    const ENDS: [char; 2] = ['\n', ';'];
+    if text.trim_start().starts_with('{') || !asks(text) {
+        return Vec::new();
+    }
+    let mut commands = Vec::new();
+    for next in text
+        .split(ENDS)
+        .flat_map(|line| line.split("&&"))
+        .filter_map(command_of)
+    {
+        commands.push(next);
+        if !asks(next) {
+            break;
+        }
+    }
+    let last = text
+        .rsplit(ENDS)
+        .flat_map(|line| line.rsplit("&&"))
+        .find_map(command_of);
+    let is_behind = |last: &&str| {
+        commands
+            .last()
+            .is_some_and(|before| before.as_ptr() < last.as_ptr())
+    };
+    commands.extend(last.filter(is_behind));
+    match commands.iter().any(|command| asks(command)) {
+        true => commands.into_iter().map(str::to_owned).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Returns a part of a text without the signs of a prompt; `None` if it asks for nothing.
+fn command_of(part: &str) -> Option<&str> {
+    let command = part.trim_matches(['$', '%', '>', '!', ' ', '`']);
+    (!command.is_empty() && !command.starts_with("cd ")).then_some(command)
 }
 
 /// Lays commands that ask for a name beside the lines that were printed: the first ones beside the first lines, or the last one beside the

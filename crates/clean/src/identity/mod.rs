@@ -91,6 +91,8 @@ pub struct Identities {
     kept: usize,
     /// The hashes of matches of rules, and how far behind its beginning the last value of each ends.
     matches: HashMap<u64, usize>,
+    /// The hashes of commands with lines laid beside them, and whether a rule has matched them.
+    answers: HashMap<u64, bool>,
     finder: OnceLock<Option<AhoCorasick>>,
 }
 
@@ -200,5 +202,6 @@ impl Identities {
         self.pages = HashMap::new();
         self.texts.1 = HashSet::new();
         self.matches = HashMap::new();
+        self.answers = HashMap::new();
     }
 }
