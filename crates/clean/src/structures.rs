@@ -84,7 +84,10 @@ pub(super) fn of_structures(text: &text::Text) -> Ranges {
                 (_, true) => before..behind,
                 _ => start..behind,
             };
-            let Some(found) = row.expression.captures(&letters[within.clone()]) else {
+            let part = &letters[within.clone()];
+            // Groups cost more than to see that there is no match.
+            let is_match = row.expression.is_match(part);
+            let Some(found) = is_match.then(|| row.expression.captures(part)).flatten() else {
                 continue;
             };
             // A value whose name stands beside it is told by that.

@@ -85,6 +85,9 @@ static OF_COMMANDS: LazyLock<Rules> = LazyLock::new(|| {
     })
 });
 
+/// The fields of a call that have a script.
+static FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| expressions_of("field").split('|').collect());
+
 /// Returns what a call does, each action once.
 pub(crate) fn actions_of(call: &Value) -> Vec<Action> {
     let name = call.at(&["tool", "name"]).and_then(Value::as_str);
@@ -95,8 +98,8 @@ pub(crate) fn actions_of(call: &Value) -> Vec<Action> {
     // Codex has the words of a command within an action.
     let inputs = [call.get("input"), call.at(&["input", "action"])];
     for input in inputs.into_iter().flatten() {
-        let fields = expressions_of("field").split('|');
-        let scripts = fields.filter_map(|field| input.get(field)).flat_map(scripts_in);
+        let fields = FIELDS.iter().filter_map(|field| input.get(field));
+        let scripts = fields.flat_map(scripts_in);
         for script in scripts {
             let commands = commands_of(&script).into_iter();
             actions.extend(commands.filter_map(|command| OF_COMMANDS.action_of(&command)));
