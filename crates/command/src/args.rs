@@ -1,6 +1,6 @@
 //! Groups of options that several commands have.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use clap::{
     Args,
@@ -52,6 +52,13 @@ impl InputArgs {
     ) -> Result<Inputs> {
         if self.paths.iter().filter(|path| *path == STDIN).count() > 1 {
             return Err(Failure::usage("standard input can be read only once"));
+        }
+        let is_word = |path: &&String| path.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let mut words = self.paths.iter().filter(is_word);
+        if let Some(word) = words.find(|word| !Path::new(word).exists()) {
+            return Err(Failure::file(format!(
+                "there is no file or command {word}: kp-score --help lists the commands, kp-score show N shows a session of the last list"
+            )));
         }
         let mut inputs = Inputs::new(self.paths.clone(), self.filter.clone().with_ignored()?);
         inputs.format = self.from;
