@@ -1,10 +1,10 @@
 //! Secrets in tables, whose column is named like one: Markdown, psql, CSV, and columns of a terminal. In rows of two, the first names the second. Also a
 //! value in the line below its name.
 
-use std::{ops::Range, sync::LazyLock};
+use std::{iter, ops::Range, sync::LazyLock};
 
 use memchr::{memchr, memmem, memrchr};
-use regex::bytes::Regex;
+use regex::bytes::{Match, Regex};
 
 use crate::{
     commands::{is_algorithm, is_said},
@@ -246,12 +246,15 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Reads the wanted columns of the table that a line heads.
+    /// Reads the wanted columns of the table that a line heads, or of the rows that it inserts into one.
     pub(super) fn below(
         letters: &[u8],
         line: Range<usize>,
         is_wanted: &dyn Fn(&[u8]) -> bool,
     ) -> Option<Self> {
+        if let Some(table) = Self::inserted(letters, &line, is_wanted) {
+            return Some(table);
+        }
         let heading = &letters[line.clone()];
         let listing = Cells::heads_listing(heading).then_some(Cells::Words);
         let sorts = Cells::of(heading).into_iter().chain(listing);
@@ -265,6 +268,40 @@ impl Table {
             )
         });
         tables.max_by_key(|table| table.headings.len())
+    }
+
+    /// Reads the wanted columns of the rows that a statement of SQL inserts, whose names begin in a line.
+    fn inserted(letters: &[u8], line: &Range<usize>, is_wanted: &dyn Fn(&[u8]) -> bool) -> Option<Self> {
+        static NAMES: Pattern = Pattern::new(r"(?i)\binto [^\s(]{1,80} ?\(([^()]{1,900})\)\s{0,20}values");
+        static ROW: Pattern = Pattern::new(r"^[\s,]{0,20}\(((?:[^()']|'[^']*'|\([^()]*\))*)\)");
+        static CELL: Pattern = Pattern::new(r"(?:'[^']*'|\([^()]*\)|[^,'(])+");
+        let most = letters.len().min(line.end + MOST_LETTERS);
+        let is_insert = [&b"INTO "[..], b"into "].map(|word| memmem::find(&letters[line.clone()], word));
+        is_insert.into_iter().flatten().next()?;
+        let found = NAMES.captures_at(&letters[..most], line.start)?;
+        let cells_in = |row: Match, from: usize| -> Ranges {
+            let cells = CELL.find_iter(row.as_bytes());
+            let cells = cells.map(|cell| from + row.start() + cell.start()..from + row.start() + cell.end());
+            cells.map(|cell| trimmed(letters, cell)).collect()
+        };
+        let names = cells_in(found.get(1).filter(|names| names.start() < line.end)?, 0);
+        let wanted = (0..names.len()).filter(|at| is_wanted(&letters[names[*at].clone()]));
+        let wanted: Vec<usize> = wanted.collect();
+        let pick = |row: &Ranges| -> Ranges {
+            let cells = wanted.iter().map(|at| row.get(*at).cloned());
+            cells.map(Option::unwrap_or_default).collect()
+        };
+        let mut end = found.get(0)?.end();
+        let rows = iter::from_fn(|| {
+            let from = end;
+            let row = ROW.captures(&letters[from..letters.len().min(from + MOST_LETTERS)])?;
+            let row = row.get(1)?;
+            end += row.end() + 1;
+            Some(pick(&cells_in(row, from)))
+        });
+        let rows = rows.collect();
+        let headings = pick(&names);
+        (!wanted.is_empty()).then_some(Self { headings, rows, end })
     }
 
     /// Reads the wanted columns of the table whose headings are the cells of a line; `None` if the line heads none.
