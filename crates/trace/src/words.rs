@@ -211,21 +211,20 @@ fn folded(text: &str) -> impl Iterator<Item = char> {
 /// Passes each occurrence of a word of a piece to a sink. `left` is how many characters may still be normalised; the rest is left out.
 fn split_words(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
     let mut splitter = Splitter::default();
+    let piece = piece.to_ascii_lowercase();
     // No ASCII character outside of words becomes a part of one by what follows it. So text can be cut there, and ASCII needs no
     // normalisation.
-    let sections = piece
-        .as_bytes()
-        .split(|byte| byte.is_ascii() && !is_word((*byte).into()));
+    let is_end = |byte: &u8| byte.is_ascii() && !is_word((*byte).into());
     // Cut at ASCII, all of them are UTF-8.
-    for section in sections.flat_map(str::from_utf8) {
+    let sections = piece.as_bytes().split(is_end).flat_map(str::from_utf8);
+    for section in sections.filter(|section| !section.is_empty()) {
         if section.is_ascii() {
-            splitter.open.push_str(section);
-            splitter.open.make_ascii_lowercase();
-        } else {
-            for c in folded(section).take(*left) {
-                *left -= 1;
-                splitter.push(c, sink);
-            }
+            sink(section);
+            continue;
+        }
+        for c in folded(section).take(*left) {
+            *left -= 1;
+            splitter.push(c, sink);
         }
         splitter.end(sink);
     }
