@@ -96,6 +96,13 @@ describe('a healthy installation', () => {
     });
   });
 
+  test('kp-score doctor passes over what is printed while it examines', async () => {
+    const prelude = write('prints.cjs', "console.log('loaded');");
+    const env = { NODE_OPTIONS: `--require ${JSON.stringify(prelude)}` };
+    const { code, stdout } = await native(['doctor'], { env });
+    expect([code, stdout.trimEnd().split('\n').at(-1)]).toEqual([0, 'Healthy.']);
+  });
+
   test('kp-score doctor warns of a variable that is ignored', async () => {
     const found = await report({ env: { KNOWLEDGEPULSE_THREADS: 'many' } });
     expect(found.healthy).toBe(true);

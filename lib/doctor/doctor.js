@@ -84,10 +84,11 @@ function examine() {
     const message = `no process to examine it in: ${/** @type {Error} */ (error).message}`;
     return { problem: { code, message, remedy: NO_PROCESS } };
   }
-  // The last line may be cut off.
+  // The last line may be cut off, and what is loaded may print others.
   const lines = child.stdout.split('\n').slice(0, -1);
+  const messages = lines.filter((line) => line.startsWith('{'));
   /** @type {Message} */
-  const found = Object.assign({}, ...lines.map((line) => JSON.parse(line)));
+  const found = Object.assign({}, ...messages.map((line) => JSON.parse(line)));
   const { stage = 'starting', finished = false } = found;
   if (finished) return found;
   if (child.error !== undefined) {
