@@ -276,8 +276,10 @@ impl Table {
         static ROW: Pattern = Pattern::new(r"^[\s,]{0,20}\(((?:[^()']|'[^']*'|\([^()]*\))*)\)");
         static CELL: Pattern = Pattern::new(r"(?:'[^']*'|\([^()]*\)|[^,'(])+");
         let most = letters.len().min(line.end + MOST_LETTERS);
-        let is_insert = [&b"INTO "[..], b"into "].map(|word| memmem::find(&letters[line.clone()], word));
-        is_insert.into_iter().flatten().next()?;
+        let has = |word: &[u8]| memmem::find(&letters[line.clone()], word).is_some();
+        if !has(b"INTO ") && !has(b"into ") {
+            return None;
+        }
         let found = NAMES.captures_at(&letters[..most], line.start)?;
         let cells_in = |row: Match, from: usize| -> Ranges {
             let cells = CELL.find_iter(row.as_bytes());

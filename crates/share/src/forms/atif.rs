@@ -4,7 +4,7 @@ use knowledgepulse_json::{Text, Value, json_object};
 
 use super::{
     agent_of, model_of, session_of, some, text_at, time_of,
-    turns::{Answer, Call, Turn, turns_of},
+    turns::{Answer, Turn, turns_of},
     with_some,
 };
 
@@ -33,15 +33,13 @@ fn step_of(step: u64, turn: Turn, time: Option<Value>) -> Value {
         Turn::User(text) => ("user", text),
         Turn::Agent(said) => {
             reasoning = said.reasoning;
-            for Call {
-                id,
-                tool,
-                input,
-                result,
-            } in said.calls
-            {
-                results.extend(result.map(|answer| result_of(Some(&id), answer)));
-                calls.push(json_object! { "tool_call_id": id, "function_name": tool, "arguments": input });
+            for call in said.calls {
+                results.extend(call.result.map(|answer| result_of(Some(&call.id), answer)));
+                calls.push(json_object! {
+                    "tool_call_id": call.id,
+                    "function_name": call.tool,
+                    "arguments": call.input,
+                });
             }
             ("agent", said.text)
         }

@@ -7,7 +7,7 @@ use knowledgepulse_json::{Object, Text, Value, json_object, object};
 
 use super::{
     session_of, some, time_of,
-    turns::{Answer, Call, Turn, turns_of},
+    turns::{Answer, Turn, turns_of},
     with_some,
 };
 
@@ -65,26 +65,20 @@ fn add(messages: &mut Vec<Value>, turn: Turn) {
         }
     };
     let (mut calls, mut results) = (Vec::new(), Vec::new());
-    for Call {
-        id,
-        tool,
-        input,
-        result,
-    } in said.calls
-    {
+    for call in said.calls {
         // The field `is_error` is Anthropic's; chats have none for it.
-        results.extend(result.map(|answer| {
+        results.extend(call.result.map(|answer| {
             with_some([
                 ("role", Some("tool".into())),
-                ("tool_call_id", Some(id.clone().into())),
-                ("name", Some(tool.clone().into())),
+                ("tool_call_id", Some(call.id.clone().into())),
+                ("name", Some(call.tool.clone().into())),
                 ("content", Some(answer.text.into())),
                 ("is_error", answer.failed.then(|| true.into())),
             ])
         }));
         // Templates print the arguments as an object; OpenAI's API has them as a text.
-        let function = json_object! { "name": tool, "arguments": input };
-        calls.push(json_object! { "id": id, "type": "function", "function": function });
+        let function = json_object! { "name": call.tool, "arguments": call.input };
+        calls.push(json_object! { "id": call.id, "type": "function", "function": function });
     }
     messages.push(with_some([
         ("role", Some("assistant".into())),

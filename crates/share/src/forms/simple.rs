@@ -4,7 +4,7 @@ use knowledgepulse_json::{Text, Value, json_object, object};
 
 use super::{
     agent_of, model_of, session_of, time_of,
-    turns::{Answer, Call, Turn, turns_of},
+    turns::{Answer, Turn, turns_of},
     with_some,
 };
 
@@ -58,15 +58,11 @@ fn add(messages: &mut Vec<Value>, turn: Turn, model: Option<Value>) {
     let texts = texts.filter(|(_, text)| !text.is_empty());
     let mut content: Vec<_> = texts.map(|(kind, text)| part(kind, text)).collect();
     let mut results = Vec::new();
-    for Call {
-        id,
-        tool,
-        input,
-        result,
-    } in said.calls
-    {
-        results.extend(result.map(|answer| result_of(&id, &tool, answer)));
-        content.push(json_object! { "type": "toolCall", "id": id, "name": tool, "arguments": input });
+    for call in said.calls {
+        results.extend(call.result.map(|answer| result_of(&call.id, &call.tool, answer)));
+        content.push(
+            json_object! { "type": "toolCall", "id": call.id, "name": call.tool, "arguments": call.input },
+        );
     }
     messages.push(with_some([
         ("role", Some("assistant".into())),
