@@ -25,7 +25,12 @@ async function share(tracesOrFiles, folder, options) {
   const { shared, filledIn } = readShared(tracesOrFiles);
   // Resolved now, because the working directory may change before it is used.
   const target = path.resolve(folder);
-  const json = await withCall(signal, (call) => native.share(shared, target, as, clean, call));
+  /** @type {Promise<string> | undefined} */
+  let begun;
+  const json = await withCall(signal, (call) => {
+    begun = native.share(shared, target, as, clean, call);
+    return begun;
+  }).finally(() => begun?.catch(() => {})); // Until what a cancelled call had begun in the folder is gone.
   const { sessions, leftOut } = JSON.parse(json);
   const told = toldOfFilledIn(filledIn);
   if (told !== '') process.emitWarning(told, { type: 'KnowledgePulseWarning' });
