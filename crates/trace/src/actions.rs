@@ -1,38 +1,21 @@
-//! What the calls of an agent do, as far as facts tell it, by `tables/commands.tsv`.
+//! What the calls of an agent do, by `tables/commands.tsv`: an action has the name of the fact that it ended well.
 
 use std::sync::LazyLock;
 
-use knowledgepulse_error::named;
 use knowledgepulse_json::Value;
 use regex::{Regex, RegexSet};
 
 /// So much of a script is looked at, in bytes.
 const MOST_BYTES: usize = 16 * 1024;
 
-named! {
-    /// What a call does.
-    #[derive(PartialOrd, Ord)]
-    pub enum Action {
-        /// Runs tests.
-        Tests = "tests",
-        /// Builds or checks types.
-        Build = "build",
-        /// Runs a linter.
-        Lint = "lint",
-        /// Makes a commit.
-        Commit = "commit",
-        /// Pushes commits.
-        Push = "push",
-        /// Opens a pull request or a merge request.
-        PullRequest = "pull request",
-    }
-}
-
 /// Compiles an expression of this crate.
 pub(crate) fn regex(expression: &str) -> Regex {
     #[allow(clippy::expect_used)] // The tests compile every expression.
     Regex::new(expression).expect("the expression is valid")
 }
+
+/// The kinds of lines that are of no action.
+const PARTS: [&str; 5] = ["runner", "wrapper", "field", "option", "question"];
 
 /// Returns the lines of `tables/commands.tsv`: a kind, what it is of, and expressions.
 fn rows() -> impl Iterator<Item = [&'static str; 3]> {
@@ -48,14 +31,13 @@ fn expressions_of(kind: &str) -> &'static str {
 }
 
 /// What tells that something does an action. The first expression that matches decides.
-struct Rules(Vec<Action>, RegexSet);
+struct Rules(Vec<&'static str>, RegexSet);
 
 impl Rules {
     /// Takes the lines of tools, or those of commands and targets, made into expressions.
     fn of(are_of_tools: bool, expression_of: impl Fn(&str, &str) -> String) -> Self {
-        let rows = rows().filter(|[_, of, _]| (*of == "tool") == are_of_tools);
-        let rules =
-            rows.filter_map(|[kind, of, names]| Some((Action::from_name(kind)?, expression_of(of, names))));
+        let rows = rows().filter(|[kind, of, _]| !PARTS.contains(kind) && (*of == "tool") == are_of_tools);
+        let rules = rows.map(|[kind, of, names]| (kind, expression_of(of, names)));
         let (actions, expressions): (Vec<_>, Vec<_>) = rules.unzip();
         #[allow(clippy::expect_used)] // The tests compile every expression.
         Self(
@@ -64,7 +46,7 @@ impl Rules {
         )
     }
 
-    fn action_of(&self, text: &str) -> Option<Action> {
+    fn action_of(&self, text: &str) -> Option<&'static str> {
         Some(self.0[self.1.matches(text).iter().next()?])
     }
 }
@@ -89,7 +71,7 @@ static OF_COMMANDS: LazyLock<Rules> = LazyLock::new(|| {
 static FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| expressions_of("field").split('|').collect());
 
 /// Returns what a call does, each action once.
-pub(crate) fn actions_of(call: &Value) -> Vec<Action> {
+pub(crate) fn actions_of(call: &Value) -> Vec<&'static str> {
     let name = call.at(&["tool", "name"]).and_then(Value::as_str);
     let mut actions: Vec<_> = name
         .and_then(|name| OF_TOOLS.action_of(name))
@@ -213,21 +195,21 @@ mod tests {
     #[test]
     fn actions_of_a_command_skip_wrappers_options_and_folders() {
         for (command, action) in [
-            ("git -C /x -c a=b --no-pager commit -m x", Some(Action::Commit)),
+            ("git -C /x -c a=b --no-pager commit -m x", Some("committed")),
             ("git log commit", None),
             ("echo git commit", None),
             ("git", None),
-            (".venv/bin/python3.11 -m pytest -q", Some(Action::Tests)),
-            ("mvn clean verify", Some(Action::Tests)),
-            ("cargo +nightly test", Some(Action::Tests)),
-            ("node --test x", Some(Action::Tests)),
-            ("env A=1 timeout -k 5 60s cargo test", Some(Action::Tests)),
-            ("sudo nice -n 5 make -j8", Some(Action::Build)),
-            ("make clean", Some(Action::Build)),
-            ("make -C sub check", Some(Action::Lint)),
-            ("npm.cmd run lint:test", Some(Action::Tests)),
-            ("pnpm --filter @x/y test", Some(Action::Tests)),
-            ("turbo run build test", Some(Action::Build)),
+            (".venv/bin/python3.11 -m pytest -q", Some("tests passed")),
+            ("mvn clean verify", Some("tests passed")),
+            ("cargo +nightly test", Some("tests passed")),
+            ("node --test x", Some("tests passed")),
+            ("env A=1 timeout -k 5 60s cargo test", Some("tests passed")),
+            ("sudo nice -n 5 make -j8", Some("build passed")),
+            ("make clean", Some("build passed")),
+            ("make -C sub check", Some("lint passed")),
+            ("npm.cmd run lint:test", Some("tests passed")),
+            ("pnpm --filter @x/y test", Some("tests passed")),
+            ("turbo run build test", Some("build passed")),
             ("npm help test", None),
         ] {
             let call = json_object! { "input": json_object! { "command": command } };
@@ -238,11 +220,8 @@ mod tests {
     #[test]
     fn lines_of_the_table_have_kinds_that_are_used() {
         for [kind, ..] in rows() {
-            let others = ["runner", "wrapper", "field", "option", "question"];
-            assert!(
-                Action::from_name(kind).is_some() || others.contains(&kind),
-                "{kind}"
-            );
+            let is_fact = crate::facts::FactKind::from_name(kind).is_some();
+            assert!(is_fact || PARTS.contains(&kind), "{kind}");
         }
         let lines = include_str!("../tables/commands.tsv").lines();
         assert_eq!(

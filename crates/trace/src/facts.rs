@@ -8,7 +8,7 @@ use knowledgepulse_json::{Value, json_object};
 use regex::Regex;
 
 use crate::{
-    actions::{Action, actions_of, regex},
+    actions::{actions_of, regex},
     phrases::{are_in, first},
     roles::{Role, roles_of},
 };
@@ -115,9 +115,12 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
     let mut facts = BTreeMap::new();
     for (at, role) in roles.iter().enumerate() {
         if let Role::Result(Some(call)) = *role {
-            for action in actions_of(&steps[call]) {
-                if let Some(kind) = ending_of(&steps[at], kinds_of(action)) {
-                    note(&mut facts, kind, at);
+            for good in actions_of(&steps[call])
+                .into_iter()
+                .filter_map(FactKind::from_name)
+            {
+                if let Some(kind) = ending_of(&steps[at], good) {
+                    note(&mut facts, good, kind, at);
                 }
             }
         }
@@ -129,7 +132,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         // Thanks before a correction are politeness.
         let kinds = [FactKind::Corrected, FactKind::Thanked];
         let said = kinds.into_iter().find(|kind| are_in(kind.name(), words));
-        said.into_iter().for_each(|kind| note(&mut facts, kind, at));
+        said.into_iter().for_each(|kind| note(&mut facts, kind, kind, at));
     }
     let reasoning = trace
         .at(&["metadata", "imported", REASONING])
@@ -146,14 +149,14 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
     // The agent said nothing after that.
     let from = last(&is_agent).unwrap_or_default();
     if let Some(at) = last(&|at| at >= from && (index(at) == stopped || said_so(at))) {
-        note(&mut facts, FactKind::Interrupted, at);
+        note(&mut facts, FactKind::Interrupted, FactKind::Interrupted, at);
     }
     if let Some(at) = last(&is_message) {
         if are_in(FactKind::GaveUp.name(), first(text(at), LAST_MESSAGE)) {
-            note(&mut facts, FactKind::GaveUp, at);
+            note(&mut facts, FactKind::GaveUp, FactKind::GaveUp, at);
         }
         if at + 1 == steps.len() {
-            note(&mut facts, FactKind::Answered, at);
+            note(&mut facts, FactKind::Answered, FactKind::Answered, at);
         }
     }
     let results: Vec<_> = (0..steps.len())
@@ -161,7 +164,7 @@ pub fn facts_of(trace: &Value) -> Vec<Fact> {
         .collect();
     for &at in &results[results.len() - results.len().div_ceil(3)..] {
         if failed(&steps[at]) {
-            note(&mut facts, FactKind::LateErrors, at);
+            note(&mut facts, FactKind::LateErrors, FactKind::LateErrors, at);
         }
     }
     facts.into_values().collect()
@@ -180,32 +183,10 @@ fn failed(result: &Value) -> bool {
     result.get("type").and_then(Value::as_str) == Some("error_recovery")
 }
 
-/// Notes a fact. A later run of tests, a build or a linter counts instead of an earlier one.
-fn note(facts: &mut BTreeMap<usize, Fact>, kind: FactKind, step: usize) {
-    let place = match kind {
-        FactKind::TestsFailed | FactKind::TestsRan => FactKind::TestsPassed,
-        FactKind::BuildFailed => FactKind::BuildPassed,
-        FactKind::LintFailed => FactKind::LintPassed,
-        kind => kind,
-    } as usize;
-    let count = facts.get(&place).map_or(0, |fact| fact.count) + 1;
-    facts.insert(place, Fact { kind, step, count });
-}
-
-/// Returns the facts that an action ended well, badly, or in an unknown way; `None` where that is no fact.
-fn kinds_of(action: Action) -> [Option<FactKind>; 3] {
-    use FactKind::{
-        BuildFailed, BuildPassed, Committed, LintFailed, LintPassed, PullRequest, Pushed, TestsFailed,
-        TestsPassed, TestsRan,
-    };
-    match action {
-        Action::Tests => [Some(TestsPassed), Some(TestsFailed), Some(TestsRan)],
-        Action::Build => [Some(BuildPassed), Some(BuildFailed), Some(BuildPassed)],
-        Action::Lint => [Some(LintPassed), Some(LintFailed), Some(LintPassed)],
-        Action::Commit => [Some(Committed), None, Some(Committed)],
-        Action::Push => [Some(Pushed), None, Some(Pushed)],
-        Action::PullRequest => [Some(PullRequest), None, Some(PullRequest)],
-    }
+/// Notes a fact in the place of another one: a later run of tests, a build or a linter counts instead of an earlier one.
+fn note(facts: &mut BTreeMap<usize, Fact>, place: FactKind, kind: FactKind, step: usize) {
+    let count = facts.get(&(place as usize)).map_or(0, |fact| fact.count) + 1;
+    facts.insert(place as usize, Fact { kind, step, count });
 }
 
 /// Results of commands that go on in the background.
@@ -232,17 +213,23 @@ static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Returns which of the kinds of an action its result is.
-fn ending_of(result: &Value, [good, bad, unknown]: [Option<FactKind>; 3]) -> Option<FactKind> {
+/// Returns the fact of a result, whose action is `good` if it ended well; `None` where it is no fact.
+fn ending_of(result: &Value, good: FactKind) -> Option<FactKind> {
     let text = content_of(result);
     let end = text.ceil_char_boundary(text.len().saturating_sub(END));
     let has =
         |expression: &Regex| expression.is_match(&text[end..]) || expression.is_match(first(text, BEGINNING));
+    let (bad, signs, unknown) = match good {
+        FactKind::TestsPassed => (Some(FactKind::TestsFailed), &FAILED, FactKind::TestsRan),
+        FactKind::BuildPassed => (Some(FactKind::BuildFailed), &FAILED, good),
+        FactKind::LintPassed => (Some(FactKind::LintFailed), &FAILED, good),
+        _ => (None, &REFUSED, good),
+    };
     match () {
         () if has(&GOES_ON) => None,
-        () if failed(result) || has(if bad.is_none() { &REFUSED } else { &FAILED }) => bad,
-        () if has(&PASSED) => good,
-        () => unknown,
+        () if failed(result) || has(signs) => bad,
+        () if has(&PASSED) => Some(good),
+        () => Some(unknown),
     }
 }
 
