@@ -2,7 +2,6 @@
 
 // Converts logs of agents to traces. The readers are in the addon.
 
-const { setImmediate } = require('node:timers/promises');
 const path = require('node:path');
 const { fileURLToPath } = require('node:url');
 const { types } = require('node:util');
@@ -20,10 +19,8 @@ const { addon } = require('./loader.js');
 
 const OPTIONS = { format: oneOf(addon.formatNames()), success: ofType('boolean') };
 
-/** The number of bytes, and of bytes of JSON, after which other work gets a turn. */
+/** The number of bytes, and of characters of JSON, after which other work gets a turn. */
 const BATCH = 256 * 1024;
-
-/** @typedef {NativeItem & { value?: unknown }} Item `value` is the trace where it has no JSON */
 
 /** @type {typeof import('../index.js').readTraces} */
 function readTraces(input, options) {
@@ -39,9 +36,9 @@ function readTraces(input, options) {
  * Yields what `make` makes of items, until a signal aborts.
  *
  * @template T
- * @param {AsyncIterable<Item>} items
+ * @param {AsyncIterable<NativeItem>} items
  * @param {AbortSignal | undefined} signal
- * @param {(item: Item) => T} make
+ * @param {(item: NativeItem) => T} make
  * @returns {AsyncGenerator<T, void, undefined>}
  */
 async function* resultsOf(items, signal, make) {
@@ -71,24 +68,31 @@ async function* itemsOfFiles(open) {
  * @param {unknown} input
  * @param {NativeReadSettings} settings
  * @param {AbortSignal | undefined} signal
+ * @returns {AsyncGenerator<NativeItem, void>}
  */
 async function* itemsOf(input, settings, signal) {
   const chunks = chunksOf(input);
+  if (chunks === undefined) {
+    /** @type {Map<number | null, string>} */
+    const reasons = new Map();
+    for await (const { line, ...item } of itemsOf(linesOf(input, reasons), settings, signal)) {
+      const index = isArray(input) ? Number(line) - 1 : null;
+      yield { ...item, line: null, index, error: reasons.get(line) ?? item.error };
+    }
+    return;
+  }
   const reader = fromAddon(() => new addon.NativeTraceReader(settings));
   /** @type {{ thrown: unknown } | undefined} */
   let failure;
-  if (chunks === undefined) yield* readValues(reader, input);
-  else {
-    try {
-      for await (const bytes of bytesOf(untilAborted(chunks, signal))) {
-        for (let first = 0; first < bytes.length; first += BATCH) {
-          reader.push(bytes.subarray(first, first + BATCH));
-          yield* allOf(reader);
-        }
+  try {
+    for await (const bytes of bytesOf(untilAborted(chunks, signal))) {
+      for (let first = 0; first < bytes.length; first += BATCH) {
+        reader.push(bytes.subarray(first, first + BATCH));
+        yield* allOf(reader);
       }
-    } catch (thrown) {
-      failure = { thrown };
     }
+  } catch (thrown) {
+    failure = { thrown };
   }
   // A row may wait for the next one, of which it may be the beginning.
   reader.push(null);
@@ -131,38 +135,34 @@ async function* untilAborted(chunks, signal) {
 }
 
 /**
- * @param {NativeTraceReader} reader
+ * Yields a value in JSON, of an array each element on a line of its own, some lines at a time. What has none becomes `null`, and its line gets
+ * a reason.
+ *
  * @param {unknown} input
- * @returns {AsyncGenerator<Item, void>}
+ * @param {Map<number | null, string>} reasons by the numbers of lines
  */
-async function* readValues(reader, input) {
-  // An array is a list of records, or one conversation whose reader joins its messages.
-  const values = Array.isArray(input) ? input : [input];
-  let size = 0;
-  for (const [at, value] of values.entries()) {
-    const index = Array.isArray(input) ? at : null;
-    let json;
+function* linesOf(input, reasons) {
+  let lines = '';
+  for (const [index, value] of (isArray(input) ? input : [input]).entries()) {
     try {
-      json = JSON.stringify(value) ?? 'null';
+      lines += `${JSON.stringify(value) ?? null}\n`;
     } catch (thrown) {
-      const none = { file: null, line: null, format: null, json: null, known: null };
-      yield { ...none, skipped: null, unread: null, about: null, index, error: reasonOf(thrown) };
-      continue;
+      lines += 'null\n';
+      reasons.set(index + 1, reasonOf(thrown));
     }
-    for (const item of reader.read(json, index)) yield { ...item, value };
-    size += json.length;
-    if (size < BATCH) continue;
-    size = 0;
-    await setImmediate();
+    if (lines.length < BATCH) continue;
+    yield lines;
+    lines = '';
   }
+  yield lines;
 }
 
 /**
- * @param {Item} item
+ * @param {NativeItem} item
  * @param {string} [named] the path that was to be read
  * @returns {ReadResult}
  */
-function resultOf({ file, line, index, json, known, error, unread, value }, named) {
+function resultOf({ file, line, index, json, known, error, unread }, named) {
   if (unread !== null) {
     const failure = codedError(Error, 'ERR_IO', `${file} could not be read: ${unread}`);
     if (file === named) throw failure;
@@ -174,8 +174,8 @@ function resultOf({ file, line, index, json, known, error, unread, value }, name
     const place = file === null || file === named ? position : `${file}: ${position}`;
     return { error: codedError(Error, 'ERR_INVALID_RECORD', place + error) };
   }
-  // It was not validated.
-  const trace = /** @type {ReasoningTrace} */ (json === null ? value : JSON.parse(json));
+  /** @type {ReasoningTrace} of a native trace as it was, not validated */
+  const trace = JSON.parse(String(json));
   const [hasSuccess, hasConfidence] = known ?? [];
   const success = hasSuccess ? trace?.metadata?.success : null;
   const confidence = hasConfidence ? trace?.outcome?.confidence : null;

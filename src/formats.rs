@@ -76,7 +76,7 @@ pub struct NativeItem {
     /// Null if no format recognises the record.
     #[napi(ts_type = "import('../index.js').FormatName | null")]
     pub format: Option<&'static str>,
-    /// The trace in JSON; null if the record has no trace, or is a JavaScript value that stays unchanged.
+    /// The trace in JSON; null if the record has no trace.
     pub json: Option<String>,
     /// Whether success and confidence are known, of a trace.
     pub known: Option<(bool, bool)>,
@@ -89,7 +89,7 @@ pub struct NativeItem {
     pub about: Option<String>,
 }
 
-/// Reads one input: bytes as they come, or values.
+/// Reads one input, whose bytes come in pieces.
 #[napi]
 pub struct NativeTraceReader(Arc<Mutex<Input>>);
 
@@ -129,23 +129,20 @@ impl NativeTraceReader {
         let input = Arc::clone(&self.0);
         background::run(move || locked(&input).next())
     }
-
-    /// Returns the results of a value, given in JSON and with its position in an array.
-    #[napi(catch_unwind)]
-    pub fn read(&self, json: String, index: Option<f64>) -> Vec<NativeItem> {
-        locked(&self.0).read(&json, index)
-    }
 }
 
 /// Returns the results of one value, given in JSON.
 #[napi(catch_unwind)]
 #[allow(clippy::needless_pass_by_value)] // Values that JavaScript hands over are owned.
 pub fn read_value(json: String, settings: NativeReadSettings) -> Vec<NativeItem> {
-    let mut input = Input::new(settings);
-    let mut items = input.read(&json, None);
-    let end = input.reader.end().into_iter().flat_map(Run::build);
-    items.extend(end.map(native));
-    items
+    let mut reader = Input::new(settings).reader;
+    let record = Record {
+        place: knowledgepulse_formats::Place::default(),
+        content: records::read_value(json.as_bytes()),
+    };
+    let mut runs = reader.read(record);
+    runs.extend(reader.end());
+    runs.into_iter().flat_map(Run::build).map(native).collect()
 }
 
 impl Input {
@@ -194,20 +191,6 @@ impl Input {
         }
         let items = self.take();
         Ok((!is_over || !items.is_empty()).then_some(items))
-    }
-
-    fn read(&mut self, json: &str, index: Option<f64>) -> Vec<NativeItem> {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is an index.
-        let index = index.map(|index| index as u64);
-        let record = Record {
-            place: knowledgepulse_formats::Place {
-                index,
-                ..knowledgepulse_formats::Place::default()
-            },
-            content: records::read_value(json.as_bytes()),
-        };
-        let items = self.reader.read(record).into_iter();
-        items.flat_map(Run::build).map(native).collect()
     }
 
     /// Builds some of the items that wait.
@@ -350,9 +333,7 @@ fn native(item: Item) -> NativeItem {
         }
         Content::Read(trace) => {
             found.known = Some(pair_of(known_of(&trace)));
-            // A trace that is a value of JavaScript stays as it is.
-            let is_told = item.format != Some(FormatName::Trace) || found.line.is_some();
-            found.json = is_told.then(|| trace.to_json());
+            found.json = Some(trace.to_json());
         }
         Content::Wrong(reason) => found.error = Some(utf_16_of(&reason)),
         Content::Skipped(reason) => found.skipped = Some(utf_16_of(&reason)),
