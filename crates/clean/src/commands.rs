@@ -12,7 +12,7 @@ use crate::{
     names::{is_of_words, is_possible, is_secret, is_secret_name, names_stored},
     pairs::{closing_quote, opening_at},
     random::{is_opaque, is_random},
-    ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back, stands_alone},
+    ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back},
     text::{Text, is_white_space, is_word, starts_with},
     values::{
         is_chosen, is_expression, is_generated, is_keyword, is_marked, is_mixed, is_nothing, is_path,
@@ -333,7 +333,7 @@ pub(super) fn arguments(text: &Text) -> Ranges {
     let mut from = 0;
     for keyword in apart(text.keywords(Owner::Commands)) {
         let mut start = keyword.range.start;
-        if start < from || !stands_alone(letters, &keyword.range) {
+        if start < from {
             continue;
         }
         let mut piped = None;

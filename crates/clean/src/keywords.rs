@@ -4,7 +4,9 @@ use std::{cmp::Reverse, collections::BTreeMap, ops::Range, sync::LazyLock};
 
 use daachorse::DoubleArrayAhoCorasick;
 
-use crate::{columns, commands, identity, kinds, languages, names, providers, structures};
+use crate::{
+    columns, commands, identity, kinds, languages, names, providers, ranges::stands_alone, structures,
+};
 
 /// Whose a keyword is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,7 +21,7 @@ pub(super) enum Owner {
     Names,
     Columns,
     Languages,
-    /// In the case of the keywords.
+    /// In the case of the keywords, where each stands alone.
     Commands,
 }
 use Owner::{Columns, Commands, Identity, Kinds, Languages, Names, Providers, Structures};
@@ -124,15 +126,18 @@ impl Keywords {
         let mut found = Self::default();
         for hit in automaton.find_overlapping_iter(folded) {
             for (owner, number) in &owners[hit.value()] {
-                let is = |keyword: &[u8]| letters[hit.start()..hit.end()] == *keyword;
+                let range = hit.start()..hit.end();
+                let is = |keyword: &[u8]| letters[range.clone()] == *keyword;
                 match owner {
-                    Commands if !is(commands::keywords()[*number]) => continue,
+                    Commands if !is(commands::keywords()[*number]) || !stands_alone(letters, &range) => {
+                        continue;
+                    }
                     Identity if !is(identity::RULES.keywords[*number].as_bytes()) => continue,
                     Kinds => found.kinds |= kinds::of_word(*number),
                     _ => {}
                 }
                 found.by_owner[*owner as usize].push(Keyword {
-                    range: hit.start()..hit.end(),
+                    range,
                     number: *number,
                 });
             }

@@ -153,6 +153,23 @@ pub(super) fn runs<'l>(
     })
 }
 
+/// Returns the same runs, of those that have a letter of the class: the text between them is passed over at once.
+pub(super) fn runs_with<'l>(
+    letters: &'l [u8],
+    sign: u8,
+    least: usize,
+    class: &'static Letters,
+) -> impl Iterator<Item = Range<usize>> + 'l {
+    let mut from = 0;
+    let next = move || {
+        let at = find_letter(letters, from, sign)?;
+        let start = skip_back(letters, from..at, |letter| class.has(letter));
+        from = skip(letters, at, |letter| class.has(letter));
+        Some(start..from)
+    };
+    std::iter::from_fn(next).filter(move |run| run.len() >= least)
+}
+
 /// Sorts ranges, and joins overlapping ones.
 pub(super) fn merged(mut ranges: Ranges) -> Ranges {
     ranges.sort_unstable_by_key(|range| range.start);

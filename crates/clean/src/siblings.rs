@@ -7,7 +7,7 @@ use crate::{
     languages::is_shaped,
     lines::line_start,
     names::{is_secret, is_secret_name},
-    pairs::{Pair, closing_quote, name_before, opening_at},
+    pairs::{Pair, closing_quote, name_before, of_name, opening_at},
     random::{is_hexadecimal, is_id, is_random},
     ranges::{Letters, Pattern, Ranges, find, merged, skip, skip_back},
     text::{MARKER, is_word},
@@ -157,9 +157,13 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>,
         let mark = find(letters, next, is_mark)?;
         next = mark + 1;
         if letters[mark] == b'(' {
+            let Some(opening) = opening_at(letters, next) else {
+                continue;
+            };
             let name = name_before(letters, mark).start.max(from)..mark;
-            let opening = opening_at(letters, next).filter(|_| last_part(&letters[name.clone()]).is_some());
-            let Some(opening) = opening else { continue };
+            if last_part(&letters[name.clone()]).is_none() {
+                continue;
+            }
             let closing = closing_quote(letters, opening.clone());
             let behind = letters.len().min(closing + opening.len());
             return Some((name, opening.end..closing, behind));
@@ -168,8 +172,11 @@ fn next_part(letters: &[u8], from: usize) -> Option<(Range<usize>, Range<usize>,
             return Some((mark..mark, mark..next, next));
         }
         let end = skip_back(letters, from..mark, |letter| b" \t\"'\\".contains(&letter));
-        let is_named = |pair: &Pair| pair.start > mark && !pair.name.is_empty();
-        let Some(Pair { mut name, start, .. }) = Pair::at(letters, end).filter(is_named) else {
+        // A path, as `a::b`.
+        let is_path = matches!(letters[mark..], [b':', b':', next, ..] if next != b' ');
+        let is_named = !is_path && letters[..end].last().is_some_and(|letter| of_name(*letter));
+        let pair = is_named.then(|| Pair::at(letters, end)).flatten();
+        let Some(Pair { mut name, start, .. }) = pair.filter(|pair| pair.start > mark) else {
             continue;
         };
         // The letter of an escape in a JSON string: `\n`.

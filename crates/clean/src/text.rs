@@ -8,7 +8,7 @@ use crate::{
     keywords::{Keyword, Keywords, Owner},
     languages::folded,
     names,
-    ranges::{Letters, Ranges, digit_from, runs, skip, skip_back},
+    ranges::{Letters, Ranges, digit_from, runs, runs_with, skip, skip_back},
 };
 
 /// How markers begin.
@@ -181,24 +181,25 @@ const MARKS: [u8; 8] = *b"6@GNLMV<";
 
 /// Returns the parts of a text with a mark.
 fn parts_of(letters: &[u8], mark: u8) -> Ranges {
-    /// The least length and the letters of the runs with a mark.
-    static RUNS: [(u8, usize, Letters); 7] = [
-        (b'@', 6, Letters::of(b"A-Za-z0-9@._%+'&\xFE-")),
-        (b'G', 7, Letters::of(b"0-9-")),
-        (b'N', 7, Letters::of(b"0-9.")),
-        (b'L', 36, Letters::of(b"A-Za-z0-9_~.:+/=-")),
-        (b'M', 14, Letters::of(b"A-Fa-f0-9:.-")),
-        (b'V', 6, Letters::of(b"A-Fa-f0-9:.")),
-        (b'<', 19, Letters::of(b"A-Z0-9<")),
+    /// The least length and the letters of the runs with a mark, and the letter that each of them has.
+    static RUNS: [(u8, usize, Letters, Option<u8>); 7] = [
+        (b'@', 6, Letters::of(b"A-Za-z0-9@._%+'&\xFE-"), Some(b'@')),
+        (b'G', 7, Letters::of(b"0-9-"), Some(b'-')),
+        (b'N', 7, Letters::of(b"0-9."), Some(b'.')),
+        (b'L', 36, Letters::of(b"A-Za-z0-9_~.:+/=-"), None),
+        (b'M', 14, Letters::of(b"A-Fa-f0-9:.-"), None),
+        (b'V', 6, Letters::of(b"A-Fa-f0-9:."), Some(b':')),
+        (b'<', 19, Letters::of(b"A-Z0-9<"), Some(b'<')),
     ];
     // Beside groups of digits, the names of a machine and of its domain.
     let around = if mark == b'G' { (32, 256) } else { (0, 1) };
-    let Some((_, least, class)) = RUNS.iter().find(|(of, ..)| *of == mark) else {
-        return numbers_of(letters);
-    };
-    let runs = runs(letters, *least, class);
-    let runs = runs.filter(|run| mark != b'@' || letters[run.clone()].contains(&b'@'));
-    with_around(letters, runs, around)
+    match RUNS.iter().find(|(of, ..)| *of == mark) {
+        Some((_, least, class, Some(sign))) => {
+            with_around(letters, runs_with(letters, *sign, *least, class), around)
+        }
+        Some((_, least, class, None)) => with_around(letters, runs(letters, *least, class), around),
+        None => numbers_of(letters),
+    }
 }
 
 /// Returns which letters there are.
