@@ -46,18 +46,14 @@ function cleanPii(text, level = LEVELS[0]) {
  */
 function inRust({ source, flags }) {
   if (flags.includes('v')) return source;
-  let isInBrackets = false;
-  return source.replace(/\\.|\[\^?\]|[[\]]|&&|--|~~/gs, (part) => {
-    if (part.startsWith('\\')) return part.replace(/\\([Aza<>])/, '$1');
-    if (part.length > 1 && part.startsWith('[')) {
-      if (!isInBrackets) return part === '[]' ? '[^\\s\\S]' : '[\\s\\S]';
-      // A sign, and the end of the brackets.
-      isInBrackets = false;
-      return `\\${part}`;
-    }
-    const isSign = isInBrackets && part !== ']';
-    if (part === '[' || part === ']') isInBrackets = part === '[';
-    return isSign ? part.replace(/.$/, '\\$&') : part;
+  const plain = (/** @type {string} */ escaped) => escaped.replace(/\\([Aza<>])/, '$1');
+  return source.replace(/\\.|\[(\^?)((?:\\.|[^\]\\])*)\]/gs, (part, not, inner) => {
+    if (inner === undefined) return plain(part);
+    if (inner === '') return not ? '[\\s\\S]' : '[^\\s\\S]';
+    const signs = String(inner).replace(/\\.|\[|&&|--|~~/gs, (sign) =>
+      sign.startsWith('\\') ? plain(sign) : sign.replace(/.$/, '\\$&'),
+    );
+    return `[${not}${signs}]`;
   });
 }
 

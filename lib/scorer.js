@@ -175,7 +175,7 @@ function readMemory(memory, path) {
   const own = nativeOf(memory);
   if (own !== undefined) return { method: own.method, own };
   const read = (/** @type {string} */ name) => attempt(() => /** @type {any} */ (memory)[name], undefined);
-  if (['compareAndAdd', 'compare', 'size'].every((name) => typeof read(name) === 'function')) {
+  if (['compare', 'size'].every((name) => typeof read(name) === 'function')) {
     const store = /** @type {Store} */ (memory);
     return {
       method: oneOf(METHODS)(read('method'), `${path}.method`),

@@ -116,8 +116,8 @@ async function answersOf(store, memory, entries, sizes) {
   const answers = [];
   for (const size of sizes) {
     const part = entries.slice(answers.length, answers.length + size);
-    const found = await store.compareAndAdd(part);
-    const expected = await memory.compareAndAdd(part, `${answers.length}`);
+    const found = await store.compare(part);
+    const expected = await memory.compare(part, `${answers.length}`);
     answers.push(...found.map((own, index) => [own, expected[index]]));
   }
   return answers;
@@ -134,7 +134,7 @@ describeWithPostgres('PostgresStore', () => {
     const novelty = hnsw ? 'prefix' : kind;
     const make = (more) => store({ method: novelty, hnsw, ...more });
 
-    test('PostgresStore compareAndAdd finds what a memory finds, one after another and in batches', async () => {
+    test('PostgresStore compare finds what a memory finds, one after another and in batches', async () => {
       const [mine, memory] = [make(), memoryOf(novelty)];
       const entries = await entriesFor(novelty, 320);
       const sizes = [1, 1, 64, 30, 1, 2, 61, 64, 1, 1, 30, 64];
@@ -154,7 +154,7 @@ describeWithPostgres('PostgresStore', () => {
       expect(differences.reduce((sum, each) => sum + each, 0) / entries.length).toBeLessThan(0.005);
       // A remembered trace is found, and nothing is added by a question.
       for (const each of entries.slice(0, 5)) {
-        const nearest = await mine.compare(each);
+        const [nearest] = await mine.compare([each], null);
         expect(nearest.id).toBe(each.id);
         expect(nearest.similarity).toBeCloseTo(1, 6);
       }
@@ -180,24 +180,24 @@ describeWithPostgres('PostgresStore', () => {
       const table = `old_${kind}`;
       const mine = make({ table, ttlMs: 60_000 });
       const entries = await entriesFor(novelty, 4);
-      await mine.compareAndAdd(entries.slice(0, 2));
+      await mine.compare(entries.slice(0, 2));
       await pool().query(`UPDATE ${table} SET added = added - interval '61 s' WHERE label = '0'`);
       expect(await mine.size()).toBe(1);
-      expect((await mine.compare(entries[0])).id).toBe('1');
+      expect((await mine.compare([entries[0]], null))[0].id).toBe('1');
       await pool().query(`UPDATE ${table} SET added = added - interval '61 s'`);
-      expect(await mine.compare(entries[0])).toBe(null);
-      expect(await mine.compareAndAdd([entries[2]])).toEqual([null]);
+      expect(await mine.compare([entries[0]], null)).toEqual([null]);
+      expect(await mine.compare([entries[2]])).toEqual([null]);
       expect(await mine.size()).toBe(1);
     });
 
     test('PostgresStore stores a call once, however often and at once it is made, with the same answer', async () => {
       const mine = make();
       const entries = await entriesFor(novelty, 12);
-      await mine.compareAndAdd(entries.slice(0, 4));
+      await mine.compare(entries.slice(0, 4));
       const added = entries.slice(4, 8);
-      const answers = await Promise.all([0, 1, 2].map(() => mine.compareAndAdd(added, CALL)));
-      await mine.compareAndAdd(entries.slice(8));
-      answers.push(await mine.compareAndAdd(added, CALL));
+      const answers = await Promise.all([0, 1, 2].map(() => mine.compare(added, CALL)));
+      await mine.compare(entries.slice(8));
+      answers.push(await mine.compare(added, CALL));
       for (const answer of answers) expect(answer.map(byId)).toEqual(answers[0].map(byId));
       expect(await mine.size()).toBe(12);
     });
@@ -206,8 +206,8 @@ describeWithPostgres('PostgresStore', () => {
       const database = pool();
       const mine = make({ pool: database });
       const entries = await entriesFor(novelty, 6);
-      await mine.compareAndAdd(entries.slice(0, 3));
-      const expected = await mine.compare(entries[4]);
+      await mine.compare(entries.slice(0, 3));
+      const [expected] = await mine.compare([entries[4]], null);
       let lost = 0;
       changeQueries(database, (query) => async (config) => {
         const result = await query(config);
@@ -216,7 +216,7 @@ describeWithPostgres('PostgresStore', () => {
         }
         return result;
       });
-      const [found] = await mine.compareAndAdd([entries[4]]);
+      const [found] = await mine.compare([entries[4]]);
       expect(lost).toBe(2);
       expect(byId(found)).toEqual(byId(expected));
       expect(await mine.size()).toBe(4);
@@ -226,7 +226,7 @@ describeWithPostgres('PostgresStore', () => {
       const table = `other_${kind}`;
       const mine = make({ table });
       const [one, two] = await entriesFor(novelty, 2);
-      await mine.compareAndAdd([one]);
+      await mine.compare([one]);
       const others = NOVELTIES.filter((each) => each !== novelty);
       for (const other of others) {
         const call = store({ method: other, table }).size();
@@ -234,7 +234,7 @@ describeWithPostgres('PostgresStore', () => {
       }
       if (novelty === 'lexical') return;
       const q8 = { ...two, model: { ...two.model, dtype: 'q8' } };
-      await expectRejection(mine.compareAndAdd([q8]), 'ERR_MEMORY_MISMATCH', 'fp32', 'q8');
+      await expectRejection(mine.compare([q8]), 'ERR_MEMORY_MISMATCH', 'fp32', 'q8');
       expect(await mine.size()).toBe(1);
     });
   });
@@ -254,7 +254,7 @@ describeWithPostgres('PostgresStore', () => {
        FROM unnest($1::text[]) WITH ORDINALITY AS all_of(given, number)`,
       [vectors],
     );
-    await mine.compareAndAdd([entry('living', randomVector(5_000_000))]);
+    await mine.compare([entry('living', randomVector(5_000_000))]);
     const database = pool();
     changeQueries(
       database,
@@ -266,14 +266,14 @@ describeWithPostgres('PostgresStore', () => {
         ),
     );
     const limited = store({ pool: database, method: 'prefix', hnsw: true, table: 'expired', ttlMs: 60_000 });
-    expect((await limited.compare(entry('', clusteredVector(0, 2)))).id).toBe('living');
+    expect((await limited.compare([entry('', clusteredVector(0, 2))], null))[0].id).toBe('living');
   });
 
   test('PostgresStore with hnsw uses its index', async () => {
     const database = pool({ max: 1 });
     const mine = store({ pool: database, method: 'prefix', hnsw: true, table: 'indexed' });
-    await mine.compareAndAdd(await entriesFor('prefix', 60));
-    await mine.compareAndAdd(await entriesFor('prefix', 60, 60));
+    await mine.compare(await entriesFor('prefix', 60));
+    await mine.compare(await entriesFor('prefix', 60, 60));
     // Else a connection reports its scans seconds later.
     await database.query('SELECT pg_stat_force_next_flush()');
     const scans = "SELECT 1 FROM pg_stat_user_indexes WHERE indexrelname = 'indexed_hnsw' AND idx_scan > 0";
@@ -324,9 +324,9 @@ describeWithPostgres('PostgresStore', () => {
     test('a table of damaged words is an error, and keeps its traces', async () => {
       const mine = store({ table: 'damaged' });
       const entries = await entriesFor('lexical', 3);
-      await mine.compareAndAdd(entries.slice(0, 2));
+      await mine.compare(entries.slice(0, 2));
       await pool().query(String.raw`UPDATE damaged SET words = '\x0102'`);
-      await expectRejection(mine.compareAndAdd([entries[2]]), 'ERR_STORE', 'damaged');
+      await expectRejection(mine.compare([entries[2]]), 'ERR_STORE', 'damaged');
       expect(await mine.size()).toBe(2);
     });
 
@@ -351,7 +351,7 @@ describeWithPostgres('PostgresStore', () => {
         await pool().query(own.join('\n'));
         const agents = store({ pool: pool({ user: 'agent' }), table, method: novelty, maxElements: 3 });
         const entries = await entriesFor(novelty, 6);
-        for (const each of entries) await agents.compareAndAdd([each]);
+        for (const each of entries) await agents.compare([each]);
         expect(await agents.size()).toBe(3);
         await rejectionOf(pool({ user: 'agent' }).query(`UPDATE ${table} SET label = NULL`));
       }
@@ -362,12 +362,12 @@ describeWithPostgres('PostgresStore', () => {
     test('a server that is away rejects calls, and works when it is back', async () => {
       const mine = store();
       const [one, two] = await entriesFor('lexical', 2);
-      await mine.compareAndAdd([one]);
+      await mine.compare([one]);
       await context.server.stop();
-      await expectRejection(mine.compareAndAdd([two]), 'ERR_STORE_UNAVAILABLE');
+      await expectRejection(mine.compare([two]), 'ERR_STORE_UNAVAILABLE');
       await expectRejection(mine.size(), 'ERR_STORE_UNAVAILABLE');
       await context.server.start();
-      await mine.compareAndAdd([two]);
+      await mine.compare([two]);
       // No call notices a restart between calls.
       await context.server.stop();
       await context.server.start();
@@ -380,7 +380,7 @@ describeWithPostgres('PostgresStore', () => {
       await mine.size();
       const locking = await pool().connect();
       await locking.query('BEGIN; LOCK TABLE waits IN ACCESS EXCLUSIVE MODE');
-      const call = mine.compareAndAdd([one]);
+      const call = mine.compare([one]);
       const killed =
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%waits%' AND pid <> pg_backend_pid()";
       const observer = pool();
@@ -397,7 +397,7 @@ describeWithPostgres('PostgresStore', () => {
       await mine.size();
       const options = '-c default_transaction_read_only=on';
       const limited = store({ pool: pool({ options }), table: 'replica' });
-      await expectRejection(limited.compareAndAdd([one]), 'ERR_STORE_UNAVAILABLE', 'read-only');
+      await expectRejection(limited.compare([one]), 'ERR_STORE_UNAVAILABLE', 'read-only');
       expect(await mine.size()).toBe(0);
     });
 
@@ -414,30 +414,30 @@ describeWithPostgres('PostgresStore', () => {
         const locking = await pool().connect();
         await locking.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
         const limited = store({ pool: pool(limits), table });
-        await expectRejection(limited.compareAndAdd([one]), 'ERR_STORE_UNAVAILABLE', 'timeout');
+        await expectRejection(limited.compare([one]), 'ERR_STORE_UNAVAILABLE', 'timeout');
         await locking.query('ROLLBACK');
         locking.release();
         expect(await mine.size()).toBe(0);
       },
     );
 
-    test('compareAndAdd that the server refuses ends its transaction, and the next call works', async () => {
+    test('compare that the server refuses ends its transaction, and the next call works', async () => {
       const database = pool({ max: 1 });
       const mine = store({ pool: database, table: 'refused' });
       const entries = await entriesFor('lexical', 2);
       await mine.size();
       await pool().query("ALTER TABLE refused ADD CHECK (label <> '0')");
-      const error = await expectRejection(mine.compareAndAdd(entries), 'ERR_STORE', 'refused');
+      const error = await expectRejection(mine.compare(entries), 'ERR_STORE', 'refused');
       expect(error.cause.code).toBe('23514');
-      await mine.compareAndAdd([entries[1]]);
+      await mine.compare([entries[1]]);
       expect(await mine.size()).toBe(1);
     });
 
-    test('compareAndAdd at another isolation level makes no duplicates', async () => {
+    test('compare at another isolation level makes no duplicates', async () => {
       const options = '-c default_transaction_isolation=serializable';
       const entries = await entriesFor('lexical', 1);
       const stores = [0, 1, 2, 3].map(() => store({ pool: pool({ options }), table: 'serial' }));
-      const answers = await Promise.all(stores.map((each) => each.compareAndAdd(entries)));
+      const answers = await Promise.all(stores.map((each) => each.compare(entries)));
       expect(answers.filter(([found]) => found === null)).toHaveLength(1);
       expect(await stores[0].size()).toBe(4);
     });
@@ -445,12 +445,12 @@ describeWithPostgres('PostgresStore', () => {
     test('ids that PostgreSQL cannot store are stored in part', async () => {
       const mine = store();
       const [one, two] = await entriesFor('lexical', 2);
-      await mine.compareAndAdd([
+      await mine.compare([
         { ...one, id: 'a\0b\uD800c' },
         { ...two, id: null },
       ]);
-      expect((await mine.compare(one)).id).toBe('a\uFFFDb\uFFFDc');
-      expect((await mine.compare(two)).id).toBe(null);
+      expect((await mine.compare([one], null))[0].id).toBe('a\uFFFDb\uFFFDc');
+      expect((await mine.compare([two], null))[0].id).toBe(null);
     });
 
     test('a scorer goes on with its fallback while the server is away, and the store gets each trace once', async () => {
@@ -527,11 +527,11 @@ describeWithPostgres('PostgresStore', () => {
         const entries = (await entriesFor(novelty, 120)).map((each) =>
           each.vector ? { ...each, model: MODEL } : each,
         );
-        await made.compareAndAdd(entries.slice(0, 1));
-        await made.compareAndAdd(entries.slice(1, 100));
-        const answer = await made.compareAndAdd(entries.slice(100), CALL);
-        expect(await made.compareAndAdd(entries.slice(100), CALL)).toHaveLength(answer.length);
-        expect((await made.compare(entries[110])).id).toBe('110');
+        await made.compare(entries.slice(0, 1));
+        await made.compare(entries.slice(1, 100));
+        const answer = await made.compare(entries.slice(100), CALL);
+        expect(await made.compare(entries.slice(100), CALL)).toHaveLength(answer.length);
+        expect((await made.compare([entries[110]], null))[0].id).toBe('110');
         expect(await made.size()).toBe(100);
         expect((await calls()) - before).toBe(0);
       },

@@ -154,10 +154,10 @@ test('an abort of a call that waits for a store leaves the calls after it alone'
   const answered = new Promise((resolve) => {
     answer = resolve;
   });
-  const { compareAndAdd } = MemoryStore.prototype;
-  store.compareAndAdd = async (...args) => {
+  const { compare } = MemoryStore.prototype;
+  store.compare = async (...args) => {
     await answered;
-    return compareAndAdd.apply(store, args);
+    return compare.apply(store, args);
   };
   const scorer = new Scorer({ memory: store });
   const traces = makeTraces(3);
@@ -179,7 +179,7 @@ test('an abort of a call that waits for a store leaves the calls after it alone'
 test('calls behind a store that never answers do not keep the process alive', async () => {
   const { result, stderr } = await runForResult(`
     const silent = () => new Promise(() => {});
-    const store = { method: 'lexical', compareAndAdd: silent, compare: silent, size: silent };
+    const store = { method: 'lexical', compare: silent, size: silent };
     const scorer = new kp.Scorer({ memory: store });
     scorer.score(makeTrace());
     scorer.score({}).catch(() => process.exit(6));
@@ -247,10 +247,10 @@ describe('a fallback', () => {
   test('a fallback sends missed traces under the id of the call whose answer was lost', async () => {
     const store = new MemoryStore('lexical', memoryOf('lexical'));
     const scorer = new Scorer({ memory: store });
-    const { compareAndAdd } = MemoryStore.prototype;
-    store.compareAndAdd = async (...args) => {
-      await compareAndAdd.apply(store, args);
-      store.compareAndAdd = compareAndAdd;
+    const { compare } = MemoryStore.prototype;
+    store.compare = async (...args) => {
+      await compare.apply(store, args);
+      store.compare = compare;
       throw down();
     };
     await warningsWhile(async () => {
@@ -264,7 +264,7 @@ describe('a fallback', () => {
   test('a fallback keeps the newest 10,000 traces, warns of the first that is dropped, and flush tells their number once', async () => {
     const store = new MemoryStore();
     const fallback = new StoreWithFallback(store, true);
-    store.compareAndAdd = async (entries, call) => {
+    store.compare = async (entries, call) => {
       const error = store.fail();
       if (error !== undefined) throw error;
       store.stored.set(call, { ids: entries.map(({ id }) => id) });
@@ -316,13 +316,16 @@ describe('a fallback', () => {
         expect((await scorer.score(bad)).basis).toBe('empty-memory');
         expect((await scorer.score(worse)).basis).toBe('memory');
         expect((await scorer.score(good)).basis).toBe('empty-store');
-        await flush(store);
+        const lost = expect.stringContaining(
+          '2 of the traces that it should have, the first because refused',
+        );
+        expect(await rejectionOf(flush(store))).toMatchObject({ code: 'ERR_STORE_DROPPED', message: lost });
         expect(store.ids).toEqual([good.id]);
         // Also one that it has missed.
         store.fail = down;
         await scorer.score(bad);
         store.fail = (ids) => (ids.length === 0 ? undefined : failure(code, 'refused'));
-        expect(await rejectionOf(flush(store))).toMatchObject({ code });
+        expect(await rejectionOf(flush(store))).toMatchObject({ code: 'ERR_STORE_DROPPED' });
         await flush(store);
       });
       expect(store.ids).toEqual([good.id]);

@@ -26,7 +26,7 @@ const { name, connection, table, hnsw, rounds, batch, patient } = JSON.parse(pro
     const call = randomUUID();
     for (let isDone = false; !isDone; ) {
       try {
-        const found = await store.compareAndAdd(entries, call);
+        const found = await store.compare(entries, call);
         for (const [nth, neighbour] of found.entries()) {
           const isNew = neighbour === null || neighbour.similarity < 0.9999;
           fs.writeSync(1, `${JSON.stringify({ seed: round * batch + nth, id: entries[nth].id, isNew })}\n`);

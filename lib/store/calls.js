@@ -22,13 +22,12 @@ const { asked } = require('./fallback.js');
 /** @typedef {Required<NativeNeighbour>} Neighbour the most similar trace */
 
 /**
- * A memory that lies elsewhere. `compareAndAdd` compares entries with those before them and adds them, all or none, and once for each `call`, a
- * UUID. `compare` adds nothing. Both give null where there is nothing to compare with.
+ * A memory that lies elsewhere. `compare` compares entries with those before them, and gives null where there are none. It adds them, all or none,
+ * and once for each `call`, a UUID; where that is null, it adds nothing.
  *
  * @typedef {object} Store
  * @property {NoveltyMethod} method
- * @property {(entries: readonly Entry[], call?: string) => Promise<Array<Neighbour | null>>} compareAndAdd
- * @property {(entry: Entry) => Promise<Neighbour | null>} compare
+ * @property {(entries: readonly Entry[], call?: string | null) => Promise<Array<Neighbour | null>>} compare
  * @property {() => Promise<number>} size
  */
 
@@ -109,7 +108,7 @@ class StoreCalls {
     if (questions.length === 0) return;
     const entries = questions.map(({ entry }) => entry);
     // Loaded late, because it takes 1.5 of the 17 ms of an import of the package.
-    const call = questions[0].remember ? require('node:crypto').randomUUID() : undefined;
+    const call = questions[0].remember ? require('node:crypto').randomUUID() : null;
     try {
       const { found, isLocal } = await this.#store.compare(entries, call);
       for (const [index, { resolve }] of questions.entries()) resolve({ found: found[index], isLocal });

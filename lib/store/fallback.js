@@ -52,8 +52,8 @@ class StoreWithFallback {
   #hasFallback;
   /** @type {Missed[]} in the order in which they were missed */
   #missed = [];
-  /** The traces that were dropped since a `flush` told their number. */
-  #dropped = 0;
+  /** @type {{ count: number, reason: unknown } | undefined} the traces that were dropped since a `flush`, and why the first */
+  #lost;
   #pause = FIRST_PAUSE;
   /** @type {NodeJS.Timeout | undefined} the next attempt */
   #timer;
@@ -61,7 +61,6 @@ class StoreWithFallback {
   #sending = Promise.resolve();
   /** Whether the store fails: a failure has been told, and the store does not have all missed traces yet. */
   #isAway = false;
-  #hasToldRefusal = false;
 
   /**
    * @param {Store} store
@@ -73,43 +72,38 @@ class StoreWithFallback {
   }
 
   /**
-   * Compares entries, and adds them if this is a `call`; without one there is a single entry.
+   * Compares entries, and adds them if this is a `call`.
    *
    * @param {readonly Entry[]} entries
-   * @param {string | undefined} call
+   * @param {string | null} call
    * @returns {Promise<{ found: Array<Neighbour | null>, isLocal: boolean }>}
    */
   async compare(entries, call) {
-    const remember = call !== undefined;
     // First, because it must be able to answer: one of another model rejects the call.
-    const own = this.#hasFallback && remember ? await nearestOf(entries, true) : undefined;
+    const own = this.#hasFallback && call !== null ? await nearestOf(entries, true) : undefined;
     if (!this.#isAway) {
       try {
-        const found = remember
-          ? await this.#store.compareAndAdd(entries, call)
-          : [await this.#store.compare(entries[0])];
-        this.#hasToldRefusal = false;
-        return { found, isLocal: false };
+        return { found: await this.#store.compare(entries, call), isLocal: false };
       } catch (error) {
         if (!this.#hasFallback) throw error;
         if (isPassing(error)) this.#leave(error);
-        else this.#tellRefusal(error);
+        else this.#drop(call === null ? 0 : entries.length, error);
       }
     }
-    if (this.#isAway && remember) this.#keep({ call, entries });
+    if (this.#isAway && call !== null) this.#keep({ call, entries });
     return { found: own ?? (await nearestOf(entries, false)), isLocal: true };
   }
 
   /** Sends what the store has missed. Rejects if it fails, or if traces were dropped. */
   async flush() {
     await this.#send();
-    const count = this.#dropped;
-    if (count === 0) return;
-    this.#dropped = 0;
+    const lost = this.#lost;
+    this.#lost = undefined;
+    if (lost === undefined || lost.count === 0) return;
     const message =
-      `the store lacks ${count} of the traces that it has missed: more than ${MOST_MISSED} waited for it, ` +
-      'so the oldest were dropped; score them again if the store must have them';
-    throw codedError(Error, 'ERR_STORE_DROPPED', message);
+      `the store lacks ${lost.count} of the traces that it should have, the first because ` +
+      `${/** @type {Error} */ (lost.reason).message}; score them again if the store must have them`;
+    throw codedError(Error, 'ERR_STORE_DROPPED', message, lost.reason);
   }
 
   /** @param {unknown} error */
@@ -131,13 +125,24 @@ class StoreWithFallback {
     let count = this.#missed.reduce((sum, { entries }) => sum + entries.length, 0);
     while (count > MOST_MISSED) {
       const dropped = /** @type {Missed} */ (this.#missed.shift()).entries.length;
-      if (this.#dropped === 0) {
-        const reason = codedError(Error, 'ERR_STORE_DROPPED', `more than ${MOST_MISSED} traces wait for it`);
-        tell('The oldest traces that the novelty store has missed are dropped', reason);
-      }
       count -= dropped;
-      this.#dropped += dropped;
+      const reason = `more than ${MOST_MISSED} traces wait for it`;
+      this.#drop(dropped, codedError(Error, 'ERR_STORE_DROPPED', reason));
     }
+  }
+
+  /**
+   * Counts traces that the store does not get, and tells of the first.
+   *
+   * @param {number} count
+   * @param {unknown} reason
+   */
+  #drop(count, reason) {
+    if (this.#lost === undefined) {
+      this.#lost = { count: 0, reason };
+      tell('The novelty store lacks traces, which this process alone compares with', reason);
+    }
+    this.#lost.count += count;
   }
 
   #schedule() {
@@ -156,33 +161,22 @@ class StoreWithFallback {
 
   async #sendAll() {
     clearTimeout(this.#timer);
-    /** @type {{ error: unknown } | undefined} */
-    let refusal;
     while (this.#isAway) {
       // Out of the queue, so that it is not dropped while the store gets it.
       const first = this.#missed.shift();
       try {
         if (first === undefined) await this.#store.size();
-        else await this.#store.compareAndAdd(first.entries, first.call);
+        else await this.#store.compare(first.entries, first.call);
       } catch (error) {
         if (isPassing(error)) {
           if (first !== undefined) this.#missed.unshift(first);
           this.#schedule();
           throw error;
         }
-        refusal = { error };
-        this.#tellRefusal(error);
+        this.#drop(first?.entries.length ?? 0, error);
       }
       if (this.#missed.length === 0) this.#isAway = false;
     }
-    if (refusal !== undefined) throw refusal.error;
-  }
-
-  /** @param {unknown} error */
-  #tellRefusal(error) {
-    if (this.#hasToldRefusal) return;
-    this.#hasToldRefusal = true;
-    tell('The novelty store refuses traces, which are compared with the memory of this process alone', error);
   }
 }
 

@@ -100,43 +100,7 @@ class PostgresStore {
   }
 
   /** @type {Store['compare']} */
-  async compare(entry) {
-    const [nearest] = await this.#call([entry], null);
-    return nearest;
-  }
-
-  /** @type {Store['compareAndAdd']} */
-  async compareAndAdd(entries, call = randomUUID()) {
-    return this.#call(entries, call);
-  }
-
-  /**
-   * Runs `work` in a transaction, under the lock of additions if it adds.
-   *
-   * @template T
-   * @param {boolean} adds
-   * @param {(ask: Ask) => Promise<T>} work
-   */
-  async #transact(adds, work) {
-    const { pool, method, hnsw } = this.#settings;
-    // Opened once; after a failure again.
-    this.#opened ??= open(this.#settings).catch((error) => {
-      this.#opened = undefined;
-      throw error;
-    });
-    const { statements, lock } = await this.#opened;
-    const begin = sql.beginCall(method, hnsw, adds ? lock : undefined);
-    return transact(pool, begin, (query) =>
-      work((statement, values) => query(statements[statement], values)),
-    );
-  }
-
-  /**
-   * @param {readonly Entry[]} entries
-   * @param {string | null} call null to add nothing
-   * @returns {Promise<Array<Neighbour | null>>}
-   */
-  #call(entries, call) {
+  async compare(entries, call = randomUUID()) {
     const { method, maxElements } = this.#settings;
     const [{ model }] = entries;
     const origin = model && `${model.model} (${model.dtype})`;
@@ -160,6 +124,27 @@ class PostgresStore {
       if (view.oldest < stays) await ask('evict', [stays, entries.length + EVICTED]);
       return found;
     });
+  }
+
+  /**
+   * Runs `work` in a transaction, under the lock of additions if it adds.
+   *
+   * @template T
+   * @param {boolean} adds
+   * @param {(ask: Ask) => Promise<T>} work
+   */
+  async #transact(adds, work) {
+    const { pool, method, hnsw } = this.#settings;
+    // Opened once; after a failure again.
+    this.#opened ??= open(this.#settings).catch((error) => {
+      this.#opened = undefined;
+      throw error;
+    });
+    const { statements, lock } = await this.#opened;
+    const begin = sql.beginCall(method, hnsw, adds ? lock : undefined);
+    return transact(pool, begin, (query) =>
+      work((statement, values) => query(statements[statement], values)),
+    );
   }
 
   /**
@@ -415,18 +400,13 @@ const storable = (id) => id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null;
 
 const ignore = () => {};
 
-/** @type {WeakSet<object>} the pools with our listener */
-const listening = new WeakSet();
-
 /**
  * Listens for errors of idle connections, which would otherwise end the process; the pool drops them.
  *
- * @param {PgPool & { on?: (event: 'error', listener: () => void) => unknown }} pool
+ * @param {PgPool & Partial<import('node:events').EventEmitter>} pool
  */
 function ignoreIdleErrors(pool) {
-  if (listening.has(pool) || typeof pool.on !== 'function') return;
-  listening.add(pool);
-  pool.on('error', ignore);
+  if (pool.listeners?.('error').includes(ignore) === false) pool.on?.('error', ignore);
 }
 
 const OPTIONS = {
