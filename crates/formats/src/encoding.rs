@@ -4,7 +4,7 @@ use std::{iter, mem};
 
 use crate::{
     DEFAULT_LIMIT,
-    input::{self, Lines, LinesOf, archive},
+    input::{self, Lines, LinesOf, archive, table},
     words::row_where,
 };
 
@@ -26,15 +26,16 @@ const IN_TAR: (usize, &[u8]) = (257, b"ustar");
 
 /// An input that is too long to be kept until it is whole.
 const TOO_LONG: Foreign = Foreign::new(
-    "a database, Markdown or text in UTF-16 of more than 256 MB",
+    "a database, a table, Markdown or text in UTF-16 of more than 256 MB",
     "sqlite3 -json",
 );
 
 /// Archives and databases of more bytes are not read.
 const ARCHIVE_LIMIT: u64 = 4 * DEFAULT_LIMIT;
 
-/// The longest of all these, in bytes.
+/// The longest of all these, in bytes. The names of a table in CSV may take more, up to the end of their line.
 const BEGINNING_LENGTH: usize = 6;
+const MOST_OF_NAMES: usize = 64 * 1024;
 
 /// Makes UTF-8 of an input, chunk by chunk.
 pub enum Decoder {
@@ -61,7 +62,15 @@ impl Decoder {
         match self {
             Self::Beginning(beginning) => {
                 beginning.extend_from_slice(bytes);
-                if beginning.len() >= BEGINNING_LENGTH {
+                let begins_name = |byte: &u8| byte.is_ascii_alphabetic() || b"\"_\xef".contains(byte);
+                let may_be_names =
+                    beginning.first().is_some_and(begins_name) && !beginning.iter().any(u8::is_ascii_control);
+                let length = if may_be_names {
+                    MOST_OF_NAMES
+                } else {
+                    BEGINNING_LENGTH
+                };
+                if beginning.len() >= length {
                     return self.begin();
                 }
             }
@@ -113,7 +122,8 @@ impl Decoder {
             return Err(Foreign::new(what, program));
         }
         let utf_16 = || UTF_16.iter().find(|(starts, _)| starts.iter().any(begins));
-        if let Some(lines_of) = lines_of.or_else(|| Some(utf_16()?.1)) {
+        let table = || table::begins_table(&beginning).then_some(table::lines_of as LinesOf);
+        if let Some(lines_of) = lines_of.or_else(|| Some(utf_16()?.1)).or_else(table) {
             *self = Self::Whole(beginning, lines_of);
             return Ok(Vec::new());
         }

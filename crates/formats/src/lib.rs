@@ -27,7 +27,6 @@ mod session;
 mod shapes;
 mod spans;
 mod split;
-mod table;
 mod tagged;
 #[cfg(test)]
 mod tests;

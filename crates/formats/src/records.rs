@@ -1,6 +1,6 @@
-//! Reads the JSON values of an input: JSON Lines, arrays, values that span lines, and any mix of them; and the rows of a table in CSV.
+//! Reads the JSON values of an input: JSON Lines, arrays, values that span lines, and any mix of them.
 
-use std::{collections::VecDeque, sync::LazyLock};
+use std::sync::LazyLock;
 
 use knowledgepulse_json::Value;
 use regex::Regex;
@@ -13,7 +13,6 @@ use crate::{
     encoding::{Decoder, Foreign},
     input::Lines,
     split::{Broken, Kind, Piece, Splitter, parse},
-    table::Table,
     values::regex,
 };
 
@@ -21,23 +20,16 @@ use crate::{
 pub const MOST_FIRST_RECORDS: usize = 10;
 
 /// The values of an input whose bytes are pushed as they come. It holds the bytes that were pushed and not read yet, of a value at
-/// most `limit`. Of an archive or a database it holds all bytes, and the values come once it is whole.
+/// most `limit`. Of an archive, a database or a table it holds all bytes, and the values come once it is whole.
 ///
 /// A value that begins with `[` is an array, whose elements are the values. An object ends where its brackets are closed. Anything else is a
 /// value to the end of its line. Blank lines are skipped. After a value that is broken, reading goes on with the next line.
-///
-/// If the first line is the header of a table in CSV, each row is a value: an object with the names of the header. A cell that is an
-/// object or a list in JSON is that value, an empty cell is left out, and another one is a string.
 pub struct Records {
     limit: usize,
     decoder: Decoder,
     /// The lines that are still to be split, once all was pushed.
     lines: Option<Lines>,
     splitter: Splitter,
-    table: Option<Table>,
-    /// The rows of the table that were read together.
-    rows: VecDeque<Record>,
-    is_begun: bool,
 }
 
 impl Default for Records {
@@ -55,9 +47,6 @@ impl Records {
             decoder: Decoder::default(),
             lines: None,
             splitter: Splitter::new(limit, false),
-            table: None,
-            rows: VecDeque::new(),
-            is_begun: false,
         }
     }
 
@@ -67,7 +56,7 @@ impl Records {
     /// If the input is no text that can be read.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Foreign> {
         let text = self.decoder.push(bytes)?;
-        self.add_text(&text);
+        self.splitter.push(&text);
         Ok(())
     }
 
@@ -77,33 +66,16 @@ impl Records {
     /// If the input is no text that can be read.
     pub fn finish(&mut self) -> Result<(), Foreign> {
         let (rest, lines) = self.decoder.finish()?;
-        self.add_text(&rest);
+        self.splitter.push(&rest);
         self.lines = Some(lines);
         Ok(())
-    }
-
-    fn add_text(&mut self, text: &[u8]) {
-        match &mut self.table {
-            Some(table) => self.rows.extend(table.push(text)),
-            None => self.splitter.push(text),
-        }
     }
 
     /// Reads a piece of the text; `None` if it has no value.
     fn read(&mut self, piece: Piece) -> Option<Record> {
         let text = &self.splitter.text()[piece.range.clone()];
-        let is_first = !self.is_begun && piece.index.is_none();
-        self.is_begun |= piece.kind != Kind::Between;
         let content = match piece.kind {
             Kind::Between => return None,
-            Kind::Text if is_first && let Some(mut table) = Table::of(text, piece.line, self.limit) => {
-                self.rows.extend(table.push(&self.splitter.take_rest()));
-                if self.splitter.is_over() {
-                    self.rows.extend(table.finish());
-                }
-                self.table = Some(table);
-                return None;
-            }
             Kind::TooLong => Err(too_long(self.limit as u64)),
             Kind::Value(value) => Ok(value),
             Kind::Broken(broken) => Err(problem_of(&broken, text)),
@@ -124,9 +96,6 @@ impl Iterator for Records {
 
     fn next(&mut self) -> Option<Record> {
         loop {
-            if let Some(row) = self.rows.pop_front() {
-                return Some(row);
-            }
             if let Some(piece) = self.splitter.next() {
                 match self.read(piece) {
                     Some(record) => return Some(record),
@@ -134,12 +103,11 @@ impl Iterator for Records {
                 }
             }
             if let Some(line) = self.lines.as_mut()?.next() {
-                self.add_text(line.as_bytes());
+                self.splitter.push(line.as_bytes());
                 continue;
             }
             self.lines = None;
             self.splitter.finish();
-            self.rows.extend(self.table.iter_mut().flat_map(Table::finish));
         }
     }
 }

@@ -129,12 +129,6 @@ impl Splitter {
         &self.text
     }
 
-    /// Takes out what was pushed and not split.
-    pub fn take_rest(&mut self) -> Vec<u8> {
-        self.searched = 0;
-        self.text.split_off(self.at)
-    }
-
     /// Returns the whole lines in braces that are JSON.
     fn parse_lines(&self) -> HashMap<usize, Value> {
         let mut start = 0;

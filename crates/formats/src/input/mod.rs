@@ -1,4 +1,4 @@
-//! Inputs that become lines of JSON: the databases of agents, tables in Parquet, archives of Inspect, the Markdown of Aider, and sessions in
+//! Inputs that become lines of JSON: the databases of agents, tables in Parquet and CSV, archives of Inspect, the Markdown of Aider, and sessions in
 //! many files.
 
 mod aider;
@@ -13,6 +13,7 @@ mod opencode;
 mod parquet;
 #[cfg(not(target_family = "wasm"))]
 mod sqlite;
+pub(crate) mod table;
 
 #[cfg(not(target_family = "wasm"))]
 use std::io::Write;

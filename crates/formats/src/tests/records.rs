@@ -59,9 +59,27 @@ fn rows_of_a_table_that_are_too_long_are_let_go_and_those_behind_them_are_read()
         found(&format!("a,b\n\"{long}\n\",1\n2,3"), 5, 40),
         [
             "2 ! longer than 0.00003814697265625 MB".to_owned(),
-            "4 {\"a\":\"2\",\"b\":\"3\"}".into()
+            "3 {\"a\":\"2\",\"b\":\"3\"}".into()
         ]
     );
+}
+
+#[test]
+fn rows_of_a_table_are_read_behind_a_byte_order_mark_and_a_row_of_too_few_cells() {
+    let table = "\u{feff}id,\"b.c\"\r\n1,\"{\"\"d\"\":2}\"\r\n3\r\n4,\"5\n6\"\r\n";
+    for size in [1, 5, 100] {
+        let found = found(table, size, LIMIT);
+        assert!(
+            found[1].contains("cells in the row: 1, in the header: 2"),
+            "{found:?}"
+        );
+        assert_eq!(found[0], r#"2 {"id":"1","b.c":{"d":2}}"#);
+        assert_eq!(found[2], r#"4 {"id":"4","b.c":"5\n6"}"#);
+    }
+    // Not a header, and not names of their own.
+    for text in ["a, b c\n{}", "a,a\n{}", "a\n{}"] {
+        assert!(found(text, 3, LIMIT)[0].contains("not JSON"), "{text}");
+    }
 }
 
 #[test]
