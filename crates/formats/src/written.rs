@@ -1,8 +1,8 @@
 //! Calls that models write as text, in the styles of their chat templates: a table of openings, and the shapes of what is within.
 
-use std::sync::LazyLock;
+use std::{mem, sync::LazyLock};
 
-use knowledgepulse_json::{Object, Text, Value, parse_str};
+use knowledgepulse_json::{Object, Text, Value, json_object, parse_str};
 use regex::Regex;
 
 use crate::{
@@ -151,10 +151,8 @@ pub fn bare_calls_in(text: &str) -> Option<Vec<Part>> {
     if !text.starts_with(['[', '{']) || !text.ends_with([']', '}']) {
         return None;
     }
-    let Ok(value) = parse_str(text) else {
-        let (calls, after) = text.starts_with('[').then(|| listed(text))??;
-        return after.is_empty().then_some(calls);
-    };
+    let python = || literal(text).filter(|(_, after)| after.is_empty());
+    let value = parse_str(text).ok().or_else(|| Some(python()?.0))?;
     let is_call = |call: &Value| {
         let fields = object_of(Some(call));
         let has_args = first_named(call, "call-arguments").is_some_and(|args| args.as_object().is_some());
@@ -266,8 +264,7 @@ fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
         return Some((vec![of_server(text)?], ""));
     }
     if text.starts_with(['{', '[']) {
-        let value = literal(text).and_then(|(value, after)| Some((calls_of(&value)?, after)));
-        return value.or_else(|| listed(text));
+        return read_calls(text);
     }
     let (name, arguments) = text.split_at(text.find('<').unwrap_or(text.len()));
     let arguments = without_marks(arguments);
@@ -279,8 +276,13 @@ fn shape(text: &str) -> Option<(Vec<Part>, &str)> {
     if !is_function {
         return of_head(head);
     }
-    let mut reader = Literal::new(head);
-    Some((vec![reader.call()?], reader.rest))
+    read_calls(head)
+}
+
+/// Reads the calls of an object, a list or a call with which a text begins.
+fn read_calls(text: &str) -> Option<(Vec<Part>, &str)> {
+    let (value, after) = literal(text)?;
+    Some((calls_of(&value)?, after))
 }
 
 fn named(name: &str, args: Object) -> Part {
@@ -344,7 +346,8 @@ fn split_element<'t>(text: &'t str, begin: &Regex) -> Option<(&'t str, &'t str, 
 
 /// Returns the arguments in a text: in elements, or an object in JSON. `None` if it is anything else.
 fn arguments_in(text: &str) -> Option<Object> {
-    if let Some((Value::Object(args), "")) = literal(text.trim()) {
+    let object = Some(text.trim()).filter(|text| text.starts_with('{'));
+    if let Some((Value::Object(args), "")) = object.and_then(literal) {
         return Some(args);
     }
     let args: Object = elements_in(text, MOST_LEVELS).into_iter().collect();
@@ -426,135 +429,109 @@ fn of_head(text: &str) -> Option<(Vec<Part>, &str)> {
     Some((vec![Part::Call(call)], after))
 }
 
-/// Returns the calls in a list as Python writes it, `[NAME(KEY=VALUE, …), …]`, and the text behind it.
-fn listed(text: &str) -> Option<(Vec<Part>, &str)> {
-    let mut reader = Literal::new(text.strip_prefix('[')?);
-    let calls = reader.list("]", Literal::call)?;
-    (!calls.is_empty()).then_some((calls, reader.rest))
-}
-
-/// Returns the object or list with which a text begins, in JSON or as Python prints it, and the text behind it.
-pub fn literal(text: &str) -> Option<(Value, &str)> {
-    let mut reader = Literal::new(text.starts_with(['{', '[']).then_some(text)?);
-    Some((reader.value()?, reader.rest))
-}
-
 /// What stands around a text: in JSON, in Python, and in the calls of Gemma's models.
 const QUOTES: [&str; 4] = ["\"", "'", "<escape>", "<|\"|>"];
 
-/// Reads values as JSON, Python and Gemma's models write them.
-struct Literal<'t> {
-    /// The text behind what was read.
-    rest: &'t str,
-    /// So many more lists may be within each other.
-    levels: usize,
+/// How a list of calls and a call end, whose arguments are in the second object of JSON.
+const END_OF_LIST: [&str; 2] = ["]", "]"];
+const END_OF_CALL: [&str; 2] = [")", "}}"];
+
+/// A text, the head of a call, a mark or a word.
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    let word = r#"[^ \t\r\n,:=\[\](){}"']"#;
+    let text = r#"(?s:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<escape>.*?<escape>|<\|"\|>.*?<\|"\|>)"#;
+    regex(&format!(
+        r"^[ \t\r\n]*(?:{text}|{word}(?:[ :]?{word})* *\(|[\[\](){{}},:=]|{word}+)"
+    ))
+});
+
+/// Returns the object, the list or the call with which a text begins, in JSON or as Python and Gemma's models write it, and the text behind
+/// it. A call, `NAME(KEY=VALUE, …)`, is an object with a name and arguments.
+pub fn literal(text: &str) -> Option<(Value, &str)> {
+    // In JSON; by what is open, how it ends there and here; the last word, which may be a name.
+    let (mut json, mut open, mut word) = (String::new(), Vec::<[&str; 2]>::new(), 0..0);
+    let mut rest = text;
+    loop {
+        let found = TOKEN.find(rest)?;
+        rest = &rest[found.end()..];
+        let before = mem::take(&mut word);
+        match (found.as_str().trim_start(), open.last().copied()) {
+            ("{", _) => {
+                json.push('{');
+                open.push(["}", "}"]);
+            }
+            (list @ ("[" | "("), _) => {
+                json.push('[');
+                open.push(if list == "[" { END_OF_LIST } else { [")", "]"] });
+            }
+            (token, Some([end, closing])) if token == end => {
+                json.truncate(json.strip_suffix(',').unwrap_or(&json).len());
+                json.push_str(closing);
+                open.pop();
+                if open.is_empty() {
+                    return Some((parse_str(&json).ok()?, rest));
+                }
+            }
+            (",", Some(_)) => json.push(','),
+            (":", Some(["}", _])) | ("=", Some(END_OF_CALL)) => {
+                if !before.is_empty() {
+                    let name = Value::from(&json[before.clone()]).to_json();
+                    json.replace_range(before, &name);
+                }
+                json.push(':');
+            }
+            (head, None | Some(END_OF_LIST)) if open.len() < 2 && head.ends_with('(') => {
+                let name = called_by(head)?.into();
+                json.push_str(&json_object! { "name": Value::String(name) }.to_json());
+                json.pop();
+                json.push_str(",\"arguments\":{");
+                open.push(END_OF_CALL);
+            }
+            (token, Some(_)) => {
+                let start = json.len();
+                let quote = QUOTES.into_iter().find(|quote| token.starts_with(quote));
+                match (quote, token) {
+                    (Some(quote), _) => json.push_str(&quoted(token, quote)?),
+                    (None, "True" | "False") => json.push_str(&token.to_ascii_lowercase()),
+                    (None, "None") => json.push_str("null"),
+                    _ => json.push_str(token),
+                }
+                word = start..if quote.is_some() { start } else { json.len() };
+            }
+            _ => return None,
+        }
+    }
 }
 
-impl<'t> Literal<'t> {
-    const fn new(rest: &'t str) -> Self {
-        Self { rest, levels: 128 }
-    }
+/// Returns the tool of the head of a call. Those that Llama's models know are called by a method.
+fn called_by(head: &str) -> Option<&str> {
+    let name = head.strip_suffix('(')?.trim_end();
+    let is_one = is_name(&name.replace(' ', "_"))
+        && name.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    is_one.then(|| name.strip_suffix(".call").unwrap_or(name))
+}
 
-    /// Takes a mark, if it is next.
-    fn takes(&mut self, mark: &str) -> bool {
-        let after = self.rest.trim_start().strip_prefix(mark);
-        self.rest = after.unwrap_or(self.rest);
-        after.is_some()
+/// Returns a text between quotes in JSON.
+fn quoted(token: &str, quote: &str) -> Option<String> {
+    let text = token.strip_prefix(quote)?.strip_suffix(quote)?;
+    if quote.len() > 1 {
+        return Some(Value::from(text).to_json());
     }
-
-    /// Reads what stands between commas up to an end.
-    fn list<T>(&mut self, end: &str, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let mut list = Vec::new();
-        self.levels = self.levels.checked_sub(1)?;
-        while !self.takes(end) {
-            list.push(read(self)?);
-            if !self.takes(",") && !self.rest.trim_start().starts_with(end) {
-                return None;
-            }
-        }
-        self.levels += 1;
-        Some(list)
-    }
-
-    fn value(&mut self) -> Option<Value> {
-        if self.takes("{") {
-            let fields = self.list("}", |reader| {
-                let name = reader.text().unwrap_or_else(|| reader.word().into());
-                reader.takes(":").then(|| Some((name, reader.value()?)))?
-            })?;
-            return Some(Value::Object(fields.into_iter().collect()));
-        }
-        for (begin, end) in [("[", "]"), ("(", ")")] {
-            if self.takes(begin) {
-                return Some(self.list(end, Self::value)?.into());
-            }
-        }
-        if let Some(text) = self.text() {
-            return Some(text.into());
-        }
-        match self.word() {
-            "True" => Some(true.into()),
-            "False" => Some(false.into()),
-            "None" => Some(Value::Null),
-            word => parse_str(word).ok(),
+    let (mut json, mut characters) = (String::from('"'), text.chars());
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next()? {
+                '\'' => json.push('\''),
+                'x' => json.push_str("\\u00"),
+                next => json.extend(['\\', next]),
+            },
+            '"' => json.push_str("\\\""),
+            '\n' => json.push_str("\\n"),
+            character => json.push(character),
         }
     }
-
-    /// Reads the characters up to one that ends a word.
-    fn word(&mut self) -> &'t str {
-        let text = self.rest.trim_start();
-        let is_end = |character: char| character.is_whitespace() || ",:]})".contains(character);
-        let (word, after) = text.split_at(text.find(is_end).unwrap_or(text.len()));
-        self.rest = after;
-        word
-    }
-
-    fn text(&mut self) -> Option<Text> {
-        let quote = QUOTES.into_iter().find(|quote| self.takes(quote))?;
-        if quote.len() > 1 {
-            let (text, after) = self.rest.split_once(quote)?;
-            self.rest = after;
-            return Some(text.into());
-        }
-        let mut json = String::from('"');
-        let mut characters = self.rest.chars();
-        loop {
-            match characters.next()? {
-                end if quote.contains(end) => break,
-                '\\' => match characters.next()? {
-                    '\'' => json.push('\''),
-                    'x' => json.push_str("\\u00"),
-                    next => json.extend(['\\', next]),
-                },
-                '"' => json.push_str("\\\""),
-                '\n' => json.push_str("\\n"),
-                character => json.push(character),
-            }
-        }
-        self.rest = characters.as_str();
-        json.push('"');
-        parse_str(&json).ok()?.as_text().cloned()
-    }
-
-    /// Reads a call as Python writes it. The tools that Llama's models know are called by a method.
-    fn call(&mut self) -> Option<Part> {
-        let (name, after) = self.rest.split_once('(')?;
-        let name = name.trim();
-        let is_part = |character: char| character.is_alphanumeric() || "_-.:/ ".contains(character);
-        let begins = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
-        if !begins || name.len() > LONGEST_NAME || !name.chars().all(is_part) {
-            return None;
-        }
-        self.rest = after;
-        let args = self.list(")", |reader| {
-            let (key, value) = reader.rest.split_once('=')?;
-            let key = Some(key.trim()).filter(|key| is_name(key))?;
-            reader.rest = value;
-            Some((key.into(), reader.value()?))
-        })?;
-        let name = name.strip_suffix(".call").unwrap_or(name);
-        Some(named(name, args.into_iter().collect()))
-    }
+    json.push('"');
+    Some(json)
 }
 
 #[cfg(test)]
