@@ -20,23 +20,25 @@ pub(super) enum Owner {
     /// By the beginning of the keywords, as all below, of those with one beginning the longest first.
     Names,
     Columns,
+    People,
     Languages,
     /// In the case of the keywords, where each stands alone.
     Commands,
 }
-use Owner::{Columns, Commands, Identity, Kinds, Languages, Names, Providers, Structures};
+use Owner::{Columns, Commands, Identity, Kinds, Languages, Names, People, Providers, Structures};
 
 /// Returns the keywords of an owner.
 type WordsOf = fn() -> Vec<Vec<u8>>;
 
 /// The owners, each with its keywords.
-const OWNERS: [(Owner, WordsOf); 8] = [
+const OWNERS: [(Owner, WordsOf); 9] = [
     (Providers, providers::keywords),
     (Structures, structures::keywords),
     (Kinds, kinds::keywords),
     (Identity, || identity::RULES.keywords()),
     (Names, names::parts),
     (Columns, columns::names),
+    (People, identity::labels),
     (Languages, languages::words),
     (Commands, || {
         commands::keywords().iter().map(|word| word.to_vec()).collect()

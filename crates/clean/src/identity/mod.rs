@@ -32,6 +32,7 @@ use crate::{codes, keywords::Owner, text::Text, words::Words};
 
 pub(crate) use replaced::Named;
 pub(crate) use rules::{PUBLIC_HOSTS, RULES};
+pub(crate) use tables::labels;
 
 /// Names of fields that hold a directory, a branch, or a machine.
 static DIRECTORIES: Words = Words::of("identity.directories");
@@ -181,10 +182,12 @@ impl Identities {
         }
     }
 
-    /// Returns a text in ASCII that was learned from, whose keywords are found already; `None` if it was not kept.
+    /// Returns a text that was learned from, whose keywords are found already; `None` if it was not kept.
     pub(crate) fn take_page(&mut self, text: &str) -> Option<Text<'static>> {
         let page = self.pages.remove(&self.hash_of(text))?;
-        (page.letters() == text.as_bytes()).then_some(page)
+        let is_same =
+            page.letters() == text.as_bytes() || text.encode_utf16().eq(page.units().iter().copied());
+        is_same.then_some(page)
     }
 
     fn hash_of(&self, text: &str) -> u64 {

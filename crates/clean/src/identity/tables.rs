@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 use super::{Identities, people::is_person};
 use crate::{
     columns::{self, Table, line_at},
+    keywords::Owner,
     ranges::expression,
     review::{PEOPLE, plain},
     text::Text,
@@ -25,18 +26,22 @@ impl Identities {
             let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
             let words = words.join("|").replace("by", "[ _-]?by");
             expression(&format!(
-                r#"(?i)(?:^|[|,;\t\n"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r\n")\xFF]|  |$)|\b(?-i:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME|ASSIGNEE|REPORTER|AUTHOR) "#
+                r#"(?i)(?:^|[|,;\t"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r")\xFF]|  |$)|\b(?-i:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME|ASSIGNEE|REPORTER|AUTHOR) "#
             ))
         });
         // One letter for each that is shown, so the cells of a column stand below each other.
         let (units, letters) = (page.units(), page.letters());
         let mut from = 0;
-        while let Some(found) = LABEL.find_at(letters, from) {
-            from = found.end();
-            let line = line_at(letters, from - 1);
-            if line.len() > columns::MOST_LETTERS {
-                from = line.end;
-            } else if let Some(table) = Table::below(letters, line, &is_of_people) {
+        for label in page.keywords(Owner::People) {
+            if label.range.start < from {
+                continue;
+            }
+            let line = line_at(letters, label.range.start);
+            from = line.end;
+            if line.len() <= columns::MOST_LETTERS
+                && LABEL.is_match(&letters[line.clone()])
+                && let Some(table) = Table::below(letters, line, &is_of_people)
+            {
                 from = table.end.max(from);
                 self.learn_table(units, &table);
             }
@@ -58,6 +63,18 @@ impl Identities {
             }
         }
     }
+}
+
+/// Returns the words of which one stands in each label of such a column.
+pub(crate) fn labels() -> Vec<Vec<u8>> {
+    let words = PEOPLE
+        .iter()
+        .chain(LOGINS.iter())
+        .map(|word| word.trim_end_matches("by"));
+    words
+        .chain(["name"])
+        .map(|word| word.as_bytes().to_vec())
+        .collect()
 }
 
 /// Returns whether a column has people or accounts, by its name in small letters and without signs, and without `name` at its end.
