@@ -253,7 +253,18 @@ pub(crate) fn go_on(is_wanted: bool) -> ControlFlow<()> {
 /// Takes records, and returns whether more are wanted.
 type OnBatch<'t, P> = dyn FnMut(Vec<Item<P>>) -> ControlFlow<()> + 't;
 
-/// Reads inputs on the thread that runs it, and prepares their records on all cores.
+/// What was read and waits to be prepared.
+enum Waiting {
+    /// Records, each with its source.
+    Records(Vec<(Run, String)>),
+    /// An input that could not be read to its end, and why.
+    Unread(String, String),
+}
+
+/// Takes what waits, and returns whether more is wanted.
+type OnWaiting<'s> = dyn FnMut(Waiting) -> ControlFlow<()> + 's;
+
+/// Reads inputs, and prepares their records on all cores.
 pub(crate) struct Reader<P> {
     inputs: Inputs,
     messages: Messages,
@@ -272,17 +283,35 @@ impl<P: Send + 'static> Reader<P> {
         }
     }
 
-    /// Reads everything, until `take` has enough. After a panic, which is a bug, the input counts as not read.
+    /// Reads everything, until `take` has enough, on a thread of its own, so that the next records are read while some are prepared. After a panic,
+    /// which is a bug, the input counts as not read.
     pub(crate) fn run(&self, take: &mut OnBatch<P>) {
-        if let Err(panic) = guarded(|| Ok(self.read_all(&mut *take))) {
-            let _ = take(vec![unread("the input", panic.to_string())]);
-        }
+        const INPUT: &str = "the input";
+        let read_all = |send: &mut OnWaiting| {
+            if let Err(panic) = guarded(|| Ok(self.read_all(&mut *send))) {
+                let _ = send(Waiting::Unread(INPUT.into(), panic.to_string()));
+            }
+        };
+        let mut pass_on = |waiting| {
+            let items = guarded(|| Ok(self.prepared(waiting)));
+            take(items.unwrap_or_else(|panic| vec![unread(INPUT, panic.to_string())]))
+        };
+        let (sender, batches) = sync_channel(1);
+        thread::scope(|scope| {
+            let mut send = move |waiting| go_on(sender.send(waiting).is_ok());
+            let reading = || thread::Builder::new().spawn_scoped(scope, move || read_all(&mut send));
+            match (!cfg!(target_family = "wasm")).then(reading) {
+                Some(Ok(_)) => while batches.recv().is_ok_and(|waiting| pass_on(waiting).is_continue()) {},
+                _ => read_all(&mut pass_on),
+            }
+            // The sender ends when nothing more is wanted.
+            drop(batches);
+        });
     }
 
-    fn read_all(&self, take: &mut OnBatch<P>) -> ControlFlow<()> {
+    fn read_all(&self, send: &mut OnWaiting) -> ControlFlow<()> {
         let mut batch = Batch {
-            reading: self,
-            take,
+            send,
             waiting: Vec::new(),
             size: 0,
         };
@@ -296,8 +325,12 @@ impl<P: Send + 'static> Reader<P> {
     }
 
     /// Builds traces and prepares them on all cores. No two sessions have one id.
-    fn prepared(&self, items: Vec<(Run, String)>) -> Vec<Item<P>> {
-        let built = items.into_par_iter().flat_map_iter(|(item, source)| {
+    fn prepared(&self, waiting: Waiting) -> Vec<Item<P>> {
+        let records = match waiting {
+            Waiting::Records(records) => records,
+            Waiting::Unread(source, reason) => return vec![unread(&source, reason)],
+        };
+        let built = records.into_par_iter().flat_map_iter(|(item, source)| {
             let items = item.build().into_iter();
             items.map(move |item| (item, source.clone()))
         });
@@ -331,7 +364,7 @@ impl<P: Send + 'static> Reader<P> {
     }
 
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(&self, run: &[String], group: &mut Group, batch: &mut Batch<P>) -> ControlFlow<()> {
+    fn read(&self, run: &[String], group: &mut Group, batch: &mut Batch) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
         let settings = Settings {
             format: self.inputs.format,
@@ -342,7 +375,7 @@ impl<P: Send + 'static> Reader<P> {
         let waits = metadata_of(source).is_some_and(|metadata| metadata.is_file());
         let (mut records, mut reader) = (Records::default(), TraceReader::new(settings));
         let source_name = name_of(source);
-        let mut add = |batch: &mut Batch<P>, runs: Vec<Run>, size: u64| {
+        let mut add = |batch: &mut Batch, runs: Vec<Run>, size: u64| {
             let runs = runs.into_iter();
             let left = runs.filter_map(|run| group.take(run, source_name.to_owned()));
             batch.waiting.extend(left);
@@ -352,7 +385,7 @@ impl<P: Send + 'static> Reader<P> {
                 false => ControlFlow::Continue(()),
             }
         };
-        let mut send = |records: &mut Records, reader: &mut TraceReader, batch: &mut Batch<P>| {
+        let mut send = |records: &mut Records, reader: &mut TraceReader, batch: &mut Batch| {
             for record in records {
                 let size = record.place.size;
                 add(batch, reader.read(record), size)?;
@@ -392,34 +425,33 @@ impl<P: Send + 'static> Reader<P> {
             _ => return ControlFlow::Continue(()),
         };
         batch.hand_on()?;
-        (batch.take)(vec![unread(source_name, reason)])
+        (batch.send)(Waiting::Unread(source_name.to_owned(), reason))
     }
 }
 
 /// Records that are prepared at once: those of a large input, or of several small ones.
-struct Batch<'t, 'f, P> {
-    reading: &'t Reader<P>,
-    take: &'t mut OnBatch<'f, P>,
+struct Batch<'b, 's> {
+    send: &'b mut OnWaiting<'s>,
     /// The records, each with its source.
     waiting: Vec<(Run, String)>,
     /// How many bytes of input were read for them.
     size: u64,
 }
 
-impl<P: Send + 'static> Batch<'_, '_, P> {
+impl Batch<'_, '_> {
     /// Returns whether there is enough for all cores, or too much to wait.
     fn is_full(&self) -> bool {
         let has_for_all = self.waiting.len() >= RECORDS_PER_CORE * rayon::current_num_threads();
         self.size >= BATCH_SIZE && has_for_all || self.size >= MOST_OF_BATCH
     }
 
-    /// Prepares the records on all cores, and passes them on.
+    /// Passes the records on.
     fn hand_on(&mut self) -> ControlFlow<()> {
         self.size = 0;
-        if self.waiting.is_empty() {
-            return ControlFlow::Continue(());
+        match mem::take(&mut self.waiting) {
+            waiting if waiting.is_empty() => ControlFlow::Continue(()),
+            waiting => (self.send)(Waiting::Records(waiting)),
         }
-        (self.take)(self.reading.prepared(mem::take(&mut self.waiting)))
     }
 }
 
