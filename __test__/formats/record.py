@@ -2,8 +2,8 @@
 folders in agents/ have it. `npm run check:fix` lays out their JSON.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
-langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24, strands-agents 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0 with teich 0.3.6, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
-openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25,
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24 and langchain-openai 1.7.4, strands-agents[openai] 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0 with teich 0.3.6, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
+openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25 with llama-index-llms-openai-like 0.8.1,
 claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9, openai-harmony 0.0.8, langchain-community 0.4.2, opik 2.2.122.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43, for `traced_dspy` -dspy 0.1.48, for `spans_of_openai` -openai 0.1.66, for `traced_autogen` -autogen-agentchat 0.1.22; all with opentelemetry-sdk.
 For `agno_older` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
@@ -65,31 +65,9 @@ def pydantic_ai():
 
 
 async def openai_agents():
-    from agents import Agent, ModelResponse, Runner, SQLiteSession, Usage, function_tool
-    from agents import generation_span, set_trace_processors
-    from agents.models.interface import Model
+    from agents import Agent, OpenAIChatCompletionsModel, Runner, SQLiteSession, function_tool, set_trace_processors
     from agents.tracing import TracingProcessor
-    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-
-    def text(text):
-        content = [ResponseOutputText(text=text, type="output_text", annotations=[])]
-        return ResponseOutputMessage(id="m", type="message", role="assistant", status="completed", content=content)
-
-    def call(at):
-        return ResponseFunctionToolCall(call_id=f"c{at}", name="depth", arguments=json.dumps(CALLS[at]), type="function_call")
-
-    replies = iter([[call(0)], [text("Once more."), call(1)], [text(ANSWER)]])
-
-    class Script(Model):
-        async def get_response(self, system_instructions, input, *rest, **named):
-            output = next(replies)
-            given = [{"role": "user", "content": input}] if isinstance(input, str) else input
-            said = [item.model_dump(exclude_none=True) for item in output]
-            with generation_span(input=list(given), output=said, model="script"):
-                return ModelResponse(output=output, usage=Usage(), response_id=None)
-
-        def stream_response(self, *rest, **named):
-            raise NotImplementedError
+    from openai import AsyncOpenAI
 
     class Keep(TracingProcessor):
         lines = []
@@ -100,7 +78,8 @@ async def openai_agents():
 
     set_trace_processors([Keep()])
     session = SQLiteSession("river-1", "river.db")
-    agent = Agent(name="Gauge", instructions="You know rivers.", model=Script(), tools=[function_tool(depth)])
+    model = OpenAIChatCompletionsModel("script", AsyncOpenAI(api_key="none", http_client=scripted_client(is_async=True)))
+    agent = Agent(name="Gauge", instructions="You know rivers.", model=model, tools=[function_tool(depth)])
     result = await Runner.run(agent, TASK, session=session)
     session.close()
     write("openai-chat-session/state.json", result.to_state().to_string())
@@ -242,77 +221,39 @@ def smolagents():
     Dataset.from_list([{"task": TASK, "agent_memory": of_tools}]).to_json(OUT / "smolagents/table.jsonl")
 
 
-def graph_of(model, tools):
-    """Returns a graph that asks the model and calls the tools in turn, until a reply has no calls. Both take the messages and return one."""
-    from langgraph.graph import MessagesState, StateGraph
+def react_agent(is_whole=False, **settings):
+    """Returns LangGraph's agent with the scripted model, which gives its replies in a stream unless `is_whole`."""
+    from langchain_openai import ChatOpenAI
+    from langgraph.prebuilt import ToolNode, create_react_agent
 
-    graph = StateGraph(MessagesState)
-    graph.add_node("model", lambda state: {"messages": [model(state["messages"])]})
-    graph.add_node("tools", lambda state: {"messages": [tools(state["messages"])]})
-    graph.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else "__end__")
-    graph.add_edge("tools", "model")
-    graph.set_entry_point("model")
-    return graph
+    clients = {"http_client": scripted_client(), "http_async_client": scripted_client(is_async=True)}
+    model = ChatOpenAI(model="script", api_key="none", disable_streaming=is_whole, **clients)
+    return create_react_agent(model, ToolNode([depth], handle_tool_errors=lambda error: f"Error: {error}"), **settings)
 
 
 def langgraph():
-    from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+    from langchain_core.messages import RemoveMessage
     from langgraph.checkpoint.sqlite import SqliteSaver
 
-    def call(at):
-        return [{"name": "depth", "args": CALLS[at], "id": f"c{at}"}]
-
-    replies = iter([AIMessage("", tool_calls=call(0)), AIMessage("Once more.", tool_calls=call(1)), AIMessage(ANSWER)])
-
-    def tools(messages):
-        wanted = messages[-1].tool_calls[0]
-        try:
-            return ToolMessage(depth(**wanted["args"]), tool_call_id=wanted["id"])
-        except ValueError as error:
-            return ToolMessage(f"Error: {error}", tool_call_id=wanted["id"], status="error")
-
-    graph = graph_of(lambda messages: next(replies), tools)
-    with SqliteSaver.from_conn_string("graph.db") as saver:
-        graph.compile(saver).invoke({"messages": [HumanMessage(TASK)]}, {"configurable": {"thread_id": "river-1"}})
-    dump("langchain-checkpoints/checkpoints.db.sql", "graph.db")
-    replies = iter([AIMessage("", tool_calls=call(0)), AIMessage("Once more.", tool_calls=call(1)), AIMessage(ANSWER)])
-    # A graph that sums up takes messages away.
-    with SqliteSaver.from_conn_string("graph.db") as saver:
-        compiled, at = graph_of(lambda messages: next(replies), tools).compile(saver), {"configurable": {"thread_id": "river-1"}}
-        compiled.invoke({"messages": [HumanMessage(TASK)]}, at)
-        compiled.update_state(at, {"messages": [RemoveMessage(message.id) for message in compiled.get_state(at).values["messages"][:-1]]})
-    dump("langchain-checkpoints/removed.db.sql", "graph.db")
+    at = {"configurable": {"thread_id": "river-1"}}
+    for name in ["checkpoints", "removed"]:
+        with SqliteSaver.from_conn_string("graph.db") as saver:
+            graph = react_agent(checkpointer=saver)
+            messages = graph.invoke({"messages": [("user", TASK)]}, at)["messages"]
+            if name == "removed":
+                # A graph that sums up takes messages away.
+                graph.update_state(at, {"messages": [RemoveMessage(message.id) for message in messages[:-1]]})
+        dump(f"langchain-checkpoints/{name}.db.sql", "graph.db")
 
 
 async def streams():
-    from langchain_core.language_models.chat_models import BaseChatModel, generate_from_stream
-    from langchain_core.messages import AIMessage, AIMessageChunk
-    from langchain_core.outputs import ChatGenerationChunk
     from langgraph.checkpoint.memory import InMemorySaver
-    from langgraph.prebuilt import ToolNode, create_react_agent
 
-    class Script(BaseChatModel):
-        _llm_type = "script"
-        bind_tools = lambda self, tools, **named: self
-        _generate = lambda self, messages, *rest, **named: generate_from_stream(self._stream(messages))
-
-        def _stream(self, messages, *rest, **named):
-            at = sum(isinstance(message, AIMessage) for message in messages)
-            text, pieces = [["Ask the ", "gauge."], ["Once ", "more."], [ANSWER]][at], []
-            if at < 2:
-                arguments, call = json.dumps(CALLS[at]), {"type": "tool_call_chunk", "index": 0}
-                pieces = [{**call, "name": "depth", "args": "", "id": f"call_river_{at}"}]
-                pieces += [{**call, "name": None, "args": part, "id": None} for part in (arguments[:9], arguments[9:])]
-            chunks = [AIMessageChunk(part) for part in text]
-            for chunk in chunks + [AIMessageChunk("", tool_call_chunks=[piece]) for piece in pieces]:
-                yield ChatGenerationChunk(message=chunk)
-
-    tools = ToolNode([depth], handle_tool_errors=True)
-    graph, whole = [create_react_agent(Script(disable_streaming=is_whole), tools) for is_whole in (False, True)]
+    graph, whole = react_agent(), react_agent(is_whole=True)
     given = {"messages": [("user", TASK)]}
     plain = lambda value: value.model_dump() if hasattr(value, "model_dump") else str(value)
     lines = lambda rows: "\n".join(json.dumps(row, default=plain) for row in rows)
-    saved = create_react_agent(Script(), tools, checkpointer=InMemorySaver())
+    saved = react_agent(checkpointer=InMemorySaver())
     debugged = saved.stream(given, {"configurable": {"thread_id": "river-1"}}, stream_mode="debug")
     write("streams/checkpoints.jsonl", lines(debugged))
     for mode in ["messages", "debug"]:
@@ -325,74 +266,39 @@ async def streams():
 
 
 def printed_spans():
-    """Returns a tracer provider, and a function that returns its spans as its kit prints them."""
+    """Returns a tracer provider, and a function that returns its spans as its kit prints them, without the folders of this machine."""
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    return provider, lambda: "\n".join(span.to_json(indent=None) for span in exporter.get_finished_spans())
+    lines = lambda: "\n".join(span.to_json(indent=None) for span in exporter.get_finished_spans())
+    return provider, lambda: re.sub(r"/[\w./-]*/(?=\w+\.py)", "", lines())
 
 
 def spans_of_openai():
     """Writes spans of a program that asks the model and calls the tools itself, each in a trace of its own."""
-    import httpx
     from openai import OpenAI
     from openinference.instrumentation.openai import OpenAIInstrumentor
 
-    call = lambda at: {"id": f"c{at}", "type": "function", "function": {"name": "depth", "arguments": json.dumps(CALLS[at])}}
-    replies = iter([("Ask the gauge.", [call(0)]), ("Once more.", [call(1)]), (ANSWER, None)])
-
-    def reply(request):
-        content, calls = next(replies)
-        message = {"role": "assistant", "content": content} | ({"tool_calls": calls} if calls else {})
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return httpx.Response(200, json={"id": "r", "object": "chat.completion", "created": 1, "model": "script", "choices": [choice]})
-
     provider, printed = printed_spans()
     OpenAIInstrumentor().instrument(tracer_provider=provider)
-    client = OpenAI(api_key="none", http_client=httpx.Client(transport=httpx.MockTransport(reply)))
-    messages = [{"role": "user", "content": TASK}]
-    for result in ["Error: name a place", "2.1 m", None]:
-        message = client.chat.completions.create(model="script", messages=messages).choices[0].message
-        messages.append(message.model_dump(exclude_none=True))
-        if result:
-            messages.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": result})
+    client = OpenAI(api_key="none", http_client=scripted_client())
+    converse(lambda messages: client.chat.completions.create(model="script", messages=messages))
     write("otel-openai/spans.jsonl", printed())
 
 
 def traced_langgraph():
-    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-    from langchain_core.messages import AIMessage
-    from langchain_core.tools import StructuredTool, ToolException
     from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
     from openinference.instrumentation.langchain import LangChainInstrumentor
 
-    def safe(river: str, place: str = "") -> str:
-        """Says how deep a river is."""
-        try:
-            return depth(river, place)
-        except ValueError as error:
-            raise ToolException(str(error))
-
-    def call(at):
-        return [{"name": "depth", "args": CALLS[at], "id": f"call_river_{at}", "type": "tool_call"}]
-
-    replies = [AIMessage("Ask the gauge.", tool_calls=call(0)), AIMessage("Once more.", tool_calls=call(1)), AIMessage(ANSWER)]
-    tool = StructuredTool.from_function(safe, name="depth", handle_tool_error=True)
-
-    def run(given, **named):
-        model = GenericFakeChatModel(messages=iter(replies))
-        graph = graph_of(model.invoke, lambda messages: tool.invoke(messages[-1].tool_calls[0]))
-        graph.compile().invoke({"messages": given}, named)
-
-    runs = RunCollectorCallbackHandler()
-    run([("user", TASK)], callbacks=[runs])
+    given, runs = {"messages": [("user", TASK)]}, RunCollectorCallbackHandler()
+    react_agent().invoke(given, {"callbacks": [runs]})
     write("langsmith-tree/run.json", runs.traced_runs[0].model_dump_json(exclude_none=True))
     provider, printed = printed_spans()
     LangChainInstrumentor().instrument(tracer_provider=provider)
-    run([("user", TASK)])
+    react_agent().invoke(given)
     write("otel-langchain/spans.jsonl", printed())
 
 
@@ -420,7 +326,7 @@ def kept_spans(name, printed, kinds, attributes):
     for span in spans:
         kept = {name: value for name, value in span["attributes"].items() if name.startswith(attributes)}
         span["attributes"] = {name: "You know rivers." if str(value).startswith(("Your input fields", "You are a helpful")) else value for name, value in kept.items()}
-    write(name, re.sub(r"/[\w./-]*/(?=\w+\.py)", "", "\n".join(json.dumps(span) for span in spans)))
+    write(name, "\n".join(json.dumps(span) for span in spans))
 
 
 def traced_dspy():
@@ -462,39 +368,20 @@ async def spans_of_google_adk():
 def strands():
     os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
     from opentelemetry import trace
+    from openai import AsyncOpenAI
     from strands import Agent, tool
-    from strands.models import Model
+    from strands.models.openai import OpenAIModel
     from strands.session.file_session_manager import FileSessionManager
-
-    replies = iter([[("c0", CALLS[0])], ["Once more.", ("c1", CALLS[1])], [ANSWER]])
-
-    class Script(Model):
-        update_config = get_config = lambda self, **named: {}
-
-        async def structured_output(self, *rest, **named):
-            yield {}
-
-        async def stream(self, messages, *rest, **named):
-            reason = "end_turn"
-            yield {"messageStart": {"role": "assistant"}}
-            for block in next(replies):
-                start, delta = {}, {"text": block}
-                if not isinstance(block, str):
-                    start, reason = {"toolUse": {"name": "depth", "toolUseId": block[0]}}, "tool_use"
-                    delta = {"toolUse": {"input": json.dumps(block[1])}}
-                yield {"contentBlockStart": {"start": start}}
-                yield {"contentBlockDelta": {"delta": delta}}
-                yield {"contentBlockStop": {}}
-            yield {"messageStop": {"stopReason": reason}}
 
     provider, printed = printed_spans()
     trace.set_tracer_provider(provider)
     manager = FileSessionManager(session_id="river-1", storage_dir="strands")
-    Agent(model=Script(), tools=[tool(depth)], session_manager=manager, callback_handler=None)(TASK)
+    model = OpenAIModel(AsyncOpenAI(api_key="none", http_client=scripted_client(is_async=True)), model_id="script")
+    Agent(model=model, tools=[tool(depth)], session_manager=manager, callback_handler=None)(TASK)
     files = Path("strands/session_river-1/agents/agent_default/messages")
     messages = [json.dumps(json.loads((files / f"message_{at}.json").read_text())) for at in range(6)]
     write("strands/messages.jsonl", "\n".join(messages))
-    write("otel-strands/spans.jsonl", re.sub(r'File \\"[^"]*/', r'File \\"', printed()))
+    write("otel-strands/spans.jsonl", printed())
 
 
 async def agent_framework():
@@ -568,18 +455,35 @@ def call_of_chat(at):
 
 
 def scripted_client(is_async=False):
-    """Returns a client for HTTP that answers as a model of Chat Completions."""
+    """Returns a client for HTTP that answers as a model of Chat Completions, at once or in a stream of pieces."""
     import httpx
 
+    def streamed(message, finish_reason):
+        text, calls = message["content"], message.get("tool_calls", [])
+        deltas = [{"role": "assistant", "content": text[:3]}, {"content": text[3:]}]
+        for call in calls:
+            arguments = call["function"]["arguments"]
+            deltas.append({"tool_calls": [{**call, "index": 0, "function": {"name": "depth", "arguments": arguments[:9]}}]})
+            deltas.append({"tool_calls": [{"index": 0, "function": {"arguments": arguments[9:]}}]})
+        chunk = {"id": "r", "object": "chat.completion.chunk", "created": 0, "model": "script"}
+        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        choices.append({"index": 0, "delta": {}, "finish_reason": finish_reason})
+        lines = [json.dumps({**chunk, "choices": [choice]}) for choice in choices]
+        return "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"])
+
     def reply(request):
-        at = sum(message["role"] == "assistant" for message in json.loads(request.content)["messages"])
+        asked = json.loads(request.content)
+        at = sum(message["role"] == "assistant" for message in asked["messages"])
         message = {"role": "assistant", "content": ["Ask the gauge.", "Once more.", ANSWER][at]}
         if at < 2:
             message["tool_calls"] = [call_of_chat(at)]
         elif b"final_answer" in request.content:
             function = {"name": "final_answer", "arguments": json.dumps({"answer": ANSWER})}
             message = {"role": "assistant", "content": "", "tool_calls": [{"id": "c3", "type": "function", "function": function}]}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        finish_reason = "tool_calls" if "tool_calls" in message else "stop"
+        if asked.get("stream"):
+            return httpx.Response(200, text=streamed(message, finish_reason), headers={"content-type": "text/event-stream"})
+        choice = {"index": 0, "message": message, "finish_reason": finish_reason}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         reply = {"id": "r", "object": "chat.completion", "created": 0, "model": "script", "choices": [choice], "usage": usage}
         return httpx.Response(200, json=reply)
@@ -800,38 +704,11 @@ def crewai():
 
 async def llama_index():
     from llama_index.core.agent.workflow import FunctionAgent
-    from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata
-    from llama_index.core.llms.function_calling import FunctionCallingLLM
-    from llama_index.core.llms.llm import ToolSelection
+    from llama_index.llms.openai_like import OpenAILike
 
-    def unused(self, *rest, **named):
-        raise NotImplementedError
-
-    class Script(FunctionCallingLLM):
-        metadata = property(lambda self: LLMMetadata(is_function_calling_model=True, model_name="script"))
-        chat = achat = stream_chat = complete = acomplete = stream_complete = astream_complete = unused
-
-        def _prepare_chat_with_tools(self, tools, user_msg=None, chat_history=None, **named):
-            return {"messages": chat_history}
-
-        async def astream_chat(self, messages, **named):
-            at = sum(message.role.value == "tool" for message in messages)
-            more = {"tool_calls": [call_of_chat(at)]} if at < 2 else {}
-            text = ["Ask the gauge.", "Once more.", ANSWER][at]
-
-            async def pieces():
-                for part in (text[:3], text):
-                    message = ChatMessage(role="assistant", content=part, additional_kwargs=more)
-                    yield ChatResponse(message=message, delta=part)
-
-            return pieces()
-
-        def get_tool_calls_from_response(self, response, **named):
-            calls = response.message.additional_kwargs.get("tool_calls", [])
-            name = lambda call: {"tool_name": "depth", "tool_kwargs": json.loads(call["function"]["arguments"])}
-            return [ToolSelection(tool_id=call["id"], **name(call)) for call in calls]
-
-    run = FunctionAgent(name="gauge", tools=[depth], llm=Script(), system_prompt="You know rivers.").run(user_msg=TASK)
+    kinds = {"is_chat_model": True, "is_function_calling_model": True}
+    llm = OpenAILike(model="script", api_key="none", async_http_client=scripted_client(is_async=True), **kinds)
+    run = FunctionAgent(name="gauge", tools=[depth], llm=llm, system_prompt="You know rivers.").run(user_msg=TASK)
     events = [event.model_dump_json() async for event in run.stream_events()]
     write("streams/llama-index.jsonl", "\n".join(events))
 
