@@ -10,6 +10,7 @@ const { readTraces } = require('./support/paths.js');
 const { rejectionOf } = require('./support/refusals.js');
 const { fromFolder, scratchDirectory } = require('./support/scratch.js');
 const { codexSession } = require('./support/sessions.js');
+const { warningsWhile } = require('./support/warnings.js');
 
 const directory = scratchDirectory('share-api');
 let folders = 0;
@@ -52,6 +53,15 @@ test('share leaves the bytes of files but for redactions, and takes traces besid
   expect(sessions[0]).toMatchObject({ sessionId: 's1', session: 's1', project: 'work' });
   const written = fs.readFileSync(path.join(folder, sessions[0].file), 'utf8');
   expect(written).toBe(session.replace('bob@a.org', '[REDACTED:email-1]'));
+});
+
+test('share warns of traces whose unknown outcome was lost in a copy', async () => {
+  const { imported: _, ...metadata } = { ...trace.metadata, success: false };
+  const lost = { ...makeTrace(), metadata, outcome: { ...trace.outcome, confidence: 0.5 } };
+  const whole = traceFromMessages([{ role: 'user', content: 'Sort the list' }]);
+  const warnings = await warningsWhile(() => share([lost, whole, trace], newFolder()));
+  const message = expect.stringMatching(/^1 trace has success: false .* copy metadata.imported too$/);
+  expect(warnings).toEqual([{ message, type: 'KnowledgePulseWarning' }]);
 });
 
 test.each([[undefined], [{}], [{ clean: {} }]])(

@@ -15,7 +15,6 @@ const {
   readCount,
   recordOf,
 } = require('./calls/options.js');
-const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
 const { lengthOf, readFrom, wrongType } = require('./calls/reading.js');
 const { embed } = require('./embedder.js');
 const native = require('./loader.js').addon;
@@ -73,44 +72,38 @@ async function select(traces, options) {
   const call = new native.NativeCall();
   const choose = async () => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
-    let filledIn = 0;
     for (let first = 0; first < length; first += BATCH) {
       signal?.throwIfAborted();
       const end = Math.min(first + BATCH, length);
-      filledIn += await add(candidates, { traces, first, end, labels, embeds: method === 'full' });
+      await add(candidates, { traces, first, end, labels, embeds: method === 'full' });
     }
     const reply = fromAddon(() => candidates.select(count, failures, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
-    const { explanation, ...selection } = JSON.parse(await found);
-    const told = toldOfFilledIn(filledIn);
-    return { ...selection, explanation: told === '' ? explanation : `${explanation}; ${told}` };
+    return JSON.parse(await found);
   };
   return cancellable(choose, signal, () => call.cancel());
 }
 
 /**
- * Adds the traces from `first` to before `end`. Returns how many are {@link isFilledIn}.
+ * Adds the traces from `first` to before `end`.
  *
  * @param {NativeCandidates} candidates
  * @param {{ traces: readonly unknown[], first: number, end: number, labels: Map<string, boolean> | undefined, embeds: boolean }} batch
  */
 async function add(candidates, { traces, first, end, labels, embeds }) {
   const digests = [];
-  let filledIn = 0;
   for (let index = first; index < end; index++) {
     try {
       const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
       const own = labels && readFrom(Object(trace), 'id', 'trace.id', 'ERR_INVALID_TRACE');
       const label = labels?.get(/** @type {string} */ (own));
       digests.push(fromAddon(() => candidates.read(trace, embeds, label)) ?? '');
-      if (label === undefined && isFilledIn(trace)) filledIn++;
     } catch (error) {
       throw errorOfTrace(error, index);
     }
   }
   const vectors = embeds ? await embed(digests) : [];
   await fromAddon(() => candidates.add(vectors));
-  return filledIn;
 }
 
 /**

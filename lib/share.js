@@ -5,7 +5,6 @@
 const path = require('node:path');
 
 const { withCall } = require('./calls/cancel.js');
-const { isFilledIn, toldOfFilledIn } = require('./calls/outcomes.js');
 const { oneOf, readCallOptions } = require('./calls/options.js');
 const { isArray, isObject, readList, writeJson, wrongType } = require('./calls/reading.js');
 const { readCleaning } = require('./clean.js');
@@ -22,7 +21,7 @@ async function share(tracesOrFiles, folder, options) {
   const { signal, as = '', clean = readCleaning({}, 'options.clean') } = readCallOptions(options, OPTIONS);
   if (typeof folder !== 'string' || folder === '')
     throw wrongType('ERR_INVALID_INPUT', 'folder', 'the path of a folder', folder);
-  const { shared, filledIn } = readShared(tracesOrFiles);
+  const shared = readShared(tracesOrFiles);
   // Resolved now, because the working directory may change before it is used.
   const target = path.resolve(folder);
   /** @type {Promise<string> | undefined} */
@@ -31,30 +30,26 @@ async function share(tracesOrFiles, folder, options) {
     begun = native.share(shared, target, as, clean, call);
     return begun;
   }).finally(() => begun?.catch(() => {})); // Until what a cancelled call had begun in the folder is gone.
-  const { sessions, leftOut } = JSON.parse(json);
-  const told = toldOfFilledIn(filledIn);
-  if (told !== '') process.emitWarning(told, { type: 'KnowledgePulseWarning' });
+  const { sessions, leftOut, warning } = JSON.parse(json);
+  if (warning !== null) process.emitWarning(warning, { type: 'KnowledgePulseWarning' });
   return { sessions: sessions.map(inCamelCase), leftOut };
 }
 
 /**
- * Returns paths, and traces in JSON, each with whether it is a path; and how many traces have an outcome that readers fill in.
+ * Returns paths, and traces in JSON, each with whether it is a path.
  *
  * @param {unknown} list null for the sessions of this machine
  */
 function readShared(list) {
   if (list !== null && !isArray(list))
     throw wrongType('ERR_INVALID_INPUT', 'what is shared', 'an array of traces or paths, or null', list);
-  let filledIn = 0;
   /** @type {(value: unknown, place: string) => [string, boolean]} */
   const read = (value, place) => {
     if (typeof value === 'string') return [path.resolve(value), true];
     if (!isObject(value)) throw wrongType('ERR_INVALID_INPUT', place, 'a trace or a path', value);
-    if (isFilledIn(value)) filledIn++;
     return [writeJson(value, place, 'ERR_INVALID_TRACE'), false];
   };
-  const shared = list && readList(list, 'traces', 'ERR_INVALID_INPUT', read);
-  return { shared, filledIn };
+  return list && readList(list, 'traces', 'ERR_INVALID_INPUT', read);
 }
 
 /**

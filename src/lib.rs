@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod formats;
 mod memory;
+mod outcomes;
 mod replies;
 mod scorer;
 mod select;

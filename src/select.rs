@@ -33,7 +33,7 @@ use crate::{
     call::NativeCall,
     error::{Result, throw},
     memory::NativeTraceMemory,
-    trace,
+    outcomes, trace,
 };
 
 /// Returns a number of traces, or a percentage of all.
@@ -58,6 +58,8 @@ pub struct NativeCandidates {
     pool: Arc<Mutex<Pool>>,
     /// Traces that were read and are not added yet, each with its outcome.
     read: Vec<(Trace, SelectOutcome)>,
+    /// How many have an outcome that readers fill in.
+    filled_in: usize,
     /// Of how many the neighbours are known.
     compared: Arc<AtomicU32>,
 }
@@ -77,6 +79,7 @@ impl NativeCandidates {
         Ok(Self {
             pool: Arc::new(Mutex::new(pool)),
             read: Vec::new(),
+            filled_in: 0,
             compared: Arc::default(),
         })
     }
@@ -111,7 +114,11 @@ impl NativeCandidates {
         success: Option<bool>,
     ) -> Result<Option<String>> {
         let mut read = trace::read(env, trace, Some(Method::Full))?;
-        let (is_known, agent) = trace::noted(env, trace)?;
+        let noted = trace::noted(env, trace)?;
+        if noted.is_none() && success.is_none() && outcomes::is_filled_in(&read) {
+            self.filled_in += 1;
+        }
+        let (is_known, agent) = noted.unwrap_or((true, None));
         let is_known = is_known || success.is_some();
         read.success = success.unwrap_or(read.success);
         let digest = digested.then(|| digest::of(&read));
@@ -161,7 +168,7 @@ impl NativeCandidates {
         call: &NativeCall,
     ) -> AsyncTask<Background<String>> {
         let (pool, compared) = (Arc::clone(&self.pool), Arc::clone(&self.compared));
-        let call = call.share();
+        let (call, told) = (call.share(), outcomes::told_of(self.filled_in));
         let options = SelectOptions {
             count: count_of(count),
             failures: failures.map(count_of),
@@ -178,14 +185,14 @@ impl NativeCandidates {
             let pool = &mut *locked(&pool);
             let selection = select::select(&mut pool.candidates, &options, &progress)?;
             let selection = call.complete().then_some(selection).ok_or(Error::Aborted)?;
-            Ok(pool.described(selection, most_listed as usize).to_json())
+            Ok(pool.described(selection, most_listed as usize, told).to_json())
         })
     }
 }
 
 impl Pool {
-    /// Returns the `Selection` of index.d.ts.
-    fn described(&self, selection: select::Selection, most_listed: usize) -> Value {
+    /// Returns the `Selection` of index.d.ts, whose explanation ends with what is told of outcomes.
+    fn described(&self, selection: select::Selection, most_listed: usize, told: Option<String>) -> Value {
         let id = |ids: &[Option<Label>], index: usize| ids.get(index)?.as_ref().map(ToString::to_string);
         let nearby = |near: &Neighbour| {
             json_object! {
@@ -230,7 +237,7 @@ impl Pool {
         json_object! {
             "chosen": chosen.collect::<Value>(),
             "left": left.collect::<Value>(),
-            "explanation": selection.explanation(),
+            "explanation": [Some(selection.explanation()), told].into_iter().flatten().collect::<Vec<_>>().join("; "),
             "coveredBefore": selection.covered_before,
         }
     }

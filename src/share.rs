@@ -23,10 +23,11 @@ use crate::{
     call::NativeCall,
     clean::{NativeCleanSettings, parsed},
     engine::ENGINE,
+    outcomes,
 };
 
 /// Shares traces in JSON and paths of files and folders, as the second of each pair says, into a folder, away from the event loop; the sessions of
-/// this machine without a list. Resolves to the manifest in JSON.
+/// this machine without a list. Resolves to the manifest in JSON, with a `warning` about outcomes.
 #[napi(js_name = "share", catch_unwind, ts_return_type = "Promise<string>")]
 pub fn share_into(
     shared: Option<Vec<(String, bool)>>,
@@ -40,7 +41,9 @@ pub fn share_into(
         call.check()?;
         let mut target = Folder::create(Path::new(&folder))?;
         let named = shared.map(|shared| shared.into_iter().map(named_from).collect());
-        let (sessions, wrong) = sessions_of(named.transpose()?)?;
+        let named: Option<Vec<_>> = named.transpose()?;
+        let filled_in = named.iter().flatten().filter(|named| is_filled_in(named)).count();
+        let (sessions, wrong) = sessions_of(named)?;
         let chosen = "Named by a program".into();
         let (set, form) = target.set(Form::from_name(&form))?;
         let sessions = set.new_among(sessions);
@@ -58,7 +61,7 @@ pub fn share_into(
             return Err(Error::Aborted);
         }
         target.finish()?;
-        Ok(to_json(&manifest))
+        Ok(to_json(&manifest, outcomes::told_of(filled_in)))
     })
 }
 
@@ -116,7 +119,7 @@ pub fn share_as_zip(
             .map_err(|error| Error::Other(Code::InvalidInput, error.to_string()))?;
         Ok(NativeZip {
             zip: bytes.into(),
-            manifest: to_json(&manifest),
+            manifest: to_json(&manifest, None),
         })
     })
 }
@@ -195,13 +198,20 @@ fn named_from((shared, is_path): (String, bool)) -> error::Result<Named> {
     }
 }
 
+/// Returns whether a trace without `metadata.imported` has the outcome that readers fill in.
+fn is_filled_in(named: &Named) -> bool {
+    let Named::Trace(trace) = named else { return false };
+    trace.at(&["metadata", "imported"]).is_none()
+        && json::read(trace, Texts::None).is_ok_and(|trace| outcomes::is_filled_in(&trace))
+}
+
 fn nothing_in(manifest: &Manifest) -> String {
     let first = manifest.left_out.first();
     let reason = first.map(|(name, reason)| format!(": {name} is left out, because {reason}"));
     format!("there is nothing to share{}", reason.unwrap_or_default())
 }
 
-fn to_json(manifest: &Manifest) -> String {
+fn to_json(manifest: &Manifest, warning: Option<String>) -> String {
     let left_out = manifest
         .left_out
         .iter()
@@ -209,6 +219,7 @@ fn to_json(manifest: &Manifest) -> String {
     let result = object([
         ("sessions", manifest.lines().into()),
         ("leftOut", left_out.collect::<Vec<Value>>().into()),
+        ("warning", warning.into()),
     ]);
     result.to_json()
 }

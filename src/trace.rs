@@ -38,11 +38,11 @@ pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<
 }
 
 /// Returns what a reader of logs notes in `metadata.imported` of a trace: whether its outcome is known, in `known.success`, and its agent,
-/// in `format`.
+/// in `format`; `None` where it notes nothing.
 ///
 /// # Errors
 /// Throws `ERR_INVALID_TRACE` if a getter of the trace throws.
-pub(super) fn noted(env: &Env, trace: Unknown) -> Result<(bool, Option<String>)> {
+pub(super) fn noted(env: &Env, trace: Unknown) -> Result<Option<(bool, Option<String>)>> {
     let source = JavaScript::new(env)?;
     let at = |path: &[&'static str], kind: &str| {
         let mut value = trace;
@@ -55,6 +55,9 @@ pub(super) fn noted(env: &Env, trace: Unknown) -> Result<(bool, Option<String>)>
         }
         Result::Ok(Some(value).filter(|_| source.kind(value).is_ok_and(|found| found == kind)))
     };
+    if at(&[], "object")?.is_none() {
+        return Ok(None);
+    }
     let path = [
         "trace.metadata.imported.known",
         "trace.metadata.imported.known.success",
@@ -63,7 +66,7 @@ pub(super) fn noted(env: &Env, trace: Unknown) -> Result<(bool, Option<String>)>
     let agent = at(&["trace.metadata.imported.format"], "string")?;
     let agent = agent.map(|agent| source.name(agent)).transpose()?;
     let agent = agent.map(|Name(units)| String::from_utf16_lossy(&units));
-    Ok((known.transpose()?.unwrap_or(true), agent))
+    Ok(Some((known.transpose()?.unwrap_or(true), agent)))
 }
 
 /// The path of what a reader of logs notes.
