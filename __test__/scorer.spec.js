@@ -154,9 +154,12 @@ test('score remembers traces by usable ids', async () => {
     await scorer.score({ ...makeTrace(), id });
     expect((await scorer.score(makeTrace(), { remember: false })).nearest.id).toBe(expected);
   }
-  const scorer = new Scorer();
-  await scorer.score(throwingGetter(makeTrace(), 'id', new Error('on purpose')));
-  expect((await scorer.score(makeTrace())).nearest.id).toBe(null);
+  const thrower = throwingGetter(makeTrace(), 'id', new Error('on purpose'));
+  const message = 'trace.id could not be read: it threw';
+  expect(await rejectionOf(new Scorer().score(thrower))).toMatchObject({
+    code: 'ERR_INVALID_TRACE',
+    message,
+  });
 });
 
 test('weights of a Scorer extend the profiles and replace them', async () => {

@@ -107,32 +107,26 @@ impl<'env> Source for JavaScript<'env> {
     }
 
     fn get(&self, object: Unknown, key: &'static str, at: Arguments) -> Result<Unknown<'env>> {
-        self.property(object, key)
+        let key = match STEP_KEYS.iter().position(|known| *known == key) {
+            Some(place) => self.keys[place],
+            None => self.env.create_string(key)?,
+        };
+        Object::from_raw(self.env.raw(), object.raw())
+            .get_property_unchecked(key)
             .map_err(|error| self.unreadable(error, at))
-    }
-
-    fn get_or_none(&self, object: Unknown, key: &'static str) -> Option<Unknown<'env>> {
-        let value = self.property(object, key);
-        value.map_err(|_| self.take_exception()).ok()
     }
 
     /// Asks `Array.isArray`, which also recognises proxies of arrays. A proxy may claim any length, so one that no array can have is refused.
     fn length(&self, value: Unknown, at: Arguments) -> Result<Option<usize>> {
-        match self.kind(value)? {
-            "array" => {}
-            "object" => {
-                let array: Object = self.env.get_global()?.get_named_property_unchecked("Array")?;
-                let is_array: Function<Unknown, bool> = array.get_named_property("isArray")?;
-                // For a revoked proxy it throws, and the call has made an error of that already.
-                let is_array = is_array.call(value).map_err(|error| {
-                    let cause = JsError::from(error).into_unknown(*self.env);
-                    self.threw(at, cause)
-                });
-                if !is_array? {
-                    return Ok(None);
-                }
-            }
-            _ => return Ok(None),
+        let array: Object = self.env.get_global()?.get_named_property_unchecked("Array")?;
+        let is_array: Function<Unknown, bool> = array.get_named_property("isArray")?;
+        // For a revoked proxy it throws, and the call has made an error of that already.
+        let is_array = is_array.call(value).map_err(|error| {
+            let cause = JsError::from(error).into_unknown(*self.env);
+            self.threw(at, cause)
+        });
+        if !is_array? {
+            return Ok(None);
         }
         let at = format_args!("trace.steps.length");
         let length = self.get(value, "length", at)?;
@@ -204,14 +198,6 @@ impl<'env> JavaScript<'env> {
             env,
             keys: keys.collect::<Result<_>>()?,
         })
-    }
-
-    fn property(&self, object: Unknown, key: &'static str) -> Result<Unknown<'env>> {
-        let key = match STEP_KEYS.iter().position(|known| *known == key) {
-            Some(place) => self.keys[place],
-            None => self.env.create_string(key)?,
-        };
-        Object::from_raw(self.env.raw(), object.raw()).get_property_unchecked(key)
     }
 
     /// Converts an exception of a getter or a proxy to a typed error, with the exception as its cause. Returns other errors

@@ -38,10 +38,6 @@ impl<'v> Source for Json<'v> {
         Ok(object.and_then(|object| object.get(key)))
     }
 
-    fn get_or_none(&self, object: Self::Value, key: &'static str) -> Option<Self::Value> {
-        object.map(|object| object.get(key))
-    }
-
     fn length(&self, value: Self::Value, _: Arguments) -> Result<Option<usize>> {
         Ok(value.and_then(Value::as_array).map(<[_]>::len))
     }

@@ -32,9 +32,6 @@ pub trait Source {
     /// If reading it throws.
     fn get(&self, object: Self::Value, key: &'static str, at: Arguments) -> Result<Self::Value, Self::Error>;
 
-    /// Returns a property of an object; `None` if reading it throws.
-    fn get_or_none(&self, object: Self::Value, key: &'static str) -> Option<Self::Value>;
-
     /// Returns the length of an array; `None` for another value.
     ///
     /// # Errors
@@ -161,9 +158,7 @@ impl<S: Source> Reader<'_, S> {
         if matches!(self.texts, Texts::None) {
             return Ok(None);
         }
-        let Some(id) = self.source.get_or_none(trace, "id") else {
-            return Ok(None);
-        };
+        let id = self.source.get(trace, "id", format_args!("trace.id"))?;
         if self.source.kind(id)? != "string" || self.source.units_in(id)? > MAX_LABEL_BYTES {
             return Ok(None);
         }
