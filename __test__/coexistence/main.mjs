@@ -16,8 +16,8 @@ const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.002652
 
 const script = path.join(root, '__test__', 'coexistence', 'beside.mjs');
 
-for (const [name, { require, id }] of Object.entries(neighbours)) {
-  const skip = !isThere(require, id) && 'not installed; npm run test:coexistence does that';
+for (const { name, isThere } of neighbours) {
+  const skip = !isThere && 'not installed; npm run test:coexistence does that';
   for (const turn of ['first', 'last']) {
     const body = async () => {
       const options = { cwd: root, home: tmpdir(), env: ONNXRUNTIME };
@@ -32,13 +32,5 @@ for (const [name, { require, id }] of Object.entries(neighbours)) {
       await expectScores(report, 'fp32');
     };
     test(`${name} beside us, who are loaded ${turn}`, { skip }, body);
-  }
-}
-
-function isThere(require, id) {
-  try {
-    return Boolean(require.resolve(id));
-  } catch {
-    return false;
   }
 }
