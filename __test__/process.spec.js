@@ -6,10 +6,11 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { scoreOf } = require('./oracle/score.js');
+const { addon } = require('./support/addon.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { root, runtimeLibrary } = require('./support/paths.js');
 const { run, runForResult, runScript } = require('./support/run-script.js');
-const { linkPackages, scratchDirectory } = require('./support/scratch.js');
+const { copyPackage, linkPackages, scratchDirectory } = require('./support/scratch.js');
 
 test('errors of calls that end on another thread have the stack of their callers', async () => {
   const { result } = await runForResult(`
@@ -112,6 +113,24 @@ test('require gives the exports of the package, and so does its package for brow
   const browser = fs.readFileSync(path.join(root, 'wasm', 'browser', 'main.mjs'), 'utf8');
   const [, exported] = /^export const \{([^}]+)\} = api;$/m.exec(browser);
   expect(exported.match(/\w+/g).sort()).toEqual(names);
+});
+
+test('require without the package of the platform throws an error with what is missing and the way out', async () => {
+  const alone = copyPackage(path.join(directory, 'alone'));
+  const script =
+    'try { require(process.argv[1]); } catch ({ code, message }) { console.log(code, message); }';
+  const env = { KNOWLEDGEPULSE_NATIVE_ADDON: undefined };
+  const { stdout } = await run(process.execPath, ['-e', script, alone], env);
+  const place = `${process.platform}-${process.arch}`;
+  const missing = `@knowledgepulse/native-${path.basename(path.dirname(addon))}`;
+  for (const part of [
+    'ERR_ADDON_LOAD',
+    `on ${place}.`,
+    `  ${missing}: `,
+    'optional dependencies',
+    'KNOWLEDGEPULSE_NATIVE_ADDON',
+  ])
+    expect(stdout).toContain(part);
 });
 
 /** Runs an ES module in a project that has the package installed. */

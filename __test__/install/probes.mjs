@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url';
 import { OracleEmbedder } from '../oracle/embedder.js';
 import { OracleScorer, scoreOf, textOf } from '../oracle/score.js';
 import { modelDirectory } from '../support/paths.js';
-import { PLATFORM } from './packages.mjs';
 import { run } from './processes.mjs';
 import { traces } from './traces.mjs';
 
@@ -71,12 +70,4 @@ export function expectNeutral({ scores, status, warnings }) {
   assert.deepEqual([status.available, status.code], [false, 'ERR_RUNTIME_UNUSABLE']);
   assert.match(status.reason, /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/);
   assert.deepEqual(warnings, []);
-}
-
-/** Expects that the addon could not be loaded, and that the message says what is missing and what to do. */
-export function expectLoadError({ error }) {
-  assert.equal(error?.code, 'ERR_ADDON_LOAD');
-  const place = `${process.platform}-${process.arch}`;
-  for (const part of [PLATFORM, place, 'optional dependencies', 'KNOWLEDGEPULSE_NATIVE_ADDON'])
-    assert.ok(error.message.includes(part), `${part} is not named:\n${error.message}`);
 }

@@ -20,18 +20,16 @@ function emptyEnvironment(home) {
  * @param {string[]} command
  * @param {{ cwd: string, home: string, env?: Record<string, string | undefined> }} options `home`: where the program
  * may keep what it likes
- * @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string, milliseconds: number }>}
+ * @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>}
  */
-export async function run([program, ...args], { cwd, home, env = {} }) {
-  const start = performance.now();
+export function run([program, ...args], { cwd, home, env = {} }) {
   const unset = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
   const own = { ...unset, ...emptyEnvironment(home), ...env };
-  const ended = await runCommand(program, args, own, cwd, (child) => {
+  return runCommand(program, args, own, cwd, (child) => {
     child.stdin.end();
     const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE);
     child.on('close', () => clearTimeout(timer));
   });
-  return { ...ended, milliseconds: performance.now() - start };
 }
 
 /** As {@link run}, for a program that must succeed. */

@@ -14,20 +14,10 @@ process.on('warning', ({ name, code, message }) => {
 async function report({ evaluateValue, embedderStatus }) {
   const scores = [];
   for (const trace of traces) scores.push(await evaluateValue(trace));
-  const milliseconds = performance.now();
   const status = await embedderStatus();
   // Warnings are emitted after the promise is settled.
   await new Promise((resolve) => setTimeout(resolve, 20));
-  print({ scores, status, warnings, milliseconds });
+  console.log(JSON.stringify({ scores, status, warnings }));
 }
 
-/** For a package that cannot even be loaded. */
-function reportError(error) {
-  print({ error: { code: error.code, message: error.message }, milliseconds: performance.now() });
-}
-
-function print(result) {
-  console.log(JSON.stringify(result));
-}
-
-module.exports = { report, reportError };
+module.exports = { report };

@@ -1,9 +1,3 @@
 'use strict';
 
-const { report, reportError } = require('./report.cjs');
-
-try {
-  report(require('@knowledgepulse/native'));
-} catch (error) {
-  reportError(error);
-}
+require('./report.cjs').report(require('@knowledgepulse/native'));
