@@ -50,11 +50,7 @@ const STALENESS = 1 / 16;
 /** The most traces that a call deletes, beside as many as it adds. */
 const EVICTED = 100;
 
-/**
- * Positions from `lowest` to before `beyond` are compared; the traces from `oldest` on are in the table.
- *
- * @typedef {{ lowest: number, beyond: number, isStored: boolean, oldest: number }} View
- */
+/** @typedef {{ lowest: number, beyond: number, isStored: boolean }} View positions from `lowest` to before `beyond` are compared */
 
 /** @typedef {{ position: number, id: string | null, bytes: Buffer, entries: number[] }} Stored `entries` it is a candidate for */
 
@@ -121,7 +117,7 @@ class PostgresStore {
       }
       if (!adds) return found;
       const stays = Math.max(view.lowest, view.beyond + entries.length - maxElements);
-      if (view.oldest < stays) await ask('evict', [stays, entries.length + EVICTED]);
+      if (stays > 0) await ask('evict', [stays, entries.length + EVICTED]);
       return found;
     });
   }
@@ -156,13 +152,8 @@ class PostgresStore {
   async #view(ask, call, origin) {
     const { maxElements, ttlMs } = this.#settings;
     const values = [call, maxElements, ttlMs > MAX_TTL_MS ? null : ttlMs];
-    const [[lowest, beyond, isStored, model, oldest]] = await ask('view', values);
-    const view = {
-      lowest: Number(lowest),
-      beyond: Number(beyond),
-      isStored: isStored === 't',
-      oldest: Number(oldest ?? beyond),
-    };
+    const [[lowest, beyond, isStored, model]] = await ask('view', values);
+    const view = { lowest: Number(lowest), beyond: Number(beyond), isStored: isStored === 't' };
     if (origin !== null && model !== null && model !== origin && view.lowest < view.beyond) {
       const message = `the table of the store has embeddings of ${model}, not of ${origin}: use that model, or another table`;
       throw codedError(Error, 'ERR_MEMORY_MISMATCH', message);
@@ -209,11 +200,8 @@ class PostgresStore {
     const sample = isSmall
       ? await this.#sampleOf([...all.map(({ bytes }) => bytes), ...traces])
       : await this.#sampleFor(ask, lowest, size);
-    const heaviest = (
-      /** @type {number} */ memory,
-      /** @type {number} */ most,
-      /** @type {number} */ budget,
-    ) => fromAddon(() => sample.heaviest(traces, memory, most, budget)).map((column) => array(column));
+    const heaviest = (/** @type {[memory: number, most: number, budget: number]} */ ...limits) =>
+      fromAddon(() => sample.heaviest(traces, ...limits)).map((column) => array(column));
     const [numbers, hashes] = heaviest(size + entries.length, INDEXED_WORDS, Number.POSITIVE_INFINITY);
     let known = all;
     if (!isSmall) {

@@ -114,16 +114,15 @@ function statementsOf({ table, words, extension }, method) {
   return {
     /**
      * Selects the positions that a call is compared with: from the first one up to, but without, the second; whether the call is stored
-     * already; the model of the newest trace; and the oldest position. Values: the call or null, the number of traces to compare with, and
-     * their time to live in milliseconds or null.
+     * already; and the model of the newest trace. Values: the call or null, the number of traces to compare with, and their time to live in
+     * milliseconds or null.
      */
     view: `
       SELECT coalesce((
           SELECT position FROM ${table}
           WHERE position >= beyond - $2::bigint AND ($3::float8 IS NULL OR added > clock_timestamp() - $3::float8 * interval '1 ms')
           ORDER BY position LIMIT 1
-        ), beyond), beyond, own IS NOT NULL, (SELECT model FROM ${table} ORDER BY position DESC LIMIT 1),
-        (SELECT min(position) FROM ${table})
+        ), beyond), beyond, own IS NOT NULL, (SELECT model FROM ${table} ORDER BY position DESC LIMIT 1)
       FROM (
         SELECT own, coalesce(own, (SELECT position + 1 FROM ${table} ORDER BY position DESC LIMIT 1), 0) AS beyond
         FROM (SELECT (SELECT min(position) FROM ${table} WHERE call = $1::uuid) AS own) AS stored
