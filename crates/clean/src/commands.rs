@@ -14,10 +14,7 @@ use crate::{
     random::{is_opaque, is_random},
     ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back},
     text::{Text, is_white_space, is_word, starts_with},
-    values::{
-        is_chosen, is_expression, is_generated, is_keyword, is_marked, is_mixed, is_nothing, is_path,
-        is_small_number, is_term,
-    },
+    values::{is_chosen, is_expression, is_generated, is_keyword, is_marked, is_mixed},
     words::Words,
 };
 
@@ -475,7 +472,7 @@ fn is_argument(value: &[u8]) -> bool {
     let is_name_of_argument = value
         .iter()
         .all(|letter| letter.is_ascii_uppercase() || *letter == b'_');
-    !is_name_of_argument && !matches!(value, [b'-' | b'(', ..]) && !is_nothing(value)
+    !is_name_of_argument && !matches!(value, [b'-' | b'(' | b'[', ..])
 }
 
 /// Returns whether a text is the name of an algorithm, a format or a version.
@@ -485,7 +482,7 @@ pub(super) fn is_algorithm(text: &[u8]) -> bool {
         "v3", "2fa", "aes", "rs256", "hs256", "es256", "0x", "ed25519", "x25519", "x509", "k8s", "i18n",
         "l10n", "s3", "gpio",
     ];
-    ALGORITHMS.iter().any(|each| starts_with(text, each)) || is_term(text)
+    ALGORITHMS.iter().any(|each| starts_with(text, each))
 }
 
 /// Returns whether a value that a sentence tells can be a secret.
@@ -506,12 +503,7 @@ pub(super) fn is_said(letters: &[u8], value: &Range<usize>, is_quoted: bool) -> 
             && memmem::find(text, b"://").is_none()
             && (is_generated(text) || has(SIGNS) && !has(b"(=<\\") || !has(b"(=/<:[@"))
     };
-    is_spoken
-        && has_letter
-        && is_argument(text)
-        && !is_small_number(text)
-        && !is_path(text)
-        && !text.starts_with(b"[")
+    is_spoken && has_letter && is_argument(text) && is_possible(text)
 }
 
 #[cfg(test)]
