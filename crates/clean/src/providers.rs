@@ -27,10 +27,6 @@ const MOST_LETTERS: usize = 1500;
 const MOST_TAIL_LETTERS: usize = 48;
 /// A shorter prefix of letters and digits alone begins words too.
 const LEAST_PREFIX_LETTERS: usize = 3;
-/// Where rules have failed more often in a run of letters, they are tried at its end alone.
-const MOST_FAILURES: usize = 64;
-/// The last letters of a run, in which a rule is tried at each keyword.
-const LAST_LETTERS: usize = 128;
 /// A prefix tells a key, so only repetitions of a few letters are placeholders.
 const LEAST_DIFFERENT_LETTERS: usize = 4;
 
@@ -125,10 +121,6 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
     let mut last = 0..0;
     // Where the letters of a key end that were looked at last.
     let mut run = 0;
-    // Where the letters end that a rule looks at.
-    let mut line = 0;
-    // How often rules have failed in these letters. They can repeat a prefix whose key has all of them, and each attempt reads so many.
-    let mut failures = 0;
     for Keyword {
         range: keyword,
         number,
@@ -144,20 +136,10 @@ fn keys_at(letters: &[u8], keywords: &[Keyword]) -> Ranges {
         if run < keyword.end {
             run = skip(letters, keyword.end, of_key);
         }
-        if line < keyword.end {
-            line = skip(letters, keyword.end, is_within_line);
-            failures = 0;
-        }
         for (_, rule) in ALL.of_keyword(*number) {
-            if failures > MOST_FAILURES && keyword.start + LAST_LETTERS < line {
-                break;
-            }
-            match rule.key(letters, keyword, run) {
-                Some(key) => {
-                    last = key.start..key.end.max(last.end);
-                    ranges.push(key);
-                }
-                None => failures += 1,
+            if let Some(key) = rule.key(letters, keyword, run) {
+                last = key.start..key.end.max(last.end);
+                ranges.push(key);
             }
         }
     }
@@ -173,15 +155,6 @@ pub(super) fn begins_word(letters: &[u8], start: usize) -> bool {
         [.., last] => !is_word(*last) && *last != b'+',
         [] => true,
     }
-}
-
-/// Returns whether a letter can stand in a key, or between a provider's name and its key.
-fn is_within_line(letter: u8) -> bool {
-    letter.is_ascii_graphic()
-        && !matches!(
-            letter,
-            b'"' | b'\'' | b',' | b';' | b'&' | b'<' | b'(' | b'[' | b'{'
-        )
 }
 
 /// Returns how many different letters a text has.
