@@ -238,10 +238,6 @@ impl Cleaner {
         if found.is_empty() {
             return;
         }
-        // The SDK counts both.
-        if self.options.strict {
-            self.forget_within(text, &found);
-        }
         let mut markers = Vec::with_capacity(found.len());
         for Named { range, kind, marker } in &found {
             let units = &text.units()[range.clone()];
@@ -262,27 +258,6 @@ impl Cleaner {
             path: String::new(),
             excerpt: excerpt_of(units),
         });
-    }
-
-    /// Removes the findings of the text that stand within these ranges: a match that is replaced together with the text around it is one
-    /// finding.
-    fn forget_within(&mut self, text: &Text, found: &[Named]) {
-        let has_marker =
-            |found: &&Named| memmem::find(&text.letters()[found.range.clone()], MARKER).is_some();
-        let within: Vec<Range<usize>> = found
-            .iter()
-            .filter(has_marker)
-            .map(|found| text.original(found.range.start)..text.original(found.range.end))
-            .collect();
-        if within.is_empty() {
-            return;
-        }
-        let of_text = self.findings.split_off(self.earlier);
-        let stays = |finding: &Finding| {
-            let next = within.partition_point(|range| range.end <= finding.start);
-            within.get(next).is_none_or(|range| finding.start < range.start)
-        };
-        self.findings.extend(of_text.into_iter().filter(stays));
     }
 
     /// Replaces a value that is a secret as a whole; `None` if it is allowed to stay.
@@ -464,26 +439,6 @@ mod tests {
             ]
         );
         assert!(cleaner.take_findings().is_empty());
-    }
-
-    #[test]
-    fn a_match_that_is_replaced_with_the_text_around_it_is_one_finding() {
-        let mut cleaner = strict();
-        let token = format!("xoxb-{}", "0123456789-".repeat(3));
-        let other = token.replace("01", "98");
-        let text =
-            format!("{other}\npassword: \"hunter2,{token},more\"\n{other}\npassword: \"hunter3,{token}\"");
-        cleaned(&mut cleaner, &text);
-        let found = cleaner.take_findings();
-        let found: Vec<_> = found
-            .iter()
-            .map(|finding| (finding.name.as_str(), &text[finding.start..][..7]))
-            .collect();
-        let (key, first, second) = (("api_key", &other[..7]), "hunter2", "hunter3");
-        assert_eq!(found, [key, key, ("password", first), ("password", second)]);
-        let texts = vec![Value::String(text.as_str().into()); 2];
-        cleaner.clean_json(&Value::Array(texts)).unwrap();
-        assert_eq!(cleaner.take_findings().len(), 8);
     }
 
     #[test]
