@@ -82,29 +82,6 @@ pub(super) fn values(text: &Text) -> Ranges {
     merged(ranges)
 }
 
-/// Finds the numbers in columns whose heading an expression finds: of telephones, and days of birth.
-pub(super) fn numbers(letters: &[u8], heading: &Regex) -> Ranges {
-    const LEAST_DIGITS: usize = 6;
-    let is_number = |cell: &Range<usize>| {
-        let text = &letters[cell.clone()];
-        let digits = text.iter().filter(|letter| letter.is_ascii_digit());
-        digits.count() >= LEAST_DIGITS && !text.iter().any(u8::is_ascii_alphabetic)
-    };
-    let mut ranges = Ranges::new();
-    let mut from = 0;
-    while let Some(found) = heading.find_at(letters, from) {
-        let line = line_at(letters, found.end() - 1);
-        from = line.end.max(found.end());
-        if line.len() <= MOST_LETTERS
-            && let Some(table) = Table::below(letters, line, &|cell| heading.is_match(cell))
-        {
-            from = table.end.max(from);
-            ranges.extend(table.rows.into_iter().flatten().filter(is_number));
-        }
-    }
-    merged(ranges)
-}
-
 /// Returns the line that a place stands in.
 pub(super) fn line_at(letters: &[u8], at: usize) -> Range<usize> {
     let least = at.saturating_sub(MOST_LETTERS);

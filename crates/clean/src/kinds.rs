@@ -27,10 +27,8 @@ enum Finder {
     /// In the units of a text, which tell letters beyond ASCII.
     InText(fn(&Text) -> Ranges),
     Match(Check),
-    /// In columns whose heading the expression finds.
-    InColumns,
 }
-use Finder::{InColumns, InText, Match, Own};
+use Finder::{InText, Match, Own};
 
 /// Something to be found.
 pub(super) struct Kind {
@@ -96,7 +94,6 @@ const FINDERS: &[(&str, Finder)] = &[
     ("assigned", InText(names::assigned)),
     ("card_number", Match(numbers::card_number)),
     ("columns", InText(columns::values)),
-    ("in_columns", InColumns),
     ("encoded_secrets", InText(encoded_secrets)),
     ("iban", Match(numbers::iban)),
     ("international_phone", Match(numbers::international_phone)),
@@ -166,7 +163,6 @@ impl Kind {
             _ if !self.has_word(text) || !text.has_all(self.needs) => return Ranges::new(),
             Own(find) => return find(letters),
             InText(find) => return find(text),
-            InColumns => return columns::numbers(letters, &self.expression),
             Match(check) => check,
         };
         let expression = &self.expression;
