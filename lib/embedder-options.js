@@ -33,26 +33,19 @@ const NEIGHBOURS_LIBRARY = /^(libonnxruntime\.so\.1|libonnxruntime\.[\d.]+\.dyli
  */
 function resolveOptions(options) {
   const engine = options.engine ?? optionFromEnvironment('KNOWLEDGEPULSE_ENGINE', OPTIONS.engine);
-  const directory = options.model
-    ? undefined
-    : (options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR'));
   const dtype = options.dtype ?? optionFromEnvironment('KNOWLEDGEPULSE_DTYPE', OPTIONS.dtype);
-  const installed = () => (options.model ? undefined : installedModel(dtype));
-  const modelDirectory = directory === undefined ? installed() : path.resolve(directory);
+  const { model, modelDirectory = fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR') } = options;
+  const directory = model ? undefined : modelDirectory;
+  const installed = model || directory ? undefined : installedModel(dtype);
   const configured = options.runtimePath ?? fromEnvironment('KNOWLEDGEPULSE_ONNXRUNTIME');
   const packaged = configured === undefined ? packagedRuntime() : undefined;
-  // The built-in engine needs no library, but weights in safetensors.
-  const isOnnx = () =>
-    engine === 'onnxruntime' || !fs.existsSync(path.join(String(modelDirectory), 'model.safetensors'));
-  const others = () =>
-    engine !== 'builtin' && modelDirectory !== undefined && isOnnx() ? neighboursRuntime() : undefined;
   return {
     engine: engine === 'auto' ? undefined : engine,
-    ...options.model,
-    modelDirectory,
+    ...model,
+    modelDirectory: directory === undefined ? installed : path.resolve(directory),
     // A requested dtype without its package is an error.
-    modelConfigured: directory !== undefined || dtype !== undefined || options.model !== undefined,
-    runtimeLibrary: configured === undefined ? (packaged ?? others()) : path.resolve(configured),
+    modelConfigured: directory !== undefined || dtype !== undefined || model !== undefined,
+    runtimeLibrary: configured === undefined ? (packaged ?? neighboursRuntime()) : path.resolve(configured),
     runtimePackaged: packaged !== undefined,
     runtimeConfigured: configured !== undefined,
     threads: options.threads ?? optionFromEnvironment('KNOWLEDGEPULSE_THREADS', OPTIONS.threads, Number),
