@@ -10,7 +10,7 @@ const loader = require('../lib/loader.js');
 const { scoreOf } = require('./oracle/score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { modelDirectory, root } = require('./support/paths.js');
-const { run } = require('./support/run-script.js');
+const { run, success } = require('./support/run-script.js');
 const { copyModel, copyPackage, linkPackages, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('bundling');
@@ -32,22 +32,10 @@ function project(name, files) {
 }
 
 /** Runs a tool of the repository in `directory`. */
-async function tool(script, args, directory, env) {
-  const result = await run(
-    process.execPath,
-    [path.join(root, 'node_modules', script), ...args],
-    env,
-    directory,
-  );
-  if (result.code !== 0) throw new Error(`${script} failed:\n${result.stdout}\n${result.stderr}`);
-  return result;
-}
+const tool = (script, args, directory, env) =>
+  success(run(process.execPath, [path.join(root, 'node_modules', script), ...args], env, directory));
 
-async function output(command, args, env, cwd) {
-  const { code, stdout, stderr } = await run(command, args, env, cwd);
-  if (code !== 0) throw new Error(`it ended with code ${code}:\n${stderr}`);
-  return JSON.parse(stdout);
-}
+const output = async (...command) => JSON.parse((await success(run(...command))).stdout);
 
 // Without the file that is compiled alone.
 const tree = path.join(__dirname, 'types', 'sdk');
@@ -97,8 +85,7 @@ describe('bun build --compile', () => {
 
   async function compile(directory, outfile) {
     const args = ['build', '--compile', 'main.mjs', '--outfile', outfile];
-    const { code, stderr } = await run(bun, args, {}, directory);
-    if (code !== 0) throw new Error(stderr);
+    await success(run(bun, args, {}, directory));
     fs.rmSync(directory, { recursive: true });
   }
 

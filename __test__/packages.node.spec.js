@@ -4,11 +4,10 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { pathToFileURL } = require('node:url');
 
 const { root } = require('./support/paths.js');
 const { readmeExample } = require('./support/readme.js');
-const { run, runForResult } = require('./support/run-script.js');
+const { evaluate, run, runForResult, success } = require('./support/run-script.js');
 const { linkPackages, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('packages');
@@ -44,16 +43,6 @@ const main = readManifest('.');
 
 function runtimeFiles({ library }) {
   return library ? [library, 'runtime.json', 'ONNXRUNTIME_LICENSE.txt', 'ONNXRUNTIME_NOTICES.txt'] : [];
-}
-
-/** What the scripts export, which are modules of another kind than Jest runs. */
-async function evaluate(script, expression) {
-  const url = pathToFileURL(path.join(root, 'scripts', script)).href;
-  const { result } = await runForResult(`
-    const script = await import(${JSON.stringify(url)});
-    console.log(JSON.stringify(${expression}));
-  `);
-  return result;
 }
 
 let manifests;
@@ -357,8 +346,7 @@ describe('tarballs', () => {
     const platform = await evaluate('platform.mjs', 'script.hostPlatform()');
     host = { name: `@knowledgepulse/native-${platform}`, platform };
     const names = [main.name, host.name, q8];
-    const { code, stdout, stderr } = await run('node', ['scripts/pack.mjs', directory, ...names], {}, root);
-    if (code !== 0) throw new Error(stderr);
+    const { stdout } = await success(run('node', ['scripts/pack.mjs', directory, ...names], {}, root));
     const tarballs = JSON.parse(stdout.trim().split('\n').at(-1));
     for (const name of names) contents[name] = await unpack(tarballs[name]);
   });
@@ -366,8 +354,7 @@ describe('tarballs', () => {
   async function unpack(tarball) {
     const target = `${tarball}.d`;
     fs.mkdirSync(target);
-    const { code, stderr } = await run('tar', ['-xzf', tarball, '-C', target]);
-    if (code !== 0) throw new Error(stderr);
+    await success(run('tar', ['-xzf', tarball, '-C', target]));
     const sizes = {};
     for (const entry of fs.readdirSync(path.join(target, 'package'), { recursive: true })) {
       const stat = fs.statSync(path.join(target, 'package', entry));

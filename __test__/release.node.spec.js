@@ -8,7 +8,7 @@ const http = require('node:http');
 const path = require('node:path');
 
 const { root } = require('./support/paths.js');
-const { run } = require('./support/run-script.js');
+const { evaluate, run, success } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('release');
@@ -107,9 +107,7 @@ describe('publishing', () => {
   let trusted = {};
 
   beforeAll(async () => {
-    const script = `import(${JSON.stringify(path.join(root, 'scripts/pack.mjs'))}).then((pack) =>
-      console.log(JSON.stringify(pack.publishedManifests())))`;
-    packages = JSON.parse(execFileSync('node', ['-e', script], { encoding: 'utf8' }));
+    packages = await evaluate('pack.mjs', 'script.publishedManifests()');
     // Their manifests alone: here it is about names, versions and order.
     tarballs = path.join(scratch, 'tarballs');
     for (const { name, version } of packages) {
@@ -148,8 +146,7 @@ describe('publishing', () => {
 
   /** Rehearses publishing; returns what would be published and where to, and what would be trusted. */
   async function publish(...args) {
-    const { code, stdout, stderr } = await runPublish(...args, '--dry-run');
-    if (code !== 0) throw new Error(stderr);
+    const { stdout, stderr } = await success(runPublish(...args, '--dry-run'));
     const tags = [...stderr.matchAll(/with tag (\S+)/g)].map(([, tag]) => tag);
     const names = [...stdout.matchAll(/^\+ (\S+)@[^@\s]+$/gm)].map(([, name]) => name);
     return { names, tags, trusts: [...stdout.matchAll(/^package: (\S+)$/gm)].map(([, name]) => name) };

@@ -2,14 +2,13 @@
 // many names of users and machines it leaves in: `node bench/share.mjs PROGRAM`. `--seed N` draws other secrets.
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { plantedSecrets } from '../__test__/support/secret-kinds.js';
 import { claudeSession } from '../__test__/support/sessions.js';
-import { root } from '../scripts/platform.mjs';
+import { root, temporaryDirectory } from '../scripts/platform.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -54,58 +53,54 @@ function session(/** @type {number} */ at) {
   return claudeSession(said, { ...common, timestamp: '2026-10-01T09:00:00.000Z' });
 }
 
-const directory = mkdtempSync(path.join(os.tmpdir(), 'kp-score-share-'));
-try {
-  const logs = path.join(directory, 'logs');
-  mkdirSync(logs);
-  let bytes = 0;
-  for (let at = 0; at < count; at++) {
-    const text = session(at);
-    bytes += Buffer.byteLength(text);
-    writeFileSync(path.join(logs, `${nameOf(at)}-${at}.jsonl`), text);
-  }
-  const folder = path.join(directory, 'shared');
-  const begun = performance.now();
-  const [program = 'kp-score'] = positionals;
-  const args = ['-f', '%M %U', program, 'share', String(count), logs, '-o', folder, '--yes', '--quiet'];
-  const { status, stderr } = spawnSync('/usr/bin/time', args, { encoding: 'utf8', maxBuffer: 1e9 });
-  const seconds = (performance.now() - begun) / 1000;
-  const [kilobytes, user] = (stderr.trim().split('\n').at(-1) ?? '').split(' ').map(Number);
-  if (status !== 0) throw new Error(stderr);
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true, encoding: 'utf8' }).filter(
-    (file) => file.isFile(),
-  );
-  const texts = files.map((file) => {
-    const text = readFileSync(path.join(file.parentPath, file.name), 'utf8');
-    return `${file.name}\n${text.replaceAll('\\n', '\n').replaceAll('\\"', '"')}`;
-  });
-  const sessionOf = (/** @type {string} */ text) =>
-    /^[^\n]*\n\{"type":"user",[^\n]*"sessionId":"session-(\d+)"/.exec(text)?.[1];
-  const bySession = new Map(texts.map((text) => [sessionOf(text), text]));
-  if (bySession.size !== count + 1) throw new Error(`${bySession.size - 1} sessions are in the folder`);
-  const others = texts.filter((text) => sessionOf(text) === undefined).join('\n');
-  // Half of a secret is as bad as all of it.
-  const left = planted.filter(({ secret }, at) => {
-    const part = secret.length < 16 ? secret : secret.slice(secret.length / 4, (secret.length * 3) / 4);
-    return `${bySession.get(String(at % count))}\n${others}`.includes(part);
-  });
-  const isName = new Set(Array.from({ length: count }, (_, at) => nameOf(at)));
-  const found = texts.flatMap((text) => text.match(/qv[a-z]{3}xo/g) ?? []);
-  const names = new Set(found.filter((name) => isName.has(name)));
-  const figures = {
-    ...{
-      sessions: files.length - 2,
-      megabytes: Math.round(bytes / 1e6),
-      seconds: seconds.toFixed(1),
-      userSeconds: user,
-    },
-    ...{ megabytesOfMemory: Math.round((kilobytes ?? 0) / 1024), identities: names.size },
-    ...{
-      recall: (1 - left.length / planted.length).toFixed(4),
-      left: left.slice(0, 10).map(({ kind, where }) => `${kind}: ${where}`),
-    },
-  };
-  process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
-} finally {
-  rmSync(directory, { recursive: true });
+const directory = temporaryDirectory('bench');
+const logs = path.join(directory, 'logs');
+mkdirSync(logs);
+let bytes = 0;
+for (let at = 0; at < count; at++) {
+  const text = session(at);
+  bytes += Buffer.byteLength(text);
+  writeFileSync(path.join(logs, `${nameOf(at)}-${at}.jsonl`), text);
 }
+const folder = path.join(directory, 'shared');
+const begun = performance.now();
+const [program = 'kp-score'] = positionals;
+const args = ['-f', '%M %U', program, 'share', String(count), logs, '-o', folder, '--yes', '--quiet'];
+const { status, stderr } = spawnSync('/usr/bin/time', args, { encoding: 'utf8', maxBuffer: 1e9 });
+const seconds = (performance.now() - begun) / 1000;
+const [kilobytes, user] = (stderr.trim().split('\n').at(-1) ?? '').split(' ').map(Number);
+if (status !== 0) throw new Error(stderr);
+const files = readdirSync(folder, { recursive: true, withFileTypes: true, encoding: 'utf8' }).filter((file) =>
+  file.isFile(),
+);
+const texts = files.map((file) => {
+  const text = readFileSync(path.join(file.parentPath, file.name), 'utf8');
+  return `${file.name}\n${text.replaceAll('\\n', '\n').replaceAll('\\"', '"')}`;
+});
+const sessionOf = (/** @type {string} */ text) =>
+  /^[^\n]*\n\{"type":"user",[^\n]*"sessionId":"session-(\d+)"/.exec(text)?.[1];
+const bySession = new Map(texts.map((text) => [sessionOf(text), text]));
+if (bySession.size !== count + 1) throw new Error(`${bySession.size - 1} sessions are in the folder`);
+const others = texts.filter((text) => sessionOf(text) === undefined).join('\n');
+// Half of a secret is as bad as all of it.
+const left = planted.filter(({ secret }, at) => {
+  const part = secret.length < 16 ? secret : secret.slice(secret.length / 4, (secret.length * 3) / 4);
+  return `${bySession.get(String(at % count))}\n${others}`.includes(part);
+});
+const isName = new Set(Array.from({ length: count }, (_, at) => nameOf(at)));
+const found = texts.flatMap((text) => text.match(/qv[a-z]{3}xo/g) ?? []);
+const names = new Set(found.filter((name) => isName.has(name)));
+const figures = {
+  ...{
+    sessions: files.length - 2,
+    megabytes: Math.round(bytes / 1e6),
+    seconds: seconds.toFixed(1),
+    userSeconds: user,
+  },
+  ...{ megabytesOfMemory: Math.round((kilobytes ?? 0) / 1024), identities: names.size },
+  ...{
+    recall: (1 - left.length / planted.length).toFixed(4),
+    left: left.slice(0, 10).map(({ kind, where }) => `${kind}: ${where}`),
+  },
+};
+process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);

@@ -10,9 +10,9 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { skipped } from '../__test__/support/needs.js';
 import { addonName, hostTriple, root, temporaryDirectory } from './platform.mjs';
-import { run, runScript, setup } from './setup.mjs';
+import { run, runScript } from './setup.mjs';
+import { runWhatIsThere } from './suites.mjs';
 
 /**
  * The tests of each crate that an interpreter can run: they load no library, wait for no library's thread, and do not try
@@ -26,7 +26,7 @@ const PLAIN_MODULES = {
   'knowledgepulse-encoder': ['kernels::', 'thread_pool::', 'tokenizer::tests::'],
 };
 
-/** @type {Record<string, { missing: () => string | null, run: () => void }>} */
+/** @type {Record<string, import('./suites.mjs').Tool>} */
 const tools = {
   miri: {
     missing: () =>
@@ -144,15 +144,4 @@ function succeeds(command, args) {
  */
 const runWith = (command, args, env) => run(command, args, { env: { ...process.env, ...env } });
 
-await runScript(async () => {
-  const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(tools);
-  const unknown = chosen.find((name) => !(name in tools));
-  if (unknown) throw new Error(`there is no ${unknown}; there are ${Object.keys(tools).join(', ')}`);
-  await setup();
-  for (const name of chosen) {
-    const missing = tools[name].missing();
-    console.log(`\n── ${name}`);
-    if (missing) skipped(missing);
-    else tools[name].run();
-  }
-});
+await runScript(() => runWhatIsThere(tools));

@@ -12,7 +12,7 @@ import { pathToFileURL } from 'node:url';
 
 import { root, temporaryDirectory } from './platform.mjs';
 import { runScript } from './setup.mjs';
-import { serveSite, site } from './site.mjs';
+import { serve, site } from './site.mjs';
 
 const require = createRequire(import.meta.url);
 const { findChromium, launchChromium } = require('../__test__/support/browser.js');
@@ -46,7 +46,7 @@ await runScript(async () => {
       });
     await page.screenshot({ path: path.join(root, 'docs', 'report.png') });
     if (!existsSync(path.join(site, 'try'))) return;
-    const { address, close } = await serveSite();
+    const { address, close } = await serve(site);
     await page.goto(`${address}try/index.html`);
     await page.locator('.choices input').first().setInputFiles(input);
     await page.locator('.list a').first().waitFor();

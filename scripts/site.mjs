@@ -61,13 +61,14 @@ export async function buildSite(base = '/') {
 }
 
 /**
- * Serves the site on a free port of this machine.
+ * Serves a folder on a free port of this machine.
  *
+ * @param {string} servedir
  * @returns {Promise<{ address: string, close: () => Promise<void> }>}
  */
-export async function serveSite() {
+export async function serve(servedir) {
   const server = await context({});
-  const { port } = await server.serve({ host: '127.0.0.1', servedir: site });
+  const { port } = await server.serve({ host: '127.0.0.1', servedir });
   return { address: `http://127.0.0.1:${port}/`, close: () => server.dispose() };
 }
 
@@ -79,7 +80,7 @@ if (isProgram(import.meta)) {
     await buildSite(values.base);
     console.log(`built ${path.relative(root, site)}`);
     if (!values.serve) return;
-    const { address } = await serveSite();
+    const { address } = await serve(site);
     console.log(
       `the site is at ${address}, and the page to try it at ${address}try/index.html; Ctrl+C ends it`,
     );

@@ -11,7 +11,6 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   renameSync,
   statSync,
@@ -139,19 +138,9 @@ export function stageRuntime(platform) {
 function unpackWheel(tag, directory) {
   // One Python for all machines: the library is the same in all of them, and the hashes belong to this one.
   const which = ['--platform', tag, '--python-version', '3.12', '--only-binary', ':all:', '--no-deps'];
-  execFileSync(
-    venvPython,
-    [
-      ...['-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', ...which],
-      ...['--require-hashes', '--requirement', requirements, '--dest', directory],
-    ],
-    { stdio: 'inherit' },
-  );
-  const wheel = readdirSync(directory).find((name) => name.endsWith('.whl'));
-  if (wheel === undefined) throw new Error(`pip has downloaded no wheel for ${tag}`);
-  execFileSync(venvPython, ['-m', 'zipfile', '--extract', path.join(directory, wheel), directory], {
-    stdio: 'inherit',
-  });
+  const pinned = ['--require-hashes', '--requirement', requirements, '--target', directory];
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-compile'];
+  execFileSync(venvPython, [...pip, ...which, ...pinned], { stdio: 'inherit' });
   return path.join(directory, 'onnxruntime');
 }
 

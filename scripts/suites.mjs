@@ -5,9 +5,10 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 
+import { skipped } from '../__test__/support/needs.js';
 import jest from '../jest.config.js';
 import { bun, root } from './platform.mjs';
-import { RUST_TEST_OPTIONS } from './setup.mjs';
+import { RUST_TEST_OPTIONS, setup } from './setup.mjs';
 
 /**
  * How the name of a spec ends that runs on Node.js alone, because no other JavaScript engine would give it another
@@ -79,6 +80,30 @@ export function specsByEngine() {
   const specs = specsIn('__test__');
   const runOnce = specs.filter((spec) => spec.endsWith(NODE_ALONE));
   return { runOnBoth: specs.filter((spec) => !runOnce.includes(spec)), runOnce };
+}
+
+/**
+ * Tests for which a machine may lack something: `missing` says what, and null if it lacks nothing.
+ *
+ * @typedef {{ missing: () => string | null, run: () => void }} Tool
+ */
+
+/**
+ * Runs the tools that the command line names, or all. Says which it skips, and what they need.
+ *
+ * @param {Record<string, Tool>} tools
+ */
+export async function runWhatIsThere(tools) {
+  const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(tools);
+  const unknown = chosen.find((name) => !(name in tools));
+  if (unknown) throw new Error(`there is no ${unknown}; there are ${Object.keys(tools).join(', ')}`);
+  await setup();
+  for (const name of chosen) {
+    const missing = tools[name].missing();
+    console.log(`\n── ${name}`);
+    if (missing) skipped(missing);
+    else tools[name].run();
+  }
 }
 
 /**

@@ -2,16 +2,15 @@
 // rustup and the compilers and emulators of Debian or Ubuntu. It says which it skips and what they need.
 //
 //   npm run test:platforms
-//   npm run test:platforms -- --only linux-arm64     one of them; may be repeated
+//   npm run test:platforms -- linux-arm64     one of them
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 
-import { skipped } from '../__test__/support/needs.js';
 import { root } from './platform.mjs';
-import { addRustTargets, run, runScript, setup } from './setup.mjs';
+import { addRustTargets, run, runScript } from './setup.mjs';
+import { runWhatIsThere } from './suites.mjs';
 
 /**
  * @typedef {object} Target
@@ -114,16 +113,7 @@ function test({ triple, env, isEmulated }) {
   }
 }
 
-await runScript(async () => {
-  const { values } = parseArgs({ options: { only: { type: 'string', multiple: true } } });
-  const names = values.only ?? Object.keys(targets);
-  const unknown = names.find((name) => !(name in targets));
-  if (unknown) throw new Error(`no platform ${unknown}; there are ${Object.keys(targets).join(', ')}`);
-  await setup();
-  for (const name of names) {
-    const needed = missing(targets[name]);
-    console.log(`\n── ${name}`);
-    if (needed) skipped(needed);
-    else test(targets[name]);
-  }
-});
+const tools = Object.entries(targets).map(([name, target]) => [
+  ...[name, { missing: () => missing(target), run: () => test(target) }],
+]);
+await runScript(() => runWhatIsThere(Object.fromEntries(tools)));

@@ -1,6 +1,6 @@
 // Programs run by the tests: each in an environment as empty as a new machine's.
 
-import { run as runCommand } from '../support/run-script.js';
+import { run as runCommand, success } from '../support/run-script.js';
 
 /** After how many milliseconds a process that hangs is killed, and its case fails. */
 const PATIENCE = 120_000;
@@ -33,14 +33,7 @@ export function run([program, ...args], { cwd, home, env = {} }) {
 }
 
 /** As {@link run}, for a program that must succeed. */
-export async function runSuccessfully(command, options) {
-  const result = await run(command, options);
-  if (result.code !== 0) {
-    const how = result.signal ?? `code ${result.code}`;
-    throw new Error(`${command.join(' ')} ended with ${how}:\n${result.stdout}${result.stderr}`);
-  }
-  return result;
-}
+export const runSuccessfully = (command, options) => success(run(command, options), command.join(' '));
 
 /** A function that makes something when it is first asked for it, and gives the same thing from then on. */
 export function once(make) {

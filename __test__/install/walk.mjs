@@ -2,21 +2,11 @@
 // needs the Hugging Face Hub is left out. Run by `npm run test:wheels`, which builds the program.
 
 import assert from 'node:assert/strict';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, test } from 'node:test';
 
-import { root, venvPython } from '../../scripts/platform.mjs';
+import { root, temporaryDirectory, venvPython } from '../../scripts/platform.mjs';
 import { runSuccessfully } from './processes.mjs';
 import { startRegistry } from './registry.mjs';
 import { NPM } from './tools.mjs';
@@ -26,13 +16,10 @@ const DISK = path.join(root, 'crates', 'command', 'tests', 'transcripts', 'files
 /** Sessions that were written to just now are left for next time. */
 const SETTLED = new Date('2026-04-01');
 
-const scratch = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-walk-'));
+const scratch = temporaryDirectory('walk');
 const [home, work, programs] = ['home', 'work', 'programs'].map((name) => path.join(scratch, name));
 const registry = await startRegistry(scratch);
-after(() => {
-  registry.close();
-  rmSync(scratch, { recursive: true });
-});
+after(() => registry.close());
 
 cpSync(DISK, home, { recursive: true });
 for (const name of readdirSync(home, { recursive: true, encoding: 'utf8' }))

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { serveSite, site } from '../../scripts/site.mjs';
+import { temporaryDirectory } from '../../scripts/platform.mjs';
+import { serve, site } from '../../scripts/site.mjs';
 import { test } from '../support/steps.mjs';
 
 const require = createRequire(import.meta.url);
@@ -31,9 +31,9 @@ if (!chromium) {
   console.error('there is no Chromium: Debian has the package chromium, and CHROME_BIN may name another');
   process.exit(1);
 }
-const { address, close } = await serveSite();
+const { address, close } = await serve(site);
 const browser = await launchChromium(chromium);
-const scratch = mkdtempSync(path.join(tmpdir(), 'site-'));
+const scratch = temporaryDirectory('site');
 
 /** @param {string} place @param {import('playwright-core').BrowserContextOptions} [options] */
 async function open(place, options = {}) {
@@ -283,5 +283,4 @@ try {
 } finally {
   await browser.close();
   close();
-  rmSync(scratch, { recursive: true, force: true });
 }

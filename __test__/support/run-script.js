@@ -4,6 +4,7 @@ const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { pathToFileURL } = require('node:url');
 
 const { root } = require('./paths.js');
 
@@ -55,11 +56,27 @@ function run(command, args, env = {}, cwd = undefined, watch = () => {}) {
   });
 }
 
+/** Settles with how a command ended, which must be with success; `name` is what an error calls it. */
+async function success(ending, name = 'it') {
+  const { code, signal, stdout, stderr } = await ending;
+  if (code !== 0) throw new Error(`${name} ended with ${signal ?? `code ${code}`}:\n${stdout}${stderr}`);
+  return { code, stdout, stderr };
+}
+
 /** As {@link runScript}, for a script that prints one JSON value and succeeds. */
 async function runForResult(body, options) {
-  const { code, stdout, stderr } = await runScript(body, options);
-  if (code !== 0) throw new Error(`the script ended with code ${code}:\n${stderr}`);
+  const { stdout, stderr } = await success(runScript(body, options));
   return { result: JSON.parse(stdout), stderr };
 }
 
-module.exports = { run, runForResult, runScript };
+/** What an expression gives of `script`, a module of scripts/, which are of another kind than Jest runs. */
+async function evaluate(script, expression) {
+  const url = pathToFileURL(path.join(root, 'scripts', script)).href;
+  const { result } = await runForResult(`
+    const script = await import(${JSON.stringify(url)});
+    console.log(JSON.stringify(${expression}));
+  `);
+  return result;
+}
+
+module.exports = { evaluate, run, runForResult, runScript, success };

@@ -2,25 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  lstatSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+import { temporaryDirectory } from '../../scripts/platform.mjs';
+import { serve } from '../../scripts/site.mjs';
 import { test } from '../support/steps.mjs';
 
 const require = createRequire(import.meta.url);
-const { findChromium, launchChromium } = require('../support/browser.js');
+const { findChromium, launchChromium, openPage } = require('../support/browser.js');
 const { CHROMIUM, skipped } = require('../support/needs.js');
 const { readTraces, recordedTraces, root } = require('../support/paths.js');
 
@@ -35,9 +27,7 @@ const examples = path.join(root, 'examples', 'traces.jsonl');
 const files = [
   { file: examples, count: 20 },
   {
-    file: recordedTraces(
-      path.join(mkdtempSync(path.join(tmpdir(), 'knowledgepulse-wasm-')), 'recorded.jsonl'),
-    ),
+    file: recordedTraces(path.join(temporaryDirectory('wasm'), 'recorded.jsonl')),
     count: 8,
   },
 ];
@@ -118,7 +108,7 @@ await test('the portable kernel in WebAssembly gives the same bits', () => {
  * @param {Record<string, string>} env
  */
 function outputsOf(args, env) {
-  const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-wasm-'));
+  const directory = temporaryDirectory('wasm');
   const run = () =>
     execFileSync(process.execPath, [command, ...args, '--format', 'jsonl', '--quiet'], {
       cwd: directory,
@@ -126,15 +116,11 @@ function outputsOf(args, env) {
       env: { ...process.env, KNOWLEDGEPULSE_DTYPE: 'q8', ...env },
       input: readFileSync(examples),
     });
-  try {
-    /** @type {Record<string, string>} */
-    const outputs = { first: run(), second: run() };
-    for (const name of readdirSync(directory))
-      outputs[name] = readFileSync(path.join(directory, name), 'latin1');
-    return outputs;
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
+  /** @type {Record<string, string>} */
+  const outputs = { first: run(), second: run() };
+  for (const name of readdirSync(directory))
+    outputs[name] = readFileSync(path.join(directory, name), 'latin1');
+  return outputs;
 }
 
 // The transcripts run in WebAssembly too, without a model.
@@ -154,7 +140,7 @@ for (const line of [
 }
 
 await test('kp-score --out follows a link in WebAssembly', () => {
-  const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-wasm-'));
+  const directory = temporaryDirectory('wasm');
   const [link, target] = ['link', 'target'].map((name) => path.join(directory, name));
   writeFileSync(target, '');
   symlinkSync('target', link);
@@ -163,42 +149,21 @@ await test('kp-score --out follows a link in WebAssembly', () => {
   assert.ok(lstatSync(link).isSymbolicLink());
   assert.ok(lstatSync(target).size > 0);
   assert.deepEqual(readdirSync(directory), ['link', 'target']);
-  rmSync(directory, { recursive: true });
-});
-
-/** Serves the package, the tests and the models, without headers that isolate a page. */
-const server = createServer(async (request, response) => {
-  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
-  try {
-    const body =
-      pathname === '/' ? '<!doctype html><title>test</title>' : await readFile(path.join(root, pathname));
-    const types = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
-    const type = /** @type {Record<string, string>} */ (types)[path.extname(pathname)] ?? 'text/html';
-    response.writeHead(200, { 'content-type': type }).end(body);
-  } catch {
-    response.writeHead(404).end();
-  }
 });
 
 const chromium = findChromium();
 if (!chromium) {
   skipped(CHROMIUM);
 } else {
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  // The package, the tests and the models, without headers that isolate a page.
+  const { address, close } = await serve(root);
+  const isOwn = (/** @type {string} */ url) => url.startsWith(address);
   const browser = await launchChromium(chromium);
 
   try {
     for (const dtype of /** @type {const} */ (['fp32', 'q8'])) {
       await test(`${dtype} scores in Chromium`, async () => {
-        const page = await browser.newPage();
-        /** @type {string[]} */
-        const faults = [];
-        page.on('pageerror', (error) => faults.push(String(error)));
-        page.on('request', (request) => {
-          if (!request.url().startsWith(`http://127.0.0.1:${port}/`)) faults.push(request.url());
-        });
-        await page.goto(`http://127.0.0.1:${port}/`);
+        const { page, faults, context } = await openPage(browser, `${address}examples/`, isOwn, {});
         const traces = readTraces(examples).slice(0, 20);
         const { found, isolated } = await page.evaluate(inPage, { traces, model: MODELS[dtype] });
         assert.deepEqual(faults, []);
@@ -207,13 +172,13 @@ if (!chromium) {
         const { model, ...expected } = onNode(dtype, { file: examples, count: 20 }, IN_WASM);
         assert.match(found.model, /^sha256:/);
         assert.deepEqual({ ...found, model: undefined }, { ...expected, model: undefined });
-        await page.close();
+        await context.close();
         return model;
       });
     }
   } finally {
     await browser.close();
-    server.close();
+    close();
   }
 }
 
