@@ -7,10 +7,6 @@ use std::{
     io::{self, Read},
     mem,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
 };
 
 use rusqlite::{
@@ -88,8 +84,6 @@ struct Sessions {
     names: Vec<Name>,
     /// Tables of a generation that is not known.
     unread: Vec<String>,
-    /// How much was done for the current query.
-    work: Arc<AtomicU64>,
     /// The copy that is read, if another program may be writing.
     _copy: Option<TempDir>,
 }
@@ -136,7 +130,7 @@ impl Sessions {
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, length)?;
         // Functions that a table of somebody names are not run.
         connection.pragma_update(None, "trusted_schema", false)?;
-        let work = limit_work(&connection)?;
+        limit_work(&connection)?;
         add_functions(&connection, limit)?;
         let tables = tables(&connection)?;
         let mut names: Vec<Name> = Vec::new();
@@ -147,7 +141,7 @@ impl Sessions {
             }
             read.push(database);
             add_missing(&connection, database, &tables)?;
-            work.store(0, Relaxed);
+            limit_work(&connection)?;
             for (name, begins) in sessions(&connection, database.sessions)? {
                 // A session that was moved to newer tables is left in the older ones.
                 if !names
@@ -165,7 +159,6 @@ impl Sessions {
             agent: first.agent,
             names,
             unread: newer_of(&tables, &read),
-            work,
             connection,
             _copy: copy,
         })
@@ -182,7 +175,7 @@ impl Sessions {
 
     /// Returns the session of a name; `None` if it is nothing.
     fn read(&self, database: &Database, name: &Value) -> Result<Option<String>, SqliteError> {
-        self.work.store(0, Relaxed);
+        limit_work(&self.connection)?;
         let text = self.connection.query_row(database.session, [name], |row| {
             Ok(match row.get_ref(0)? {
                 ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
@@ -226,13 +219,14 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Ends queries that take more steps than a table of the largest size does. Returns the count, which each query begins anew.
-fn limit_work(connection: &Connection) -> rusqlite::Result<Arc<AtomicU64>> {
-    let work = Arc::new(AtomicU64::new(0));
-    let done = Arc::clone(&work);
-    let is_over = move || done.fetch_add(1, Relaxed) >= MOST_WORK;
-    connection.progress_handler(STEPS_AT_ONCE, Some(is_over))?;
-    Ok(work)
+/// Ends queries from here to the next call that take more steps than a table of the largest size does.
+fn limit_work(connection: &Connection) -> rusqlite::Result<()> {
+    let mut done = 0;
+    let is_over = move || {
+        done += 1;
+        done > MOST_WORK
+    };
+    connection.progress_handler(STEPS_AT_ONCE, Some(is_over))
 }
 
 /// Copies a database and its log; returns the copy's path.
