@@ -28,6 +28,8 @@ const DATE: usize = 10;
 const MOST_WORDS: usize = 6;
 const MOST_WORD: usize = 20;
 const SHORT_ID: usize = 8;
+/// The most characters of an objective in a line.
+const SHOWN_OBJECTIVE: usize = 200;
 
 /// What is shared of a session, and why.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -110,7 +112,10 @@ impl Entry {
         }
         fields.insert("subagents", rows.collect::<Value>());
         fields.extend(self.about.clone());
-        fields.insert("objective", objective);
+        fields.insert(
+            "objective",
+            objective.chars().take(SHOWN_OBJECTIVE).collect::<Text>(),
+        );
         let review = self.review.iter().map(|place| {
             let (file, row) = self.row_of(place);
             let field = place.place.path.as_str().into();

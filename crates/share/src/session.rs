@@ -36,8 +36,8 @@ const NATIVE: [FormatName; 5] = [
     FormatName::Hermes,
 ];
 
-/// The most characters of an objective in the manifest.
-const MOST_OBJECTIVE: usize = 200;
+/// The most characters of an objective that the manifest compares with others.
+const MOST_OBJECTIVE: usize = 600;
 
 /// The most characters of each side in the sample of the card.
 const MOST_SAMPLE: usize = 300;

@@ -120,7 +120,7 @@ fn tell_apart_leaves_out_what_the_names_of_rows_share() {
     let mut rows = rest.map(|rest| {
         let trace = trace().replace(
             "Ask bob@example.com",
-            &format!("Solve this issue of our own repository of parsers: {rest}"),
+            &format!("{}: {rest}", "Solve this issue of our own repository ".repeat(10)),
         );
         described(&session(&trace), Some(&cleaner())).unwrap().0
     });

@@ -20,6 +20,9 @@ use crate::agent_of;
 /// The longest quotation of a trace in results and a report, in UTF-16 code units.
 const EXCERPT_LENGTH: usize = 240;
 
+/// The most of an objective that is compared with others, in UTF-16 code units: templates that objectives share are some 400 long.
+const MOST_OBJECTIVE: usize = 600;
+
 /// Where a record is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
@@ -74,6 +77,7 @@ impl TraceInfo {
     pub(crate) fn of(trace: &Value, format: FormatName) -> Self {
         let text = |path: &[&str]| trace.at(path).and_then(Value::as_text);
         let short = |text: &str| Text::from(cut(text, EXCERPT_LENGTH));
+        let objective = text(&["task", "objective"]).map(|text| cut(text, MOST_OBJECTIVE).into());
         let steps = trace.get("steps").and_then(Value::as_array);
         Self {
             format,
@@ -86,7 +90,7 @@ impl TraceInfo {
             success: outcome_of(trace).map(|(success, _)| success),
             told: None,
             id: text(&["id"]).cloned(),
-            objective: text(&["task", "objective"]).map_or(Text::default(), |text| short(text)),
+            objective: objective.unwrap_or_default(),
             domain: text(&["metadata", "task_domain"]).map_or("default".into(), Text::clone),
             run: RunInfo::of(trace),
         }
