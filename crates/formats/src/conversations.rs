@@ -42,6 +42,14 @@ fn list_in<'a>(record: &'a Object, name: &str) -> Option<Messages<'a>> {
             if let Some(pairs) = pairs_in(list) {
                 return Some(pairs.into_iter().map(Cow::Owned).collect());
             }
+            let within = |name: &str| list.iter().map(|envelope| envelope.get(name)).collect();
+            let messages = words("envelope").find_map(|name| -> Option<Vec<&Value>> {
+                let messages: Option<Vec<_>> = within(name);
+                messages.filter(|all| !all.is_empty() && all.iter().all(|message| is_message(message)))
+            });
+            if let Some(messages) = messages.filter(|_| !list.iter().any(is_message)) {
+                return Some(messages.into_iter().map(Cow::Borrowed).collect());
+            }
             // No other format has these for anything else.
             let is_alone = !matches!(name, "trajectory" | "history");
             list.first().map_or(is_alone, is_message).then(|| borrowed(list))

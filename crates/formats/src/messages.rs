@@ -12,12 +12,14 @@ use crate::{
     tagged,
     trace::UNKNOWN_CALL,
     values::*,
-    words::row_where,
+    words::{row_where, tags},
     written::is_like_call,
 };
 
 /// Counts messages of roles that are not known.
 pub const UNKNOWN_ROLE: &str = "role that is not known";
+/// Counts messages in the user's turn that a program wrote.
+pub const OF_PROGRAM: &str = "message of the program";
 
 /// Returns whether a value is a message or an item that [`add_message`] takes.
 pub fn is_message(value: &Value) -> bool {
@@ -43,6 +45,18 @@ fn role_in(message: &Object) -> Option<&str> {
     sender.or_else(|| types.into_iter().flatten().next())
 }
 
+/// Returns whether a field of a message in the user's turn says that it is the program's.
+pub fn is_of_program(message: &impl Fields) -> bool {
+    let is_mark = |value: &Value, mark: &str| match value {
+        Value::Bool(truth) => mark == if *truth { "true" } else { "false" },
+        value => str_of(Some(value)) == Some(mark),
+    };
+    tags("program-mark").iter().any(|[path, marks]| {
+        let value = in_path(message, path).filter(|value| !value.is_null());
+        value.is_some_and(|value| marks.is_empty() || marks.split(' ').any(|mark| is_mark(value, mark)))
+    })
+}
+
 /// Returns the item that one of the OpenAI Agents SDK has, or the message of a choice or of a node.
 fn item_in(value: &Value) -> Option<&Value> {
     let is_item = str_of(value.get("type")).is_some_and(|kind| kind.ends_with("_item"));
@@ -64,6 +78,10 @@ pub fn add_message(say: &mut Events, value: &Value) {
     };
     if let Some(item) = item_in(value) {
         return add_message(say, item);
+    }
+    let inner = list_of(first_named(value, "inner-messages"));
+    if !inner.is_empty() && !is_given(message.get("content")) && inner.iter().all(is_message) {
+        return inner.iter().for_each(|inner| add_message(say, inner));
     }
     if let Some(role) = str_of(message.get("role")) {
         add_of_role(say, message, role);
@@ -144,6 +162,13 @@ pub fn add_parts(say: &mut Events, record: &Object, role: &str, parts: Vec<Part>
     }
     match role {
         "system" => say.system(),
+        "user" if is_of_program(record) => {
+            say.leave_out(OF_PROGRAM);
+            let results = parts
+                .into_iter()
+                .filter(|part| matches!(part, Part::Result { .. }));
+            say.say_parts(TextKind::User, results);
+        }
         "user" => say.say_parts(TextKind::User, parts),
         "tool" => say.say_parts(TextKind::Event, results_in(record, parts)),
         "" if names_call() => say.say_parts(TextKind::Event, results_in(record, parts)),

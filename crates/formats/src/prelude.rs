@@ -9,7 +9,10 @@ pub(crate) use crate::{
     agent::{Decoded, Format, Kind},
     event::{Agent, Event, Events, Fact, Origin, PARENT, Parent, Span, TextKind, ToolResult, Undo, What},
     input::{Told, listed_beside, read_small, text_of_small, told_beside},
-    messages::{UNKNOWN_ROLE, add_as, add_message, add_next, add_parts, add_said, is_message, message_by},
+    messages::{
+        OF_PROGRAM, UNKNOWN_ROLE, add_as, add_message, add_next, add_parts, add_said, is_message,
+        is_of_program, message_by,
+    },
     parts::{Call, Part, failure_of, parts_in, parts_of},
     shapes::is,
     tools::{TOOLS, tools_of},

@@ -8,6 +8,9 @@ use crate::{
     words::{is_one, tags, words},
 };
 
+/// The least reward that tau counts as a success.
+const WHOLE_REWARD: f64 = 1.0 - 1e-6;
+
 /// Returns whether a score of this name says whether the task was done.
 pub fn is_verdict(name: &str) -> bool {
     is_one(&name.to_lowercase().replace([' ', '-'], "_"), "verdict")
@@ -20,7 +23,7 @@ pub fn verdicts_of(record: &Object) -> Vec<Fact> {
         let value = in_path(record, path)?;
         match *says {
             "verdict" => Some(Fact::Verdict(value.clone())),
-            "reward" => Some(Fact::Reward(value.clone())),
+            "reward" | "whole" => Some(Fact::Reward(value.clone())),
             "rewards" => {
                 let number = |reward: &Value, name| numeric_of(reward.get(name));
                 let weighed = |reward| Some(number(reward, "score")? * number(reward, "weight")?);
@@ -31,7 +34,16 @@ pub fn verdicts_of(record: &Object) -> Vec<Fact> {
             says => result_of(value).filter(|_| is_of_run || says == "word"),
         }
     };
-    tags("verdict-field").iter().filter_map(fact).collect()
+    let facts = |row: &[&str; 2]| {
+        let fact = fact(row);
+        let part = match &fact {
+            Some(Fact::Reward(reward)) if row[1] == "whole" => numeric_of(Some(reward)),
+            _ => None,
+        };
+        let is_whole = part.map(|part| Fact::Verdict((part >= WHOLE_REWARD).into()));
+        fact.into_iter().chain(is_whole)
+    };
+    tags("verdict-field").iter().flat_map(facts).collect()
 }
 
 /// Returns the value of a score as Inspect's `value_to_float` reads it; as it is, if that could not.
@@ -65,11 +77,15 @@ mod tests {
     fn verdicts_of_reads_each_field_by_what_it_means() {
         let verdict = |truth: bool| vec![Fact::Verdict(truth.into())];
         let reward = |reward: Value| vec![Fact::Reward(reward)];
+        let whole = |reward: f64, truth: bool| vec![Fact::Reward(reward.into()), Fact::Verdict(truth.into())];
         for (record, facts) in [
-            (r#"{"reward_info":{"reward":0.5}}"#, reward(0.5.into())),
+            (r#"{"reward_info":{"reward":0.4}}"#, whole(0.4, false)),
+            (r#"{"reward_info":{"reward":0.9999999}}"#, whole(0.9999999, true)),
+            (r#"{"reward":0.4}"#, reward(0.4.into())),
             (r#"{"result":"1.0","trial_name":"a"}"#, reward("1.0".into())),
             (r#"{"result":"AgentTimeoutError","agent":"a"}"#, verdict(false)),
             (r#"{"finalResult":"passed"}"#, verdict(true)),
+            (r#"{"utility":false,"security":true}"#, verdict(false)),
             (r#"{"is_correct":false,"id":1}"#, verdict(false)),
             (r#"{"passed":7,"outcome":"It went well."}"#, vec![]),
             (

@@ -181,9 +181,8 @@ fn add_message(say: &mut Events, event: &Value, message: &Object, kind: &str) {
     if let Some([_, what]) = row_where("claude-field", |name| is_true(event, name)) {
         return say.leave_out(what);
     }
-    let from = str_of(first_at(event, "origin/kind promptSource"));
-    if from.is_some_and(|from| is_one(from, "claude-program")) {
-        return say.leave_out("message of the program");
+    if is_of_program(event) {
+        return say.leave_out(OF_PROGRAM);
     }
     say.first_fact("model", text_at(message, "model").map(Value::from).as_ref());
     let content = message.get("content");

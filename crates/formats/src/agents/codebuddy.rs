@@ -6,8 +6,8 @@ pub static FORMAT: Format = Format::of_messages("codebuddy", add_item);
 
 fn add_item(say: &mut Events, item: &Value) {
     let data = fields_of(item, "providerData");
-    if words("codebuddy-program").any(|name| is_true(data, name)) {
-        return say.leave_out("message of the program");
+    if is_of_program(item) {
+        return say.leave_out(OF_PROGRAM);
     }
     say.first_fact("model", data.get("model"));
     match str_of(item.get("type")).unwrap_or_default() {

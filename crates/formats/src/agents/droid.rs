@@ -12,7 +12,7 @@ fn add_record(say: &mut Events, record: &Value) {
     }
     say.begin_message(rows_of("droid-entry"), record);
     let message = fields_of(record, "message");
-    add_said(say, role_of(message), message.get("content"));
+    add_as(say, message, role_of(message), message.get("content"));
 }
 
 /// Adds a record that `droid exec` prints. The last message is in the `completion` again.

@@ -11,8 +11,8 @@ fn add_facts(say: &mut Events, record: &Value) {
 }
 
 fn add_message_of(say: &mut Events, message: &Value) {
-    if fields_of(message, "metadata").get("userVisible") == Some(&Value::Bool(false)) {
-        return say.leave_out("message of the program");
+    if is_of_program(message) {
+        return say.leave_out(OF_PROGRAM);
     }
     let mut parts = Vec::new();
     for part in list_at(message, "content") {

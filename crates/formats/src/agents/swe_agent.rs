@@ -211,7 +211,10 @@ fn add_messages(say: &mut Events, messages: &[Value]) {
                 }
                 add_message(say, &message.into());
             }
-            add_command(say, &command);
+            // It may be read from the text.
+            if !say.awaits_result() {
+                add_command(say, &command);
+            }
         }
     }
 }

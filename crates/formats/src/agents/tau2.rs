@@ -9,16 +9,17 @@ fn add_verdicts(say: &mut Events, run: &Value) {
 }
 
 fn add_turn(say: &mut Events, message: &Value) {
+    // Results of several calls.
+    let results = list_at(message, "tool_messages");
+    if !results.is_empty() {
+        return results.iter().for_each(|inner| add_turn(say, inner));
+    }
     say.begin_record(None, message.get("timestamp"));
     match str_of(message.get("role")) {
         Some("tool") => {
             let failed = truth_of(message.get("error"));
             say.answer(id_of(message.get("id")), message.get("content"), failed);
         }
-        // Results of several calls.
-        None | Some("multi_tool") => list_at(message, "tool_messages")
-            .iter()
-            .for_each(|inner| add_turn(say, inner)),
         Some("user") => {
             let text = str_of(message.get("content")).unwrap_or_default();
             let text = words("tau2-end").fold(text, |text, end| {
@@ -31,6 +32,6 @@ fn add_turn(say: &mut Events, message: &Value) {
                 say.call(Call::of(call));
             }
         }
-        Some(_) => add_message(say, message),
+        _ => add_message(say, message),
     }
 }
