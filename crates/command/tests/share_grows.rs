@@ -8,7 +8,7 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     thread,
-    time::Instant,
+    time::{Duration, Instant, SystemTime},
 };
 
 use knowledgepulse_json::{Value, parse_str};
@@ -183,6 +183,35 @@ fn share_knows_a_session_without_a_time_again_that_has_gone_on_or_was_removed() 
     log("a.jsonl", "1", "Paint the fence", 12);
     shared(&logs, &folder);
     assert_eq!(lines().iter().map(steps).collect::<Vec<_>>(), [Some(3.0)]);
+}
+
+#[test]
+fn share_leaves_a_log_whose_time_is_ahead_of_the_clock() {
+    let around = tempfile::tempdir().unwrap();
+    let [logs, folder] = ["logs", "shared"].map(|name| around.path().join(name));
+    write_sessions(&logs, 0..1);
+    let log = fs::File::options()
+        .append(true)
+        .open(logs.join("s0.jsonl"))
+        .unwrap();
+    log.set_modified(SystemTime::now() + Duration::from_secs(20))
+        .unwrap();
+    let settled = share(&logs, &folder).args(["--settled", "1m"]).status();
+    assert!(settled.unwrap().success() && !folder.exists());
+}
+
+#[test]
+fn share_removes_the_session_of_a_path_that_a_shell_has_completed() {
+    let around = tempfile::tempdir().unwrap();
+    let [logs, folder] = ["logs", "shared"].map(|name| around.path().join(name));
+    write_sessions(&logs, 0..2);
+    shared(&logs, &folder);
+    let file = fs::read_dir(folder.join("sessions")).unwrap().next().unwrap();
+    let mut remove = Command::new(env!("CARGO_BIN_EXE_kp-score"));
+    remove.args(["share", "--yes", "-o"]).arg(&folder);
+    remove.arg("--remove").arg(file.unwrap().path());
+    assert!(remove.status().unwrap().success());
+    assert_eq!(named(&files_of_set(&folder)).len(), 1);
 }
 
 #[test]

@@ -204,11 +204,12 @@ impl Set {
         self.lines.iter().map(rank_of).max().unwrap_or_default()
     }
 
-    /// Returns the place of the line with an `id`, a name of the log, or a file.
+    /// Returns the place of the line with an `id`, a name of the log, or a file, which may be that of a sub-agent.
     #[must_use]
     pub fn place_of(&self, name: &str) -> Option<usize> {
         let fields = ["id", SESSION, "session_id", "file"];
-        let is_named = |line: &Value| fields.iter().any(|field| text(line, field) == Some(name));
+        let has = |row: &Value| fields.iter().any(|field| text(row, field) == Some(name));
+        let is_named = |line: &Value| rows_of(line).any(has);
         let mut found = (0..self.lines.len()).filter(|at| is_named(&self.lines[*at]));
         let first = found.next();
         first.filter(|_| found.next().is_none())

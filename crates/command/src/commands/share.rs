@@ -122,8 +122,9 @@ pub(crate) fn run(mut args: ShareArgs, host: &dyn Host, messages: &Messages, sto
     }
     let (mut chosen_by, mut exit, mut to_share) = (String::new(), Exit::Ok, Vec::new());
     let mut memory = new_memory(args.choice.novelty);
-    if is_chosen {
-        let inputs = inputs_of(args, messages)?;
+    let inputs = is_chosen.then(|| inputs_of(args, messages)).transpose()?;
+    let is_early = inputs.as_ref().is_some_and(|inputs| inputs.sources.is_empty());
+    if let Some(inputs) = inputs.filter(|_| !is_early) {
         let purpose = Purpose {
             folder: Some((Path::new(out), &set)),
             only_new: true,
@@ -162,7 +163,7 @@ pub(crate) fn run(mut args: ShareArgs, host: &dyn Host, messages: &Messages, sto
     tell_left_out(&manifest, messages);
     if manifest.entries.is_empty() && removed.is_empty() {
         let has_nothing = there == 0 && (to_share.is_empty() || !manifest.left_out.is_empty());
-        if has_nothing && args.choice.told.known.is_none() {
+        if has_nothing && !is_early && args.choice.told.known.is_none() {
             return Err(Failure::file(format!(
                 "there is nothing to share, so {out} was not written"
             )));
@@ -255,9 +256,14 @@ fn sessions(
 fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages) -> Result<Vec<usize>> {
     let mut removed = BTreeSet::new();
     for name in names {
+        // A shell completes the path of a file.
+        let path = Path::new(name).strip_prefix(out).ok().and_then(Path::to_str);
         let unknown =
             format!("--remove {name}: not one line of {out}/{MANIFEST} has it as its id, session_id or file");
-        removed.insert(set.place_of(name).ok_or_else(|| Failure::usage(unknown))?);
+        removed.insert(
+            set.place_of(path.unwrap_or(name))
+                .ok_or_else(|| Failure::usage(unknown))?,
+        );
     }
     for (at, line) in set.lines().iter().enumerate() {
         let file = line.get("file").and_then(Value::as_str).unwrap_or_default();
@@ -286,7 +292,7 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
             counted(left, "file")
         ));
     }
-    if inputs.sources.is_empty() {
+    if inputs.sources.is_empty() && left == 0 {
         let problem = format!("there is nothing to read beside {}", args.out);
         return Err(Failure::file(problem));
     }
@@ -296,7 +302,8 @@ fn inputs_of(args: &ShareArgs, messages: &Messages) -> Result<Inputs> {
 /// Returns whether a file that has one session was written to within a time. A database of all sessions always was.
 fn is_written_within(file: &str, time: Duration) -> bool {
     let modified = fs::metadata(file).and_then(|metadata| metadata.modified());
-    let is_recent = modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|elapsed| elapsed < time));
+    // A time ahead of our clock is that of another machine, and counts as now.
+    let is_recent = modified.is_ok_and(|modified| modified.elapsed().unwrap_or_default() < time);
     is_recent && file != STDIN && !is_database(Path::new(file))
 }
 
