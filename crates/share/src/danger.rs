@@ -14,7 +14,7 @@ const IDENTIFIERS: [(&str, &str, &str); 9] = [
     ("user", "name", "names"),
     ("host", "machine", "machines"),
     ("filepath", "path", "paths"),
-    ("document", "document", "documents"),
+    ("document", "document or picture", "documents and pictures"),
 ];
 
 /// Returns whether a kind is of secrets.

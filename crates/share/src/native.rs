@@ -108,33 +108,34 @@ pub(crate) fn is_piece(record: &Value) -> bool {
     })
 }
 
-/// How documents begin in Base64: PDF, ZIP and the formats of offices in it, and the older ones of Microsoft.
-const DOCUMENTS: [&str; 4] = ["JVBERi0", "UEsDB", "0M8R4KGx", "e1xydGY"];
-/// Media that are no documents.
-const MEDIA: [&str; 3] = ["image/", "audio/", "video/"];
+/// How documents begin in Base64: PDF, ZIP and the formats of offices in it, and the older ones of Microsoft; and how pictures do: PNG, JPEG,
+/// GIF and WebP.
+const DOCUMENTS: [&str; 8] = [
+    "JVBERi0",
+    "UEsDB",
+    "0M8R4KGx",
+    "e1xydGY",
+    "iVBORw0KGgo",
+    "/9j/",
+    "R0lGOD",
+    "UklGR",
+];
 const MEDIA_TYPES: [&str; 4] = ["media_type", "mimeType", "mime_type", "mediaType"];
 /// A shorter text is no document. The cleaner does not decode a longer text than the second.
 const LEAST_DOCUMENT: usize = 64;
 const MOST_DECODED: usize = 131_072;
 pub(crate) const DOCUMENT: &str = "document";
 
-/// Replaces documents in Base64 in a value, in which nothing can be searched; pictures, sounds and films stay. Returns how many there were.
-pub(crate) fn leave_out_documents(value: &mut Value, is_media: bool) -> u64 {
+/// Replaces documents, pictures, sounds and films in Base64 in a value, in which nothing can be searched. Returns how many there were.
+pub(crate) fn leave_out_documents(value: &mut Value) -> u64 {
     match value {
-        Value::String(text) if is_document(text, is_media) => hide(value),
-        Value::Array(elements) => {
-            let elements = elements.iter_mut();
-            elements
-                .map(|element| leave_out_documents(element, is_media))
-                .sum()
-        }
+        Value::String(text) if is_document(text) => hide(value),
+        Value::Array(elements) => elements.iter_mut().map(leave_out_documents).sum(),
         Value::Object(object) => {
-            let named = MEDIA_TYPES.iter().find_map(|name| object.get(name)?.as_str());
-            let is_media = named.map_or(is_media, is_of_media);
-            let is_named = named.is_some() && !is_media;
+            let is_named = MEDIA_TYPES.iter().any(|name| object.contains(name));
             let fields = object.iter_mut().map(|(_, field)| match field.as_str() {
                 Some(text) if is_named && is_base64(text) => hide(field),
-                _ => leave_out_documents(field, is_media),
+                _ => leave_out_documents(field),
             });
             fields.sum()
         }
@@ -148,19 +149,14 @@ fn hide(value: &mut Value) -> u64 {
     1
 }
 
-fn is_of_media(kind: &str) -> bool {
-    MEDIA.iter().any(|media| kind.starts_with(media))
-}
-
 /// Returns whether a text is a document by its beginning, by its `data:` address, or because nothing else is so long.
-fn is_document(text: &str, is_media: bool) -> bool {
+fn is_document(text: &str) -> bool {
     let address = text.strip_prefix("data:");
-    if let Some((kind, letters)) = address.and_then(|address| address.split_once(";base64,")) {
-        return !is_of_media(kind) && is_base64(letters);
-    }
-    !is_media
-        && (DOCUMENTS.iter().any(|start| text.starts_with(start)) || text.len() > MOST_DECODED)
-        && is_base64(text)
+    let letters = address.and_then(|address| address.split_once(";base64,"));
+    let is_one = letters.is_some()
+        || text.len() > MOST_DECODED
+        || DOCUMENTS.iter().any(|start| text.starts_with(start));
+    is_one && is_base64(letters.map_or(text, |(_, letters)| letters))
 }
 
 fn is_base64(text: &str) -> bool {

@@ -336,7 +336,7 @@ impl Cleaning {
                 self.lines_left_out += 1;
                 continue;
             };
-            let count = leave_out_documents(&mut value, false);
+            let count = leave_out_documents(&mut value);
             if count > 0 {
                 text = value.to_json() + "\n";
                 *self.redactions.entry(DOCUMENT.into()).or_default() += count;

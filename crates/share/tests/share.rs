@@ -177,6 +177,7 @@ fn share_leaves_out_pieces_of_messages_and_documents() {
         format!(r#"{{"type":"text","text":"JVBERi0{letters}"}}"#),
         format!(r#"{{"type":"text","text":"{}"}}"#, "QUJD".repeat(40_000)),
         document("image", "image/png"),
+        format!(r#"{{"type":"image","file":{{"type":"image/png","base64":"iVBORw0KGgo{letters}"}}}}"#),
     ];
     let record = format!(
         r#"{{"type":"user","message":{{"content":[{}]}}}}"#,
@@ -187,13 +188,13 @@ fn share_leaves_out_pieces_of_messages_and_documents() {
         &with_record(&[&pieces[..], &[&record]].concat().join("\n")),
     );
     let text = only(&shelf);
-    assert_eq!(text.matches("[REDACTED:document]").count(), 5);
+    assert_eq!(text.matches("[REDACTED:document]").count(), 7);
     assert_eq!(
         (text.matches("half").count(), text.matches(&letters).count()),
-        (0, 1)
+        (0, 0)
     );
     let entry = &manifest.entries[0];
-    assert_eq!((lines_left_out(entry), entry.redactions["document"]), (3.0, 5));
+    assert_eq!((lines_left_out(entry), entry.redactions["document"]), (3.0, 7));
 }
 
 #[test]
