@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Display,
+    slice,
 };
 
 use knowledgepulse_json::Value;
@@ -137,13 +138,16 @@ fn told(is_so: bool, words: impl FnOnce() -> String) -> String {
 }
 
 /// The fields of the manifest whose texts the card counts, and those whose figures it adds up, with their titles.
-const TEXTS: [(&str, &str); 4] = [
+const TEXTS: [(&str, &str); 7] = [
     ("sessions of", "agent"),
     ("model", "model"),
     ("project", "project"),
     ("users write", "language"),
+    ("tools", "tools"),
+    ("observed:", "facts"),
+    ("outcome told by the", "outcome_from"),
 ];
-const FIGURES: [(&str, &str); 8] = [
+const FIGURES: [(&str, &str); 9] = [
     ("turns of users", "user_turns"),
     ("tokens (bytes / 4)", "tokens"),
     ("calls of tools", "calls"),
@@ -152,12 +156,18 @@ const FIGURES: [(&str, &str); 8] = [
     ("pictures, left out", "pictures"),
     ("end with an answer", "ends_with_answer"),
     ("succeeded", "success"),
+    (
+        "places that look like names or addresses, told in `review`",
+        "review",
+    ),
 ];
 
-/// Returns how many lines have each text in a field.
+/// Returns how many lines have each text in a field, or each name in a list.
 fn counts<'v>(lines: &'v [Value], field: &str) -> BTreeMap<&'v str, u64> {
     let mut counts = BTreeMap::new();
-    for text in lines.iter().filter_map(|line| line.get(field)?.as_str()) {
+    let values = lines.iter().filter_map(|line| line.get(field));
+    let texts = values.flat_map(|value| value.as_array().unwrap_or(slice::from_ref(value)));
+    for text in texts.filter_map(|value| value.get("name").unwrap_or(value).as_str()) {
         *counts.entry(text).or_default() += 1;
     }
     counts
@@ -182,11 +192,15 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
     let dates = dates.clone().min().zip(dates.max());
     let texts = TEXTS.iter().flat_map(|(title, field)| {
         let texts = counts(lines, field).into_iter();
-        texts.map(move |(text, count)| (format!("{title} {text}"), count))
+        texts.map(move |(text, count)| (format!("{title} {}", escaped(text)), count))
     });
     let figures = FIGURES.iter().map(|(title, field)| {
         let figures = lines.iter().filter_map(|line| line.get(field));
-        let figures = figures.map(|figure| figure.as_bool().map_or_else(|| count_of(figure), u64::from));
+        let figures = figures.map(|figure| match figure {
+            Value::Bool(is_so) => u64::from(*is_so),
+            Value::Array(places) => places.len() as u64,
+            figure => count_of(figure),
+        });
         ((*title).to_owned(), figures.sum())
     });
     let known = lines
@@ -211,7 +225,6 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
         *kinds.entry(kind.to_string()).or_default() += count_of(count);
     }
     let kinds = by_danger(&kinds).into_iter().map(|(count, kind)| (kind, count));
-    let places = lines.iter().filter_map(|line| line.get("review")?.as_array());
     format!(
         include_str!("card.md"),
         sessions = format!("{count} session{}", told(count != 1, || "s".into())),
@@ -227,12 +240,6 @@ fn block(lines: &[Value], chosen: &str, sample: Option<&str>, settings: &Setting
         replaced = replaced,
         markers = markers,
         counts = told(kinds.len() > 0, || table(["", "replaced"], kinds) + "\n"),
-        places = match places.map(<[Value]>::len).sum::<usize>() {
-            0 => String::new(),
-            1 => " 1 place looks like a name or an address: `review` in the manifest names it.".into(),
-            count =>
-                format!(" {count} places look like names or addresses: `review` in the manifest names them."),
-        },
         extra = told(form == Form::Native, || " teich".into()),
     )
 }
@@ -265,8 +272,8 @@ fn escaped(text: &str) -> String {
 fn what(form: Form) -> &'static str {
     match form {
         Form::Native => {
-            "Sessions of Claude Code, Codex, Pi, Droid and Hermes are in their own format, others in the Session Trace Simple Format. A \
-             session's sub-agents are in the folder of its name."
+            "Sessions of Claude Code, Codex, Pi and Droid, and exports of Hermes, are in their own format, others in the Session Trace Simple \
+             Format. A session's sub-agents are in the folder of its name."
         }
         Form::Messages => {
             "A line for each session: messages as the chat templates of today's models take them, and the tools, with parameters by the \

@@ -230,6 +230,10 @@ impl<'l> ReadLog<'l> {
     }
 }
 
+fn is_number(text: &str) -> bool {
+    text.parse::<u32>().is_ok()
+}
+
 /// Returns whether a session succeeded and how sure that is, if its trace tells that.
 #[must_use]
 pub fn outcome_of(trace: &Value) -> Option<(bool, f64)> {
@@ -268,6 +272,11 @@ impl Cleaning {
         let objective = about.get("objective").and_then(Value::as_str).unwrap_or_default();
         let short: String = objective.chars().take(MOST_OBJECTIVE).collect();
         about.insert("objective", short);
+        // The folder above all projects has the name of the user.
+        let project = about.get("project").and_then(Value::as_str);
+        if project.is_some_and(|name| name.strip_prefix("user-").is_some_and(is_number)) {
+            about.insert("project", Value::Null);
+        }
         Ok(about)
     }
 

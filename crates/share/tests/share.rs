@@ -307,6 +307,35 @@ fn share_writes_a_manifest_with_rank_reason_outcome_redactions_and_places() {
 }
 
 #[test]
+fn share_names_no_project_of_a_session_in_the_home_folder() {
+    for (folder, project) in [("/home/zorblax", "null"), ("/home/zorblax/acme", "\"acme\"")] {
+        let (shelf, _) = shared("s.jsonl", &CLAUDE.replace("/home/zorblax/acme", folder));
+        let entry = parse_str(shelf.files[MANIFEST].trim()).unwrap();
+        assert_eq!(entry.get("project").unwrap().to_json(), project);
+    }
+}
+
+#[test]
+fn card_sums_what_the_manifest_says_of_evidence_tools_outcomes_and_places() {
+    let text = CLAUDE.replace("Mail caf", "Ship to via Garibaldi 7, mail caf");
+    let text = text
+        .replace("ls /home/zorblax/acme", "git commit -m x")
+        .replace("zorblax wrote it", "[main 1a2b3c4] x");
+    let mut sessions = sessions_of("s.jsonl", &text);
+    sessions[0].log.outcome = Some((true, 0.9));
+    let (shelf, _) = shared_as(&sessions, Form::Messages, ALL);
+    let card = &shelf.files[CARD];
+    for row in [
+        "| observed: committed | 1 |",
+        "| tools inferred | 1 |",
+        "| outcome told by the user | 1 |",
+        "| places that look like names or addresses, told in `review` | 1 |",
+    ] {
+        assert!(card.contains(row), "{row}: {card}");
+    }
+}
+
+#[test]
 fn share_leaves_no_identity_in_names_card_or_manifest() {
     let (shelf, _) = shared(
         "/home/zorblax/logs/zorblax-bob@example.com fix.v2.jsonl.gz",
