@@ -14,7 +14,7 @@ use crate::{
     cleaned::clean_json_text,
     forms::{
         atif,
-        facts::{SAMPLE, facts_of},
+        facts::{RECORDED, SAMPLE, facts_of},
         messages, metadata_of, session_of, simple,
         unit::unit_of,
     },
@@ -309,9 +309,19 @@ impl Cleaning {
 
     /// Returns a log as it is shared, and what the manifest says of it.
     fn document(&mut self, read: ReadLog, form: Form, row: usize) -> Result<(Document, Object), Refusal> {
-        let about = self.about(&read)?;
+        let mut about = self.about(&read)?;
         let native = read.records.filter(|_| read.shape.is_loadable());
         let is_whole_file = native.is_some();
+        let is_recorded = about.get("tools") == Some(&RECORDED.into());
+        let has_tools = match form {
+            Form::Messages => true,
+            Form::Atif => is_recorded,
+            Form::Native => is_recorded && is_whole_file,
+            Form::Knowledgepulse => false,
+        };
+        if !has_tools {
+            about.insert("tools", Value::Null);
+        }
         let mut unit = None;
         let (text, session_id) = if let Some(records) = native {
             let text = self.native(records, row)?;

@@ -417,11 +417,15 @@ fn share_as_messages_has_the_tools_that_a_chat_records_or_else_those_that_it_cal
         )
     };
     let recorded = r#""tools":[{"type":"function","function":{"name":"ls","description":"Lists files"}},{"type":"function","function":{"name":"rm"}}],"#;
-    for (tools, described, told) in [
+    for (tools_before, described, told) in [
         (recorded, ["ls: Lists files", "rm: "].as_slice(), "recorded"),
         ("", &["ls: "], "inferred"),
     ] {
-        let (shelf, manifest) = shared_as(&sessions_of("chat.jsonl", &row(tools)), Form::Messages, ALL);
+        let (shelf, manifest) = shared_as(
+            &sessions_of("chat.jsonl", &row(tools_before)),
+            Form::Messages,
+            ALL,
+        );
         let line = parse_str(&shelf.files["messages.jsonl"]).unwrap();
         let tools = line.get("tools").and_then(Value::as_array).unwrap().iter();
         let text = |tool: &Value, name| tool.at(&["function", name]).unwrap().as_str().unwrap().to_owned();
@@ -430,6 +434,14 @@ fn share_as_messages_has_the_tools_that_a_chat_records_or_else_those_that_it_cal
             .collect();
         assert_eq!(found, described);
         assert_eq!(manifest.lines()[0].get("tools"), Some(&told.into()));
+        // The Simple Format has no place for definitions, and a trajectory has those of the log.
+        let is_recorded = told == "recorded";
+        for (form, has_place) in [(Form::Native, false), (Form::Atif, is_recorded)] {
+            let (shelf, manifest) = shared_as(&sessions_of("chat.jsonl", &row(tools_before)), form, ALL);
+            let in_manifest = manifest.lines()[0].get("tools") == Some(&"recorded".into());
+            let in_file = only(&shelf).contains("Lists files");
+            assert_eq!((in_manifest, in_file), (has_place, has_place), "{form:?}");
+        }
     }
 }
 

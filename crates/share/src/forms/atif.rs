@@ -3,7 +3,9 @@
 use knowledgepulse_json::{Text, Value, json_object};
 
 use super::{
-    agent_of, model_of, session_of, some, text_at, time_of,
+    agent_of,
+    messages::recorded_tools,
+    model_of, session_of, some, text_at, time_of,
     turns::{Answer, Turn, turns_of},
     with_some,
 };
@@ -18,6 +20,10 @@ pub(crate) fn trajectory_of(trace: &Value) -> Value {
         ("name", Some(agent_of(trace).into())),
         ("version", Some(version.into())),
         ("model_name", model_of(trace)),
+        (
+            "tool_definitions",
+            recorded_tools(trace).map(|tools| tools.to_vec().into()),
+        ),
     ]);
     json_object! {
         "schema_version": "ATIF-v1.7",

@@ -34,7 +34,7 @@ pub(crate) fn facts_of(trace: &Value) -> Object {
         let counts = counts.filter(|(name, _)| is_wanted(name));
         counts.map(|(_, count)| count_of(count)).sum()
     };
-    let tools = recorded_tools(trace).map_or("inferred", |_| "recorded");
+    let tools = recorded_tools(trace).map_or("inferred", |_| RECORDED);
     let observed = knowledgepulse_trace::facts::facts_of(trace).into_iter();
     let facts = json_object! {
         "session": text_at(trace, &["metadata", "imported", SESSION]),
@@ -84,6 +84,9 @@ fn language_of(turns: &[Turn]) -> Option<&'static str> {
     codes.find(|code| *code == found.lang().code())?;
     codes.next()
 }
+
+/// What is told of tools whose definitions the log has.
+pub(crate) const RECORDED: &str = "recorded";
 
 /// The field with the first words of the user and of the agent, which only the card shows.
 pub(crate) const SAMPLE: &str = "sample";
