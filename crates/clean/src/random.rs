@@ -8,7 +8,7 @@ use crate::{
     phrases,
     ranges::{Letters, Pattern, Ranges, merged, runs, skip},
     text::is_word,
-    values::{is_mixed, is_of_cases},
+    values::is_mixed,
     words::{COMMON, Words},
 };
 
@@ -244,14 +244,12 @@ pub(super) fn of_query(letters: &[u8], found: Range<usize>) -> Option<Range<usiz
     (is_random(value) && !is_date || is_uuid(value)).then_some(start..found.end)
 }
 
-/// Returns a token that stands alone, if it is at random: the key of a wallet, or what follows a short word and a point, as in `snyk_pat.…`, if it has
-/// small letters and capitals.
+/// Returns a token that stands alone, if it is at random: the key of a wallet.
 pub(super) fn token_alone(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
-    let tail = letters[found.clone()].rsplit(|letter| *letter == b'.').next()?;
     let before = letters[..found.start].last();
     let mut around = before.into_iter().chain(letters.get(found.end));
     let is_apart = !around.any(|letter| b"+/=-_.@\\(".contains(letter));
-    (is_apart && is_opaque(tail) && (tail.len() == found.len() || is_of_cases(tail))).then_some(found)
+    (is_apart && is_opaque(&letters[found.clone()])).then_some(found)
 }
 
 /// Returns the numbers of a key in a list: each of one byte, and most of them different.
