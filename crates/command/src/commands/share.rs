@@ -338,7 +338,7 @@ fn tell_left_out(manifest: &Manifest, messages: &Messages) {
 fn show(manifest: &Manifest, review: bool) -> Result<()> {
     let text = |entry: &Entry, name: &str| {
         let text = entry.about.get(name).and_then(Value::as_text).cloned();
-        printable(&text.unwrap_or_default(), MOST_UNITS)
+        printable(&text.unwrap_or_default(), usize::MAX)
     };
     let mut lines = String::new();
     let entries = &manifest.entries;
