@@ -10,9 +10,7 @@ use std::{
 use clap::Args;
 use jiff::Timestamp;
 use knowledgepulse_formats::{
-    FormatName, PARENT, date,
-    reader::{Content, Item},
-    settings_folder,
+    FormatName, PARENT, date, settings_folder,
     trace::{SESSION, project_of, time_of},
 };
 use knowledgepulse_json::Value;
@@ -178,14 +176,6 @@ impl Filter {
             true => Verdict::Wanted,
             false => Verdict::Other,
         }
-    }
-
-    /// Returns whether what was read in a file is no session, or a wanted one.
-    pub(crate) fn wants(&self, file: &str, item: &Item) -> bool {
-        let Content::Read(trace) = &item.content else {
-            return false;
-        };
-        self.of_session(file, item.format, trace) == Verdict::Wanted
     }
 
     /// Returns the words that count what the file `ignore` left out; `None` if that is nothing.

@@ -9,10 +9,12 @@ use std::{
 
 use clap::{ArgAction, Args};
 use knowledgepulse_clean::{CleanOptions as Wanted, Cleaner, Identities, InvalidExpression};
-use knowledgepulse_share::FreeNames;
+use knowledgepulse_formats::run::runs;
+use knowledgepulse_share::{FreeNames, logs::is_database};
 
 use crate::{
-    Failure, Filter, Inputs, Messages, Result, STDIN, find::files_below, is_same_file, one_of, target_of,
+    Failure, Filter, Inputs, Messages, Output, Result, STDIN, State, find::files_below, is_same_file, name_of,
+    one_of, target_of, traces::each,
 };
 
 /// How much is replaced: the SDK's levels.
@@ -163,36 +165,86 @@ impl CleanArgs {
         if inputs.iter().filter(|(path, _)| path == STDIN).count() > 1 {
             return Err(wrong("standard input can be read only once"));
         }
+        for (path, _) in inputs.iter().filter(|(path, _)| path != STDIN) {
+            let metadata = fs::metadata(path).map_err(|error| Failure::read(path, &error))?;
+            if !self.check && metadata.is_file() && is_database(Path::new(path)) {
+                return Err(Failure::file(format!(
+                    "{path} is a database: kp-score share writes its sessions, clean"
+                )));
+            }
+        }
+        self.retain_wanted(&mut inputs)?;
         Ok(inputs)
     }
 
-    /// Returns the file that each source is written to, without the identities of the source in its name; `None` for standard output.
+    /// Retains the files of runs of which the filter wants a session.
+    fn retain_wanted(&self, inputs: &mut Vec<(String, PathBuf)>) -> Result<()> {
+        if self.filter == Filter::default() || inputs.is_empty() {
+            return Ok(());
+        }
+        let is_file = |path: &str| path != STDIN && fs::metadata(path).is_ok_and(|file| file.is_file());
+        if let Some((path, _)) = inputs.iter().find(|(path, _)| !is_file(path)) {
+            let problem = format!("{} can be read only once, so it cannot be filtered", name_of(path));
+            return Err(wrong(problem));
+        }
+        let paths: Vec<_> = inputs.iter().map(|(path, _)| path.clone()).collect();
+        let runs = runs(&paths);
+        let mut wanted = HashSet::new();
+        each(Inputs::new(paths, self.filter.clone()), &mut |item| {
+            wanted.extend(matches!(item.state, State::Read(_)).then_some(item.place.source));
+            Ok(())
+        })?;
+        let wanted = runs.into_iter().filter(|run| wanted.contains(&run[0]));
+        let wanted: HashSet<_> = wanted.flatten().collect();
+        inputs.retain(|(path, _)| wanted.contains(path));
+        Ok(())
+    }
+
+    /// Returns where these inputs go.
+    pub(super) fn outputs(&self, inputs: &[(String, PathBuf)]) -> Outputs<'_> {
+        Outputs {
+            out: self.out.as_deref(),
+            read: inputs.iter().map(|(path, _)| target_of(path)).collect(),
+            names: FreeNames::default(),
+        }
+    }
+}
+
+/// Where clean files go.
+pub(super) struct Outputs<'a> {
+    out: Option<&'a str>,
+    /// The files that are read.
+    read: HashSet<PathBuf>,
+    names: FreeNames,
+}
+
+impl Outputs<'_> {
+    /// Opens the output of an input, without the input's identities in its name, and makes the folders above it.
     ///
     /// # Errors
-    /// If an output would replace an input or another output.
-    pub(super) fn outputs(&self, sources: &[(&str, &Path, &Identities)]) -> Result<Vec<Option<String>>> {
-        let Some(out) = &self.out else {
-            return Ok(vec![None; sources.len()]);
+    /// If it would replace an input, or cannot be opened.
+    pub(super) fn open(
+        &mut self,
+        (path, name): &(String, PathBuf),
+        identities: &Identities,
+    ) -> Result<Output> {
+        let Some(out) = self.out else {
+            return Ok(Output::standard());
         };
-        let read: HashSet<_> = sources.iter().map(|(path, ..)| target_of(path)).collect();
-        let (mut written, mut names) = (HashSet::new(), FreeNames::default());
-        let outputs = sources.iter().map(|&(path, name, identities)| {
-            let file = match is_folder(out) {
-                true => in_folder(out, (path, name), identities, &mut names)?,
-                false => out.clone(),
-            };
-            let target = target_of(&file);
-            let is_stdin = path == STDIN && is_same_file(STDIN, &file);
-            if is_stdin || fs::metadata(&file).map_or(true, |file| file.is_file()) && read.contains(&target) {
-                let problem = format!("{file} is read too, and would lose the texts that are replaced");
-                return Err(wrong(problem));
-            }
-            if !written.insert(target) {
-                return Err(wrong(format!("{file} would be written twice")));
-            }
-            Ok(Some(file))
-        });
-        outputs.collect()
+        let file = match is_folder(out) {
+            true => in_folder(out, (path, name), identities, &mut self.names)?,
+            false => out.to_owned(),
+        };
+        let is_stdin = path == STDIN && is_same_file(STDIN, &file);
+        let is_file = fs::metadata(&file).map_or(true, |file| file.is_file());
+        if is_stdin || is_file && self.read.contains(&target_of(&file)) {
+            let problem = format!("{file} is read too, and would lose the texts that are replaced");
+            return Err(wrong(problem));
+        }
+        let folder = Path::new(&file).parent().unwrap_or(Path::new(""));
+        let failed = |error| Failure::write(&folder.display().to_string(), &error);
+        fs::create_dir_all(folder).map_err(failed)?;
+        Output::open(&file)
     }
 }
 
@@ -211,17 +263,15 @@ fn in_folder(
         .find_map(|ending| name.strip_suffix(ending));
     let name = plain.unwrap_or(name);
     let parts = name.split(MAIN_SEPARATOR).map(|part| identities.clean_name(part));
-    let mut clean = parts.collect::<Vec<_>>().join(MAIN_SEPARATOR_STR);
-    if clean != name {
-        let file = clean.rfind(MAIN_SEPARATOR).map_or(0, |at| at + 1);
-        let (stem, ending) = clean.split_at(clean[file..].find('.').map_or(clean.len(), |at| file + at));
-        // Names that were different stay so.
-        let numbered = |number| match number {
-            1 => clean.clone(),
-            _ => format!("{stem} ({number}){ending}"),
-        };
-        clean = names.take(numbered, |_| false);
-    }
+    let clean = parts.collect::<Vec<_>>().join(MAIN_SEPARATOR_STR);
+    let file = clean.rfind(MAIN_SEPARATOR).map_or(0, |at| at + 1);
+    let (stem, ending) = clean.split_at(clean[file..].find('.').map_or(clean.len(), |at| file + at));
+    // Names that were different stay so.
+    let numbered = |number| match number {
+        1 => clean.clone(),
+        _ => format!("{stem} ({number}){ending}"),
+    };
+    let clean = names.take(numbered, |_| false);
     let file = Path::new(folder).join(clean);
     match file.is_symlink() {
         true => Err(wrong(format!(
