@@ -3,45 +3,26 @@
 
 use std::path::{Path, PathBuf};
 
-/// The folders of models by the number format of their weights, in order of preference.
-const FOLDERS: [(&str, &str); 2] = [("fp32", "all-minilm-l6-v2"), ("q8", "all-minilm-l6-v2-q8")];
+/// The folders of models, in order of preference.
+const FOLDERS: [&str; 2] = ["all-minilm-l6-v2", "all-minilm-l6-v2-q8"];
 
-/// Returns the number format of a model's weights, by its name.
-pub fn dtype_of(name: &str) -> Option<&'static str> {
-    let dtypes = FOLDERS.into_iter().map(|(dtype, _)| dtype);
-    dtypes.into_iter().find(|dtype| *dtype == name)
-}
-
-/// Finds the directory of the model with weights of `dtype`, or of any, that was installed beside `program`.
+/// Finds the directory of the model that was installed beside `program`.
 ///
 /// # Errors
 /// If no model was found: the searched places and the way out.
-pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, String> {
-    let is_wanted = |stored: &str| dtype.is_none_or(|dtype| dtype == stored);
-    let wanted = FOLDERS.iter().filter(|(stored, _)| is_wanted(stored));
-    let names: Vec<_> = wanted.map(|(_, folder)| *folder).collect();
+pub fn installed_model(program: &Path) -> Result<PathBuf, String> {
     let places = places_beside(program);
-    let of_place = |place: &PathBuf| names.iter().map(|name| place.join(name)).find(|it| it.is_dir());
-    places
-        .iter()
-        .find_map(of_place)
-        .ok_or_else(|| advice(&places, &names))
-}
-
-/// Says which models are missing, and what brings one: a package of npm, or the wheel, which has the int8 model.
-fn advice(places: &[PathBuf], names: &[&str]) -> String {
-    let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-    let smallest = names.last().copied().unwrap_or_default();
-    let wheel = match smallest.ends_with("q8") {
-        true => "pip install kp-score-model, ",
-        false => "",
+    let mut models = places.iter().flat_map(|place| FOLDERS.map(|folder| place.join(folder)));
+    let advice = || {
+        let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+        let [largest, smallest] = FOLDERS;
+        format!(
+            "{} have no {largest} or {smallest}; pip install kp-score-model, npx -p kp-score -p @knowledgepulse/{smallest} kp-score, or a \
+             directory in KNOWLEDGEPULSE_MODEL_DIR brings one",
+            places.join(" and ")
+        )
     };
-    format!(
-        "{} have no {}; {wheel}npx -p kp-score -p @knowledgepulse/{smallest} kp-score, or a directory in KNOWLEDGEPULSE_MODEL_DIR \
-         brings one",
-        places.join(" and "),
-        names.join(" or ")
-    )
+    models.find(|model| model.is_dir()).ok_or_else(advice)
 }
 
 /// Returns the folders with the data of the package that installed `program`: `share/knowledgepulse` beside the program's
@@ -78,8 +59,8 @@ mod tests {
         (directory, program)
     }
 
-    fn found(program: &Path, dtype: Option<&str>) -> String {
-        let directory = installed_model(program, dtype).unwrap();
+    fn found(program: &Path) -> String {
+        let directory = installed_model(program).unwrap();
         directory.file_name().unwrap().to_str().unwrap().to_owned()
     }
 
@@ -87,16 +68,14 @@ mod tests {
     fn finds_the_model_of_a_virtual_environment() {
         for programs in ["bin", "Scripts", "Python311/Scripts"] {
             let (_directory, program) = installation(programs, &["all-minilm-l6-v2-q8"]);
-            assert_eq!(found(&program, None), "all-minilm-l6-v2-q8");
-            assert_eq!(found(&program, Some("q8")), "all-minilm-l6-v2-q8");
+            assert_eq!(found(&program), "all-minilm-l6-v2-q8");
         }
     }
 
     #[test]
     fn of_two_models_the_fp32_one_is_preferred() {
         let (_directory, program) = installation("bin", &["all-minilm-l6-v2", "all-minilm-l6-v2-q8"]);
-        assert_eq!(found(&program, None), "all-minilm-l6-v2");
-        assert_eq!(found(&program, Some("q8")), "all-minilm-l6-v2-q8");
+        assert_eq!(found(&program), "all-minilm-l6-v2");
     }
 
     #[cfg(unix)]
@@ -106,21 +85,18 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         let link = elsewhere.path().join(PROGRAM);
         std::os::unix::fs::symlink(&program, &link).unwrap();
-        assert_eq!(found(&link, None), "all-minilm-l6-v2-q8");
+        assert_eq!(found(&link), "all-minilm-l6-v2-q8");
     }
 
     #[test]
     fn a_missing_model_is_told_with_the_places_and_the_way_out() {
         let (directory, program) = installation("bin", &[]);
-        let message = installed_model(&program, None).unwrap_err();
+        let message = installed_model(&program).unwrap_err();
         let place = directory.path().join("share").join("knowledgepulse");
         let q8 =
             "pip install kp-score-model, npx -p kp-score -p @knowledgepulse/all-minilm-l6-v2-q8 kp-score";
         for part in [&place.display().to_string(), q8, "KNOWLEDGEPULSE_MODEL_DIR"] {
             assert!(message.contains(part), "{message}");
         }
-        let message = installed_model(&program, Some("fp32")).unwrap_err();
-        let fp32 = "; npx -p kp-score -p @knowledgepulse/all-minilm-l6-v2 kp-score";
-        assert!(message.contains(fp32) && !message.contains("pip"), "{message}");
     }
 }

@@ -4,23 +4,20 @@ mod installed_model;
 
 use std::{
     env,
-    ffi::OsString,
     path::PathBuf,
     process::{self, ExitCode},
     sync::LazyLock,
 };
 
 use knowledgepulse_command::{Stop, cli::start, error::Exit, host::Host, messages::Messages};
-use knowledgepulse_score::engine::{self, Engine, EngineKind};
+use knowledgepulse_score::engine::{Engine, EngineOptions};
 
-use installed_model::{dtype_of, installed_model};
+use installed_model::installed_model;
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 
 /// A process of its own.
-struct Standalone {
-    messages: Messages,
-}
+struct Standalone;
 
 impl Host for Standalone {
     fn engine(&self) -> &Engine {
@@ -28,55 +25,21 @@ impl Host for Standalone {
     }
 
     fn configure(&self) {
-        let path = |name| variable(name).map(PathBuf::from);
-        let (directory, runtime_library) = (
-            path("KNOWLEDGEPULSE_MODEL_DIR"),
-            path("KNOWLEDGEPULSE_ONNXRUNTIME"),
-        );
-        let dtype = self.setting("KNOWLEDGEPULSE_DTYPE", "fp32 or q8", dtype_of);
-        let model_configured = directory.is_some() || dtype.is_some();
+        let path = |name| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let directory = path("KNOWLEDGEPULSE_MODEL_DIR");
+        let runtime_library = path("KNOWLEDGEPULSE_ONNXRUNTIME");
+        let model_configured = directory.is_some();
         let program = env::current_exe().unwrap_or_default();
-        let model = directory.map_or_else(|| installed_model(&program, dtype), Ok);
-        let engines = "auto, builtin or onnxruntime";
-        let engine_of = |name: &str| match name {
-            "auto" => Some(None),
-            name => EngineKind::from_name(name).map(Some),
-        };
-        let engine = self.setting("KNOWLEDGEPULSE_ENGINE", engines, engine_of);
-        let threads = self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of);
-        ENGINE.configure(engine::EngineOptions {
-            engine: engine.unwrap_or_default(),
+        let model = directory.map_or_else(|| installed_model(&program), Ok);
+        ENGINE.configure(EngineOptions {
             model_configured,
             model_advice: model.as_ref().err().cloned(),
             model_directory: model.ok(),
             runtime_configured: runtime_library.is_some(),
             runtime_library,
-            threads: threads.unwrap_or_default(),
-            ..engine::EngineOptions::default()
+            ..EngineOptions::default()
         });
     }
-}
-
-impl Standalone {
-    /// Reads an environment variable; one that makes no sense is ignored with a warning.
-    fn setting<T>(&self, name: &str, expected: &str, read: fn(&str) -> Option<T>) -> Option<T> {
-        let text = variable(name)?.to_string_lossy().into_owned();
-        let value = read(&text);
-        if value.is_none() {
-            self.messages
-                .warning(format!("{name} must be {expected}, got {text:?}; it is ignored"));
-        }
-        value
-    }
-}
-
-/// Returns an environment variable; an empty one counts as unset.
-fn variable(name: &str) -> Option<OsString> {
-    env::var_os(name).filter(|value| !value.is_empty())
-}
-
-fn threads_of(text: &str) -> Option<usize> {
-    text.parse().ok().filter(|threads| (1..=1024).contains(threads))
 }
 
 fn main() -> ExitCode {
@@ -97,10 +60,7 @@ fn main() -> ExitCode {
         .collect();
     let exit = match arguments {
         Ok(arguments) => {
-            let host = Standalone {
-                messages: messages.clone(),
-            };
-            start(&arguments, &host, &messages, &stop)
+            start(&arguments, &Standalone, &messages, &stop)
         }
         Err(argument) => {
             messages.failure(format!("{} is not UTF-8", argument.display()));
