@@ -518,8 +518,6 @@ export interface Manifest {
     createdAt: string | null;
     /** Four digits of a digest of its first words, by which a named session without a time is known again. */
     beginning?: string;
-    /** When it ended, where its file is shared as it is. */
-    endedAt: string | null;
     objective: string;
     /** What the user writes, as ISO 639-1 has it, if the words tell it. */
     language: string | null;

@@ -89,7 +89,7 @@ const DIFFERENT = [
   'refuses steps: a (proxy of a )?revoked proxy',
   'score that is aborted leaves nothing in the memory',
 ];
-/** The transcripts of what the command asks of the system; what it computes is in the specs. `links.md` has more than WebAssembly. */
+/** The transcripts of what the command asks of the system; what it computes is in the specs. */
 const TOPICS_IN_WASM = ['formats', 'input', 'output', 'report', 'sessions', 'share'];
 
 function inWebAssembly() {

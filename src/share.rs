@@ -71,7 +71,6 @@ pub struct NativeSession {
     /// The name of its file.
     pub name: String,
     pub format: String,
-    pub line: Option<f64>,
     /// Its trace in JSON.
     pub trace: String,
     /// The position of its file among the texts, if it has one.
@@ -156,7 +155,6 @@ fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::R
     });
     let log = Log {
         text: text.map(|text| Box::new(move || Ok(text.to_string())) as _),
-        line: given.line.map(|line| line as u64),
         outcome: given.success.map(|success| (success, TOLD_CONFIDENCE)),
         ..Log::of_trace(given.name, format, trace)
     };

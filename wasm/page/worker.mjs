@@ -15,7 +15,7 @@ const { itemsOf, resultOf } = require('../../lib/read-traces.js');
  */
 
 /** @typedef {{ file: File, path: string }} Given a file, and its path in the folder that was given */
-/** @typedef {Given & { line: number, format: FormatName, trace: ReasoningTrace }} Entry */
+/** @typedef {Given & { format: FormatName, trace: ReasoningTrace }} Entry */
 /** @typedef {{ done: number, total: number, unit: 'bytes' | 'sessions', doing: string }} Progress */
 
 /** What a task may do: tell of its progress, and end early. @typedef {{ report: (progress: Progress) => void, signal: AbortSignal }} Task */
@@ -60,8 +60,8 @@ async function* bytesOf(file, pace) {
 }
 
 /** A session as the addon takes it, and the texts of its file. @param {Entry} entry */
-async function nativeOf({ file, path, line, format, trace }) {
-  const session = { name: path, format, line, trace: JSON.stringify(trace), reason: 'given', standsFor: 0 };
+async function nativeOf({ file, path, format, trace }) {
+  const session = { name: path, format, trace: JSON.stringify(trace), reason: 'given', standsFor: 0 };
   // The lines of its file stay as they are, but for what is replaced.
   if (!path.endsWith('.jsonl') || format === 'trace') return { session, texts: [] };
   return { session: { ...session, text: 0 }, texts: [await file.text()] };
@@ -94,10 +94,9 @@ const tasks = {
         for await (const item of itemsOf(bytesOf(file, step), { file: path }, undefined)) {
           if (item.skipped !== null) continue;
           const { trace, error } = resultOf(item);
-          const place = { file, path, line: item.line ?? 1 };
           if (trace === undefined)
-            problems.push({ place: `${path}, line ${place.line}`, reason: error.message });
-          else found.push({ ...place, format: item.format ?? 'trace', trace });
+            problems.push({ place: `${path}, line ${item.line ?? 1}`, reason: error.message });
+          else found.push({ file, path, format: item.format ?? 'trace', trace });
         }
       } catch (thrown) {
         if (task.signal.aborted) throw thrown;

@@ -69,7 +69,7 @@ impl InputArgs {
         let inputs = inputs.found(outputs, messages)?;
         let read = self.paths.iter().chain(&inputs.sources);
         refuse_same_file(outputs, read.chain(others.iter().copied().flatten()))?;
-        let is_nothing = inputs.sources.is_empty() && inputs.left_out.files + inputs.left_out.others == 0;
+        let is_nothing = inputs.sources.is_empty() && inputs.left_out.ignored + inputs.left_out.others == 0;
         if is_nothing && self.paths.is_empty() {
             return Err(Failure::file(NOTHING_HERE));
         }
@@ -80,7 +80,8 @@ impl InputArgs {
 /// Refuses to write to an input, to another output, or to standard output by its name among the inputs.
 fn refuse_same_file<'s>(outputs: &[Target], read: impl Iterator<Item = &'s String> + Clone) -> Result<()> {
     for (at, &(name, file)) in outputs.iter().enumerate() {
-        if file == STDIN {
+        // Replaced, a standard stream would lose what the shell has opened it for.
+        if file == STDIN || file.starts_with("/dev/std") {
             return Err(Failure::usage(format!(
                 "--{name} must be a file; for results on standard output there is --format"
             )));

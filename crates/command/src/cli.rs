@@ -126,14 +126,10 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
 
 /// Prints the help or the version, or tells what is wrong with the arguments.
 fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
-    let text = |has_colours: bool| match has_colours {
-        true => error.render().ansi().to_string(),
-        false => error.render().to_string(),
-    };
     let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     match error.kind() {
         ErrorKind::DisplayVersion => Output::print(&format!("{VERSION}\n"))?,
-        ErrorKind::DisplayHelp => Output::print(&text(console::colors_enabled()))?,
+        ErrorKind::DisplayHelp => Output::print(&error.render().to_string())?,
         // An option of many programs.
         ErrorKind::UnknownArgument if argument.as_deref() == Some("--json") => {
             return Err(Failure::usage(
@@ -141,7 +137,7 @@ fn answer(error: &clap::Error, messages: &Messages) -> Result<Exit> {
             ));
         }
         _ => {
-            messages.text(&text(console::colors_enabled_stderr()));
+            messages.text(&error.render().to_string());
             return Ok(Exit::Usage);
         }
     }

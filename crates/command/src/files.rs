@@ -18,9 +18,8 @@ use knowledgepulse_formats::input::{
 };
 pub use knowledgepulse_os::links::target_of;
 use knowledgepulse_os::temporary::{self, TemporaryFile};
-use same_file::Handle;
 
-use crate::{Failure, Messages, Result, reason_of};
+use crate::{Failure, Messages, Result};
 
 /// The name of standard input among the inputs.
 pub const STDIN: &str = "-";
@@ -33,29 +32,16 @@ pub fn name_of(source: &str) -> &str {
     if source == STDIN { "stdin" } else { source }
 }
 
-/// Returns the metadata of an input; `None` on failure, which reading the input will report, and of standard input in WebAssembly.
+/// Returns the metadata of an input; `None` on failure, which reading the input will report, and of standard input.
 pub fn metadata_of(source: &str) -> Option<Metadata> {
-    match source {
-        STDIN => Handle::stdin().ok()?.as_file().metadata().ok(),
-        path => fs::metadata(path).ok(),
-    }
+    fs::metadata(source).ok().filter(|_| source != STDIN)
 }
 
-/// Returns whether two names mean the same ordinary file, also through symbolic or hard links. `-` is standard input.
-/// Returns false for terminals and pipes, which cannot be overwritten.
+/// Returns whether two names mean the same ordinary file, also through symbolic links. Returns false for terminals and pipes, which cannot
+/// be overwritten.
 pub fn is_same_file(one: &str, other: &str) -> bool {
-    let handle = |name: &str| match name {
-        STDIN => Handle::stdin(),
-        path => Handle::from_path(path),
-    };
-    let is_file = |name: &str| metadata_of(name).is_none_or(|metadata| metadata.is_file());
-    is_file(one)
-        && is_file(other)
-        && match (handle(one), handle(other)) {
-            (Ok(one), Ok(other)) => one == other,
-            // In WebAssembly no file has a handle.
-            _ => target_of(one) == target_of(other),
-        }
+    let is_file = metadata_of(one).is_none_or(|metadata| metadata.is_file());
+    is_file && target_of(one) == target_of(other)
 }
 
 /// Returns how many bytes there are to read; `None` if that is not known.
@@ -64,14 +50,6 @@ pub fn total_size<'s>(sources: impl IntoIterator<Item = &'s String>) -> Option<u
         .into_iter()
         .map(|source| metadata_of(source).filter(Metadata::is_file));
     files.map(|file| file.map(|metadata| metadata.len())).sum()
-}
-
-/// Returns the standard output or standard error that a file is; `None` if it is neither.
-pub(crate) fn standard_stream(file: &str) -> Option<File> {
-    let file = Handle::from_path(file).ok()?;
-    let streams = [Handle::stdout(), Handle::stderr()];
-    let stream = streams.into_iter().flatten().find(|stream| *stream == file)?;
-    stream.as_file().try_clone().ok()
 }
 
 /// Hands on the text of a file or of standard input, decompressed where it begins as compressed text does; of a database a session a line.
@@ -187,10 +165,7 @@ impl Output {
         }
         let is_file = existing.as_ref().is_none_or(Metadata::is_file);
         let mut replacement = None;
-        let file = if let Some(standard) = standard_stream(name).filter(|_| is_file) {
-            // As `/dev/stdout` is: replaced, it would lose what the shell has opened it for, and what it is appended to.
-            Arc::new(standard)
-        } else if is_file {
+        let file = if is_file {
             let path = target_of(name);
             if existing.is_some() {
                 // Where the old file may not be written to, it may not be replaced either.
@@ -251,7 +226,7 @@ impl Output {
     }
 
     fn failure(&self, error: &io::Error) -> Failure {
-        let standard = || Failure::file(format!("cannot write to standard output: {}", reason_of(error)));
+        let standard = || Failure::file(format!("cannot write to standard output: {error}"));
         let name = self.name.as_ref();
         name.map_or_else(standard, |name| Failure::write(name, error))
     }
@@ -301,7 +276,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
         fs::write(path("a"), "").unwrap();
-        fs::hard_link(path("a"), path("b")).unwrap();
+        std::os::unix::fs::symlink("a", path("b")).unwrap();
         assert!(is_same_file(&path("a"), &path("b")));
         assert!(is_same_file(&path("new"), &path("./new")));
         assert!(!is_same_file(&path("a"), &path("new")));

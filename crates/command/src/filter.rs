@@ -96,12 +96,18 @@ impl Excluded {
 /// How much was left out.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LeftOut {
-    /// Files that the file `ignore` names.
-    pub files: u64,
-    /// Sessions of other files that it names.
+    /// Sessions that the file `ignore` names, or their files.
     pub ignored: u64,
-    /// Files and sessions that the options leave out.
+    /// Those that the options leave out.
     pub others: u64,
+}
+
+impl LeftOut {
+    /// Counts a session or a file.
+    pub(crate) fn add(&mut self, verdict: Verdict) {
+        self.ignored += u64::from(verdict == Verdict::Ignored);
+        self.others += u64::from(verdict == Verdict::Other);
+    }
 }
 
 /// Whether a session is read.
@@ -180,10 +186,8 @@ impl Filter {
 
     /// Returns the words that count what the file `ignore` left out; `None` if that is nothing.
     pub(crate) fn ignored_words(&self, left: &LeftOut) -> Option<String> {
-        let counts = [(left.files, "file"), (left.ignored, "session")];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        let counts: Vec<_> = counts.map(|(count, noun)| counted(count, noun)).collect();
-        (!counts.is_empty()).then(|| format!("{}, as {} says", counts.join(" and "), self.ignored.1))
+        let words = || format!("{}, as {} says", counted(left.ignored, "session"), self.ignored.1);
+        (left.ignored > 0).then(words)
     }
 }
 

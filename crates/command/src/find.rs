@@ -56,8 +56,7 @@ impl Inputs {
         sources.retain(|file| {
             // Agents keep the times of their files.
             let verdict = filter.of_file(file, are_kept);
-            left_out.files += u64::from(verdict == Verdict::Ignored);
-            left_out.others += u64::from(verdict == Verdict::Other);
+            left_out.add(verdict);
             verdict == Verdict::Wanted
         });
         self.sources = sources;
@@ -88,14 +87,9 @@ pub(crate) fn of_agent(agent: FormatName, messages: &Messages) -> (Vec<String>, 
 
 /// Says how many files were skipped, in one line.
 fn tell_skipped(skipped: &[String], place: &str, why: &str, messages: &Messages) {
-    let is_verbose = messages.is_verbose();
-    for file in skipped.iter().filter(|_| is_verbose) {
-        messages.note(format!("{file}: skipped, it is of no known format"));
-    }
     if !skipped.is_empty() {
         let files = counted(skipped.len() as u64, "file");
-        let more = if is_verbose { "" } else { " (--verbose names them)" };
-        messages.note(format!("{place}{files} {why}{more}"));
+        messages.note(format!("{place}{files} {why}"));
     }
 }
 

@@ -12,7 +12,9 @@ const FOLDERS: [&str; 2] = ["all-minilm-l6-v2", "all-minilm-l6-v2-q8"];
 /// If no model was found: the searched places and the way out.
 pub fn installed_model(program: &Path) -> Result<PathBuf, String> {
     let places = places_beside(program);
-    let mut models = places.iter().flat_map(|place| FOLDERS.map(|folder| place.join(folder)));
+    let mut models = places
+        .iter()
+        .flat_map(|place| FOLDERS.map(|folder| place.join(folder)));
     let advice = || {
         let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
         let [largest, smallest] = FOLDERS;

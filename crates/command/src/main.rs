@@ -4,6 +4,7 @@ mod installed_model;
 
 use std::{
     env,
+    ffi::OsString,
     path::PathBuf,
     process::{self, ExitCode},
     sync::LazyLock,
@@ -25,7 +26,11 @@ impl Host for Standalone {
     }
 
     fn configure(&self) {
-        let path = |name| env::var_os(name).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let path = |name| {
+            env::var_os(name)
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from)
+        };
         let directory = path("KNOWLEDGEPULSE_MODEL_DIR");
         let runtime_library = path("KNOWLEDGEPULSE_ONNXRUNTIME");
         let model_configured = directory.is_some();
@@ -54,18 +59,10 @@ fn main() -> ExitCode {
     if let Err(error) = handled {
         messages.warning(format!("signals end the run at once: {error}"));
     }
-    let arguments: std::result::Result<Vec<_>, _> = env::args_os()
-        .skip(1)
-        .map(|argument| argument.into_string())
-        .collect();
-    let exit = match arguments {
-        Ok(arguments) => {
-            start(&arguments, &Standalone, &messages, &stop)
-        }
-        Err(argument) => {
-            messages.failure(format!("{} is not UTF-8", argument.display()));
-            Exit::Usage
-        }
+    let arguments = env::args_os().skip(1).map(OsString::into_string);
+    let Ok(arguments) = arguments.collect::<Result<Vec<_>, _>>() else {
+        messages.failure("an argument is not UTF-8");
+        return Exit::Usage.code().into();
     };
-    exit.code().into()
+    start(&arguments, &Standalone, &messages, &stop).code().into()
 }

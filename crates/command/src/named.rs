@@ -32,41 +32,55 @@ pub type Wrong = Vec<(String, String)>;
 pub fn sessions_of(named: Option<Vec<Named>>) -> error::Result<(Vec<Session<'static>>, Wrong)> {
     let messages = Messages::silent();
     let mut inputs = Inputs::default();
-    // By a file, the position of what names it.
-    let mut positions: HashMap<String, usize> = HashMap::new();
     if named.is_none() {
         inputs.filter = inputs.filter.with_ignored()?;
         inputs = inputs.found(&[], &messages)?;
     }
-    for (at, named) in named.iter().flatten().enumerate() {
-        let Named::Path(path) = named else { continue };
-        fs::metadata(path).map_err(|source| Error::Io {
-            path: path.into(),
-            action: "read",
-            source,
-        })?;
-        let below = Inputs::new(vec![path.clone()], Filter::default());
-        let below = below.found(&[], &messages)?;
-        for file in below.sources {
-            positions.entry(file.clone()).or_insert_with(|| {
-                inputs.sources.push(file);
-                at
-            });
+    let mut sessions = Vec::new();
+    // By a file, the number of what names it.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for (number, named) in (1..).zip(named.into_iter().flatten()) {
+        match named {
+            // One that is not valid cannot be read, and is left out.
+            Named::Trace(trace) => {
+                let (run, name) = (RunInfo::of(&trace), format!("trace-{number}"));
+                let trace = Box::new(move || valid(trace.clone()));
+                let log = Log::of_trace(name, FormatName::Trace, trace);
+                sessions.push((number, run, log));
+            }
+            Named::Path(path) => {
+                let io = |source| Error::Io {
+                    path: (&path).into(),
+                    action: "read",
+                    source,
+                };
+                let is_file = fs::metadata(&path).map_err(io)?.is_file();
+                if is_file && head_of(Path::new(&path)).is_ok_and(|head| head.format.is_none()) {
+                    let problem = format!("{path} has no session of a known format");
+                    return Err(Error::Other(Code::InvalidInput, problem));
+                }
+                let below = Inputs::new(vec![path], Filter::default()).found(&[], &messages)?;
+                for file in below.sources {
+                    numbers.entry(file.clone()).or_insert_with(|| {
+                        inputs.sources.push(file);
+                        number
+                    });
+                }
+            }
         }
     }
     add_subagents(&mut inputs.sources);
     let files = WholeFiles::of(&inputs.sources);
-    let mut logs = Vec::new();
     let (mut kept, mut wrong) = (Kept::new()?, Wrong::new());
     let mut take = |Item { place, state, .. }: Item<TraceRead>| {
         match state {
             State::Read(TraceRead { about, json, .. }) => {
-                let position = positions.get(&place.source).copied().unwrap_or(usize::MAX);
                 let text = kept.add(&json)?;
                 let trace = kept.value(text);
                 let trace = Box::new(move || valid(trace()?));
-                let log = files.log(&place.source, place.line, about.format, trace);
-                logs.push((position, about.run, log));
+                let log = files.log(&place.source, about.format, trace);
+                let number = numbers.get(&place.source).copied().unwrap_or(usize::MAX);
+                sessions.push((number, about.run, log));
             }
             State::Wrong(reason) => wrong.push((place.to_string(), reason.to_string())),
             State::Unread(reason) => {
@@ -80,25 +94,8 @@ pub fn sessions_of(named: Option<Vec<Named>>) -> error::Result<(Vec<Session<'sta
     if !inputs.sources.is_empty() {
         each(inputs, &mut take)?;
     }
-    for (at, named) in named.into_iter().flatten().enumerate() {
-        match named {
-            // One that is not valid cannot be read, and is left out.
-            Named::Trace(trace) => {
-                let (run, name) = (RunInfo::of(&trace), format!("trace-{}", at + 1));
-                let trace = Box::new(move || valid(trace.clone()));
-                logs.push((at, run, Log::of_trace(name, FormatName::Trace, trace)));
-            }
-            Named::Path(path) => {
-                let is_unknown = || head_of(Path::new(&path)).is_ok_and(|head| head.format.is_none());
-                if logs.iter().all(|(position, ..)| *position != at) && is_unknown() {
-                    let problem = format!("{path} has no session of a known format");
-                    return Err(Error::Other(Code::InvalidInput, problem));
-                }
-            }
-        }
-    }
-    logs.sort_by_key(|(position, ..)| *position);
-    let sessions = logs.into_iter();
+    sessions.sort_by_key(|(number, ..)| *number);
+    let sessions = sessions.into_iter();
     let sessions = sessions.map(|(_, run, log)| (run, Session::new(log, 0, "given")));
     Ok((with_subagents(sessions.collect()), wrong))
 }

@@ -1,11 +1,8 @@
 //! Traces for programs: those in files and folders, or of this machine, read on all cores in the background and given in their order.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        mpsc::{Receiver, RecvTimeoutError, channel, sync_channel},
-    },
-    thread,
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    mpsc::{Receiver, RecvTimeoutError},
 };
 
 use knowledgepulse_formats::{FormatName, Known, reader::of_no_format, trace::known_of};
@@ -13,8 +10,8 @@ use knowledgepulse_json::{Text, Value};
 
 pub use crate::read::{Inputs, Item, State};
 use crate::{
-    Failure, Messages, Result, Seen, Stop, TraceInfo,
-    read::{MOST_WAITING_BATCHES, PAUSE, Reader, go_on, read},
+    Messages, Result, Seen, Stop, TraceInfo,
+    read::{Next, PAUSE, read, started},
 };
 
 /// A trace that was read.
@@ -29,10 +26,7 @@ pub struct TraceRead {
 }
 
 /// The records that come, in batches. The reading ends when this is dropped.
-pub struct Traces(Mutex<Receiver<Next>>);
-
-/// Traces, and why records or inputs are none; or why nothing can be read.
-type Next = Result<Vec<Item<TraceRead>>>;
+pub struct Traces(Mutex<Receiver<Next<TraceRead>>>);
 
 impl Traces {
     /// Begins to read.
@@ -40,16 +34,7 @@ impl Traces {
     /// # Errors
     /// If there is no thread to read on.
     pub fn open(inputs: Inputs) -> Result<Self> {
-        if cfg!(target_family = "wasm") {
-            let (sender, batches) = channel();
-            send_all(inputs, |next| sender.send(next).is_ok());
-            return Ok(Self(batches.into()));
-        }
-        let (sender, batches) = sync_channel(MOST_WAITING_BATCHES);
-        let thread = thread::Builder::new().name("kp-score-traces".into());
-        thread
-            .spawn(move || send_all(inputs, |next| sender.send(next).is_ok()))
-            .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
+        let batches = started(|| inputs.of_program(), Arc::new(prepared), Messages::silent())?;
         Ok(Self(batches.into()))
     }
 
@@ -64,17 +49,6 @@ impl Traces {
             Err(RecvTimeoutError::Timeout) => Ok(Some(Vec::new())),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
         }
-    }
-}
-
-/// Reads for a program, until `send` returns that nothing more is wanted.
-fn send_all(inputs: Inputs, send: impl Fn(Next) -> bool) {
-    match inputs.of_program() {
-        Ok(inputs) => {
-            let reader = Reader::new(inputs, Arc::new(prepared), Messages::silent());
-            reader.run(&mut |items| go_on(send(Ok(items))));
-        }
-        Err(failure) => drop(send(Err(failure))),
     }
 }
 

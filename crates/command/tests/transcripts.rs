@@ -25,7 +25,6 @@ fn main() -> io::Result<()> {
         ["show", file] => show(Path::new(file)),
         ["write", file, text] => write(Path::new(file), text),
         ["copy", file, copy] => fs::copy(file, copy).map(drop),
-        ["link", file, link] => fs::hard_link(file, link),
         ["gzip", file, compressed] => gzip(Path::new(file), Path::new(compressed)),
         ["kp-score", ref arguments @ ..] => run_command(arguments),
         _ if env::var_os("HOME").is_some_and(|home| home == NOBODY) => run_transcripts(),

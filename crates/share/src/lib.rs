@@ -95,8 +95,6 @@ pub struct Log<'s> {
     pub name: String,
     /// Reads its file, decompressed; `None` where the file has other runs too, or is a database: it is shared by its trace then.
     pub text: Option<Lazy<'s, String>>,
-    /// Its line, where a file has several sessions.
-    pub line: Option<u64>,
     /// Its format.
     pub format: FormatName,
     /// Reads its trace.
@@ -111,7 +109,6 @@ impl<'s> Log<'s> {
         Self {
             name,
             text: None,
-            line: None,
             format,
             trace,
             outcome: None,

@@ -2,24 +2,24 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, File, FileType},
-    io::{self, BufRead, BufReader, Read},
+    fs::File,
+    io::{self, Read},
     ops::ControlFlow,
     path::{Path, PathBuf},
     string::FromUtf8Error,
 };
 
 use knowledgepulse_formats::{
-    DEFAULT_LIMIT, FormatName,
+    FormatName,
     encoding::Decoder,
     input::{
         compression::{CHUNK_SIZE, read_text},
         is_in_parts, reader_of,
     },
-    reader::MOST_FIRST_RECORDS,
-    run::runs,
+    run::{head_of, runs},
 };
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::Value;
+use walkdir::{DirEntry, WalkDir};
 
 use crate::{Lazy, Log};
 
@@ -46,13 +46,12 @@ impl WholeFiles {
         Self(counts.into_keys().collect())
     }
 
-    /// Returns the log of a trace that was read from a line of a file, with what reads the file's text if it holds a run by itself.
+    /// Returns the log of a trace that was read from a file, with what reads the file's text if it holds a run by itself.
     #[must_use]
-    pub fn log<'s>(&self, source: &str, line: u64, format: FormatName, trace: Lazy<'s, Value>) -> Log<'s> {
+    pub fn log<'s>(&self, source: &str, format: FormatName, trace: Lazy<'s, Value>) -> Log<'s> {
         let path = self.0.get(source).map(PathBuf::from);
         Log {
             text: path.map(|path| Box::new(move || text_of(&path)) as _),
-            line: Some(line),
             ..Log::of_trace(source.to_owned(), format, trace)
         }
     }
@@ -90,62 +89,30 @@ pub fn is_database(file: &Path) -> bool {
     read.is_ok() && reader_of(&beginning).is_some()
 }
 
-/// Adds the sessions of sub-agents that are in a folder of the name of their session, or beside it, as Claude Code keeps them.
+/// Adds the sessions of sub-agents that are in a folder of the name of their session, as Claude Code keeps them.
 pub fn add_subagents(inputs: &mut Vec<String>) {
     let mut known: HashSet<PathBuf> = inputs.iter().map(PathBuf::from).collect();
-    let folders = known.iter().filter_map(|file| file.parent());
-    let folders: HashSet<PathBuf> = folders.map(Path::to_owned).collect();
-    let beside = folders.iter().flat_map(|folder| files_of(folder)).filter(|file| {
-        let name = file.file_name().and_then(|name| name.to_str());
-        let is_of = |session: String| known.contains(&file.with_file_name(format!("{session}.jsonl")));
-        name.is_some_and(|name| name.starts_with("agent-")) && session_in(file).is_some_and(is_of)
-    });
-    let within = inputs.iter().flat_map(|file| {
-        let folder = Path::new(file).with_extension("");
-        let folders = [folder.clone(), folder.join("subagents")];
-        // A link may lead out of the agent's folder, and a file beside need not be a session.
-        let is_there = folders.iter().all(|folder| is(folder, FileType::is_dir));
-        let files = is_there.then(|| files_of(&folders[1]));
-        files
-            .into_iter()
-            .flatten()
-            .filter(|file| session_in(file).is_some())
-    });
-    let mut subagents: Vec<PathBuf> = beside.chain(within).collect();
-    subagents.sort();
-    for file in subagents {
+    let below = |file: &String| {
+        let folder = WalkDir::new(Path::new(file).with_extension(""))
+            .min_depth(2)
+            .max_depth(2);
+        // A link may lead out of the agent's folder.
+        folder.follow_root_links(false).sort_by_file_name()
+    };
+    let is_session = |entry: &DirEntry| {
+        let file = entry.path();
+        let is_lines =
+            file.extension().is_some_and(|ending| ending == "jsonl") && entry.file_type().is_file();
+        file.parent().is_some_and(|folder| folder.ends_with("subagents"))
+            && is_lines
+            && head_of(file).is_ok_and(|head| head.format == Some(FormatName::ClaudeCode))
+    };
+    let files = inputs.iter().flat_map(below).flatten().filter(is_session);
+    for file in files.map(DirEntry::into_path).collect::<Vec<_>>() {
         if let Some(name) = file.to_str().map(str::to_owned)
             && known.insert(file)
         {
             inputs.push(name);
         }
     }
-}
-
-/// Returns whether a path itself, without following a link, is of a type.
-fn is(path: &Path, of_type: fn(&FileType) -> bool) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| of_type(&metadata.file_type()))
-}
-
-/// Returns the files of JSON Lines in a folder; no links, pipes or devices.
-fn files_of(folder: &Path) -> Vec<PathBuf> {
-    let is_here = folder.as_os_str().is_empty();
-    let entries = fs::read_dir(if is_here { Path::new(".") } else { folder });
-    let entries = entries.into_iter().flatten().flatten();
-    let is_lines = |path: &PathBuf| {
-        path.extension().is_some_and(|ending| ending == "jsonl") && is(path, FileType::is_file)
-    };
-    let files = entries.map(|entry| folder.join(entry.file_name()));
-    files.filter(is_lines).collect()
-}
-
-/// Returns the session that one of the first records of a file names.
-fn session_in(file: &Path) -> Option<String> {
-    let text = BufReader::new(File::open(file).ok()?.take(DEFAULT_LIMIT));
-    let lines = text.lines().take(MOST_FIRST_RECORDS).map_while(Result::ok);
-    let session_of = |line: String| {
-        let record = parse_str(line.trim()).ok()?;
-        record.get("sessionId")?.as_str().map(str::to_owned)
-    };
-    lines.filter_map(session_of).next()
 }

@@ -2,21 +2,15 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_formats::{DEFAULT_LIMIT, FormatName, date};
+use knowledgepulse_formats::{DEFAULT_LIMIT, FormatName};
 use knowledgepulse_json::{Text, Value, parse_str, without_lone_surrogates};
 
 /// Returns the lines of a session file: of a JSON object its text, with the end of the line, and its value, and `None` of any other line.
-/// Blank lines are no lines. Of a file of several sessions of Hermes, only the one on this line.
-pub(crate) fn records_of(
-    text: &str,
-    format: FormatName,
-    line: Option<u64>,
-) -> impl Iterator<Item = Option<(&str, Value)>> {
+/// Blank lines are no lines.
+pub(crate) fn records_of(text: &str) -> impl Iterator<Item = Option<(&str, Value)>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let is_of_session = move |number| format != FormatName::Hermes || line.is_none_or(|line| line == number);
-    let lines = (1..).zip(text.split_inclusive('\n'));
-    let lines = lines.filter(move |(number, line)| is_of_session(*number) && !line.trim().is_empty());
-    lines.map(|(_, line)| {
+    let lines = text.split_inclusive('\n').filter(|line| !line.trim().is_empty());
+    lines.map(|line| {
         let is_read = line.len() as u64 <= DEFAULT_LIMIT;
         let value = is_read.then(|| parse_str(line.trim()).ok()).flatten();
         let object = value.filter(|value| matches!(value, Value::Object(_)));
@@ -33,8 +27,6 @@ pub(crate) struct Shape {
     /// Of Claude Code, the session that the records name, and whether they name others.
     session: Option<Text>,
     has_others: bool,
-    /// The last time that a record has.
-    time: Option<Text>,
 }
 
 impl Shape {
@@ -45,7 +37,6 @@ impl Shape {
             is_recognised: false,
             session: None,
             has_others: false,
-            time: None,
         }
     }
 
@@ -53,7 +44,6 @@ impl Shape {
     pub(crate) fn see(&mut self, record: &Value) {
         let text = |name: &str| record.get(name).and_then(Value::as_text);
         self.count += 1;
-        self.time = text("timestamp").cloned().or(self.time.take());
         if self.format != FormatName::ClaudeCode {
             self.is_recognised |= self.count == 1 && is_recognised(self.format, record);
         } else if let Some(session) = text("sessionId").or(text("session_id")) {
@@ -65,15 +55,6 @@ impl Shape {
     /// Returns whether the file can be shared as it is: `datasets` recognises it, and it has one session.
     pub(crate) fn is_loadable(&self) -> bool {
         self.is_recognised && !self.has_others && (self.format != FormatName::Hermes || self.count == 1)
-    }
-
-    /// Returns when the session ended, in ISO 8601; null if that is not known.
-    pub(crate) fn ended_at(&self) -> Value {
-        self.time
-            .as_deref()
-            .and_then(date::parse)
-            .map(date::to_iso)
-            .into()
     }
 }
 

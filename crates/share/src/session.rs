@@ -114,7 +114,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     let mut whole_files = HashSet::new();
     let (told, outcome) = (session.log.outcome, logs[0].outcome);
     for (at, read) in logs.into_iter().enumerate() {
-        let (name, format) = (&read.log.name, read.log.format);
+        let name = &read.log.name;
         // A file that is shared whole has all its logs.
         if read.records.is_none() && whole_files.contains(name) {
             continue;
@@ -122,7 +122,7 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
         let places = cleaning.review.len();
         match cleaning.document(read, settings.form, documents.len()) {
             Ok((document, found)) => {
-                if document.is_whole_file && format != FormatName::Hermes {
+                if document.is_whole_file {
                     whole_files.insert(name);
                 }
                 documents.push(document);
@@ -191,11 +191,8 @@ impl<'l> ReadLog<'l> {
             return Err("its outcome is not known".into());
         }
         let is_needed = identifiers || form == Form::Native;
-        let text = log.text.as_ref().filter(|_| {
-            is_needed
-                && NATIVE.contains(&log.format)
-                && (names.insert(&log.name) || log.format == FormatName::Hermes)
-        });
+        let is_read = is_needed && NATIVE.contains(&log.format) && names.insert(&log.name);
+        let text = log.text.as_ref().filter(|_| is_read);
         let text = text.map(|read| read()).transpose().map_err(failed)?;
         let mut shape = Shape::new(log.format);
         if identifiers {
@@ -206,10 +203,7 @@ impl<'l> ReadLog<'l> {
             }
         }
         let mut records = text.as_ref().filter(|_| form == Form::Native).map(|_| Vec::new());
-        for record in text
-            .iter()
-            .flat_map(|text| records_of(text, log.format, log.line))
-        {
+        for record in text.iter().flat_map(|text| records_of(text)) {
             if let Some((_, value)) = &record {
                 shape.see(value);
                 if identifiers {
@@ -261,7 +255,6 @@ impl Cleaning {
             ("id", field(&["id"])),
             ("agent", read.log.format.name().into()),
             ("created_at", field(&["metadata", "created_at"])),
-            ("ended_at", read.shape.ended_at()),
             ("objective", field(&["task", "objective"])),
         ];
         let about = about.into_iter().map(|(name, value)| (name.into(), value));

@@ -47,7 +47,7 @@ impl Files for Shelf {
 }
 
 /// Reads a text as a file of this name.
-fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
+fn read(name: &str, text: &str) -> Vec<(FormatName, Value)> {
     let reader = TraceReader::new(Reading {
         file: Some(name.into()),
         ..Reading::default()
@@ -58,7 +58,7 @@ fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
             Content::Read(trace) => trace,
             _ => return None,
         };
-        Some((item.format?, item.place.line, trace))
+        Some((item.format?, trace))
     });
     traces.collect()
 }
@@ -66,13 +66,12 @@ fn read(name: &str, text: &str) -> Vec<(FormatName, Option<u64>, Value)> {
 /// Makes sessions of all traces of a file.
 fn sessions_of(name: &str, text: &str) -> Vec<Session<'static>> {
     let traces = read(name, text).into_iter().zip(1..);
-    let session = |((format, line, trace), rank): ((FormatName, Option<u64>, Value), u64)| {
+    let session = |((format, trace), rank): ((FormatName, Value), u64)| {
         let text = text.to_owned();
         Session {
             log: Log {
                 name: name.into(),
                 text: Some(Box::new(move || Ok(text.clone()))),
-                line,
                 format,
                 trace: Box::new(move || Ok(trace.clone())),
                 outcome: None,
@@ -214,22 +213,22 @@ fn share_names_no_file_like_a_device_of_windows() {
 
 #[cfg(unix)]
 #[test]
-fn add_subagents_adds_regular_files_that_name_a_session_in_its_folder_and_beside_it() {
+fn add_subagents_adds_regular_files_that_are_sessions_in_the_folder_of_its_name() {
     use std::os::unix::{fs::symlink, net::UnixListener};
     let home = tempfile::tempdir().unwrap();
     let path = |name: &str| home.path().join(name);
     fs::create_dir_all(path("s/subagents")).unwrap();
-    let named = "{\"sessionId\":\"s\"}\n";
+    fs::create_dir_all(path("s/tool-results")).unwrap();
+    let named = r#"{"type":"user","sessionId":"s","message":{"role":"user","content":"Look"}}"#;
     for name in [
         "s.jsonl",
         "private.jsonl",
         "s/subagents/agent-1.jsonl",
-        "agent-6.jsonl",
+        "s/tool-results/agent-6.jsonl",
     ] {
         fs::write(path(name), named).unwrap();
     }
     fs::write(path("s/subagents/agent-2.jsonl"), "{\"private\":1}\n").unwrap();
-    fs::write(path("agent-7.jsonl"), "{\"sessionId\":\"other\"}\n").unwrap();
     symlink(path("private.jsonl"), path("s/subagents/agent-3.jsonl")).unwrap();
     symlink("/dev/zero", path("s/subagents/agent-4.jsonl")).unwrap();
     let _socket = UnixListener::bind(path("s/subagents/agent-5.jsonl")).unwrap();
@@ -242,8 +241,10 @@ fn add_subagents_adds_regular_files_that_name_a_session_in_its_folder_and_beside
             .map(|file| file.replace(&folder, ""))
             .collect::<Vec<_>>()
     };
-    let expected = ["s.jsonl", "agent-6.jsonl", "s/subagents/agent-1.jsonl"];
-    assert_eq!(with_subagents("s.jsonl"), expected);
+    assert_eq!(
+        with_subagents("s.jsonl"),
+        ["s.jsonl", "s/subagents/agent-1.jsonl"]
+    );
     fs::write(path("t.jsonl"), named).unwrap();
     symlink(path("s"), path("t")).unwrap();
     assert_eq!(with_subagents("t.jsonl"), ["t.jsonl"]);
@@ -736,13 +737,13 @@ fn share_writes_every_recording_so_that_it_is_read_as_the_same_trace() {
                 assert_eq!(manifest.left_out, []);
                 let file = file_of(&manifest.entries[0]);
                 let after = read(file, &shelf.files[file]);
-                let is_same = |(_, _, after): &(FormatName, Option<u64>, Value)| match form {
+                let is_same = |(_, after): &(FormatName, Value)| match form {
                     Form::Messages => {
                         is_same_by_turns(after, &before, false) || is_same_by_turns(after, &before, true)
                     }
                     _ => told(after) == told(&before) || is_same_by_turns(after, &before, true),
                 };
-                let all = || after.iter().map(|after| told(&after.2)).collect::<Vec<_>>();
+                let all = || after.iter().map(|after| told(&after.1)).collect::<Vec<_>>();
                 assert!(
                     after.iter().any(is_same),
                     "{} {name}\n{:#?}\n{:#?}",
@@ -1183,7 +1184,7 @@ fn text_of_a_database_is_nothing_whatever_its_name_is() {
     let files = logs::WholeFiles::of(&paths);
     let has_text = |path: String| {
         let trace = Box::new(|| Ok(Value::Null));
-        files.log(&path, 1, FormatName::Trace, trace).text.is_some()
+        files.log(&path, FormatName::Trace, trace).text.is_some()
     };
     assert_eq!(paths.map(has_text), [false, true]);
 }

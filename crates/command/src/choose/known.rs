@@ -63,10 +63,7 @@ pub(crate) fn read_known<'h>(
     files.retain(|(_, sources)| !sources.is_empty());
     for (option, sources) in files {
         let (first, before) = (sources[0].clone(), known.len(Instant::now()));
-        let mut add = |trace: Option<(Scored, Candidate)>| match trace {
-            Some((_, candidate)) => Ok(known.add(candidate.entry()?, Instant::now())?),
-            None => Ok(()),
-        };
+        let mut add = |_: Scored, candidate: Candidate| Ok(known.add(candidate.entry()?, Instant::now())?);
         let inputs = Inputs::new(sources, Filter::default());
         let seen = score(&inputs, &scoring, &mut add, messages, stop)?;
         if let Some(lack) = seen.why_incomplete(stop) {

@@ -33,8 +33,6 @@ fn set_success(trace: &mut Value, success: bool) {
 #[derive(Debug, Default)]
 pub struct Labels {
     file: String,
-    /// How many sessions have none.
-    without: u64,
     /// Each with whether a session had it.
     labels: HashMap<Text, (Label, bool)>,
 }
@@ -68,7 +66,6 @@ impl Labels {
         let names = names_of(&scored.place.source);
         let ids = scored.about.id.iter().chain(&candidate.ids).chain(&names);
         let Some(Label { success, confidence }) = self.of(ids) else {
-            self.without += 1;
             return;
         };
         let outcome = &mut candidate.outcome;
@@ -92,7 +89,7 @@ impl Labels {
         found
     }
 
-    /// Says how many labels belong to no session that was asked for, naming one, and how many sessions have none; `None` if that is nothing.
+    /// Says how many labels belong to no session, naming one; `None` if that is nothing.
     ///
     /// # Errors
     /// If no label belongs to a session.
@@ -100,17 +97,15 @@ impl Labels {
         let unused = self.labels.iter().filter(|(_, (_, is_used))| !is_used);
         let unused: Vec<_> = unused.map(|(id, _)| id).collect();
         let (count, all, file) = (unused.len(), self.labels.len(), &self.file);
-        let unused = unused.into_iter().min().map(|first| {
-            let first = Value::from(first.clone()).to_json();
-            format!("{count} of {all} labels in {file} belong to no session, such as {first}")
-        });
-        let without = (self.without > 0).then(|| format!("{} sessions have no label", self.without));
-        match unused {
-            Some(words) if count == all => Err(Failure::file(format!("--labels: {words}"))),
-            unused => {
-                let problems: Vec<_> = unused.into_iter().chain(without).collect();
-                Ok((!problems.is_empty()).then(|| problems.join(", and ")))
-            }
+        let Some(first) = unused.into_iter().min() else {
+            return Ok(None);
+        };
+        let first = Value::from(first.clone()).to_json();
+        let words =
+            format!("--labels: {count} of {all} labels in {file} belong to no session, such as {first}");
+        match count == all {
+            true => Err(Failure::file(words)),
+            false => Ok(Some(words)),
         }
     }
 }
@@ -206,7 +201,7 @@ mod tests {
             assert_eq!(labels.of([].iter()), None);
             let unused = labels.problems().unwrap().unwrap();
             assert!(
-                unused.starts_with("1 of 3 labels in ") && unused.ends_with("such as \"c\""),
+                unused.starts_with("--labels: 1 of 3 labels in ") && unused.ends_with("such as \"c\""),
                 "{unused}"
             );
             assert_eq!(labels.of(["c".into(), "a".into()].iter()), label(false, None));

@@ -138,10 +138,7 @@ pub(crate) fn choose(
         published: 0,
         removed: 0,
     };
-    let mut add = |trace: Option<(Scored, Candidate)>| {
-        let Some((mut scored, mut candidate)) = trace else {
-            return Ok(());
-        };
+    let mut add = |mut scored: Scored, mut candidate: Candidate| {
         if set.has(&mut scored, &candidate, &sets, purpose.folder.is_some())? {
             return Ok(());
         }
@@ -159,7 +156,7 @@ pub(crate) fn choose(
     let seen = score(inputs, &scoring, &mut add, messages, stop)?;
     set.seen = seen;
     if let Some(problems) = labels.map_or(Ok(None), |labels| labels.problems())? {
-        messages.warning(format!("--labels: {problems}"));
+        messages.warning(problems);
     }
     let least = inputs.filter.min_turns.unwrap_or_default() as u64;
     for (index, root) in set.roots().into_iter().enumerate() {
@@ -256,7 +253,7 @@ impl Set {
     /// Returns the log of a trace, which is of one of these files.
     pub(crate) fn log(&self, scored: &Scored, files: &WholeFiles) -> Log<'static> {
         let (place, trace) = (&scored.place, self.kept.value(scored.text));
-        let mut log = files.log(&place.source, place.line, scored.about.format, trace);
+        let mut log = files.log(&place.source, scored.about.format, trace);
         log.outcome = scored.about.told;
         log
     }

@@ -68,10 +68,7 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
     let table = Table::new(true, (!args.all).then_some(BEST));
     let mut results = Results::open(format, args.explain, out, table, (messages, stop))?;
     let mut summary = Summary::new(("trace", "scored"), novelty, status);
-    let mut record = |trace: Option<(Scored, Candidate)>| {
-        let Some((scored, candidate)) = trace else {
-            return results.stdout.flush().map(drop);
-        };
+    let mut record = |scored: Scored, candidate: Candidate| {
         summary.count += 1;
         summary.unknown += u64::from(scored.about.success.is_none());
         if args.min.is_some_and(|min| scored.breakdown.score < min) {

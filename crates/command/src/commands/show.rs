@@ -68,7 +68,7 @@ pub(crate) fn run(args: &ShowArgs, messages: &Messages) -> Result<Exit> {
             return Ok(());
         }
         let trace = Box::new(move || parse_str(&read.json).map_err(io::Error::other));
-        let log = files.log(&place.source, place.line, read.about.format, trace);
+        let log = files.log(&place.source, read.about.format, trace);
         let shown =
             shown(&log, Some(&cleaner)).map_err(|reason| Failure::file(format!("{}: {reason}", log.name)))?;
         let between = if text.is_empty() { "" } else { "\n" };

@@ -1,12 +1,11 @@
 //! Reads the inputs of all commands: bytes, records, and traces, which each command prepares on all cores as it needs them.
 
 use std::{
-    collections::HashSet,
     mem,
     ops::ControlFlow,
     sync::{
         Arc, Mutex, PoisonError,
-        mpsc::{RecvTimeoutError, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, channel, sync_channel},
     },
     thread,
     time::Duration,
@@ -26,7 +25,7 @@ use rayon::prelude::*;
 
 use crate::{
     Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, files::metadata_of, files::read_chunks,
-    files::total_size, filter::LeftOut, filter::Verdict, name_of, reason_of,
+    files::total_size, filter::LeftOut, filter::Verdict, name_of,
 };
 
 /// So many bytes of input are handed on at once, if those are so many records for each core, and at most so many bytes, or a record.
@@ -35,7 +34,7 @@ const RECORDS_PER_CORE: usize = 4;
 const MOST_OF_BATCH: u64 = 8 * 1024 * 1024;
 
 /// How many batches of records may wait.
-pub(crate) const MOST_WAITING_BATCHES: usize = 4;
+const MOST_WAITING_BATCHES: usize = 4;
 
 /// How often a run that waits for input looks whether it is interrupted.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
@@ -114,19 +113,16 @@ pub(crate) struct Seen {
     pub(crate) left_out: LeftOut,
     /// The words that count what the file `ignore` names.
     pub ignored: Option<String>,
-    /// The reasons of bad lines that were told, each with its input.
-    told: HashSet<(String, Text)>,
 }
 
-/// So many reasons of bad lines are told, unless all lines are asked for.
-const MOST_TOLD: usize = 20;
+/// So many bad lines are told, unless all are asked for.
+const MOST_TOLD: u64 = 20;
 
 impl Seen {
-    /// Counts a record that makes no trace, and names it if it is the first of its input for this reason.
+    /// Counts a record that makes no trace, and names it if it is one of the first.
     pub(crate) fn add_bad(&mut self, place: &Place, reason: &Text, messages: &Messages) {
         self.bad += 1;
-        let has_room = self.told.len() < MOST_TOLD;
-        if messages.is_verbose() || has_room && self.told.insert((place.source.clone(), reason.clone())) {
+        if messages.is_verbose() || self.bad <= MOST_TOLD {
             messages.note(format!("{place}: {reason}"));
         }
     }
@@ -142,7 +138,7 @@ impl Seen {
 
     /// Says why no trace was read, where no line was wrong.
     pub(crate) fn why_nothing(&self) -> String {
-        match self.left_out.files + self.left_out.ignored + self.left_out.others {
+        match self.left_out.ignored + self.left_out.others {
             0 => "there is no trace in the input; kp-score formats lists what is read".into(),
             _ => "no session is left by --since, --agent, --project, --min-turns, --exclude and the file ignore".into(),
         }
@@ -168,43 +164,57 @@ pub(crate) fn read<P: Send + 'static>(
     messages: &Messages,
     stop: &Stop,
 ) -> Result<Seen> {
-    let reader = Reader::new(inputs.clone(), prepare, messages.clone());
+    let all = inputs.clone();
+    let batches = started(|| Ok(all), prepare, messages.clone())?;
     messages.start_progress(total_size(&inputs.sources));
     let mut seen = Seen {
         left_out: inputs.left_out,
         ..Seen::default()
     };
-    if cfg!(target_family = "wasm") {
-        let mut result = Ok(());
-        reader.run(&mut |items| {
-            result = take_all(items, take, &mut seen, messages);
-            go_on(result.is_ok() && !stop.is_set())
-        });
-        result?;
-    } else {
-        let (sender, batches) = sync_channel(MOST_WAITING_BATCHES);
-        let thread = thread::Builder::new().name("kp-score-reading".into());
-        // The receiver is gone when nothing more is wanted.
-        let read = move || reader.run(&mut |items| go_on(sender.send(items).is_ok()));
-        thread
-            .spawn(read)
-            .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
-        while !stop.is_set() {
-            match batches.recv_timeout(PAUSE) {
-                // Interrupted, the input may end in the middle of a trace.
-                Ok(_) if stop.is_set() => break,
-                Ok(items) => take_all(items, take, &mut seen, messages)?,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
+    while !stop.is_set() {
+        match batches.recv_timeout(PAUSE) {
+            // Interrupted, the input may end in the middle of a trace.
+            Ok(_) if stop.is_set() => break,
+            Ok(items) => take_all(items?, take, &mut seen, messages)?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
     }
     messages.stop_progress();
-    if seen.bad > seen.told.len() as u64 && !messages.is_verbose() {
+    if seen.bad > MOST_TOLD && !messages.is_verbose() {
         messages.note("further bad lines are only counted; --verbose names them all");
     }
     seen.ignored = inputs.filter.ignored_words(&seen.left_out);
     Ok(seen)
+}
+
+/// Records, or why nothing can be read.
+pub(crate) type Next<P> = Result<Vec<Item<P>>>;
+
+/// Begins to read what `inputs` finds, on a thread, until the receiver is gone. WebAssembly has no threads, so there all is read now.
+///
+/// # Errors
+/// If there is no thread to read on.
+pub(crate) fn started<P: Send + 'static>(
+    inputs: impl FnOnce() -> Result<Inputs> + Send + 'static,
+    prepare: Arc<Prepare<P>>,
+    messages: Messages,
+) -> Result<Receiver<Next<P>>> {
+    let send_all = |send: &dyn Fn(Next<P>) -> bool| match inputs() {
+        Ok(inputs) => Reader::new(inputs, prepare, messages).run(&mut |items| go_on(send(Ok(items)))),
+        Err(failure) => drop(send(Err(failure))),
+    };
+    if cfg!(target_family = "wasm") {
+        let (sender, batches) = channel();
+        send_all(&|next| sender.send(next).is_ok());
+        return Ok(batches);
+    }
+    let (sender, batches) = sync_channel(MOST_WAITING_BATCHES);
+    let thread = thread::Builder::new().name("kp-score-reading".into());
+    thread
+        .spawn(move || send_all(&|next| sender.send(next).is_ok()))
+        .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
+    Ok(batches)
 }
 
 /// Counts and tells what records came to, and hands them on.
@@ -222,8 +232,7 @@ fn take_all<P>(items: Vec<Item<P>>, take: &mut Take<P>, seen: &mut Seen, message
                     messages.note(format!("{place}: {reason}"));
                 }
             }
-            State::LeftOut(Verdict::Ignored) => seen.left_out.ignored += 1,
-            State::LeftOut(_) => seen.left_out.others += 1,
+            State::LeftOut(verdict) => seen.left_out.add(*verdict),
             State::Wrong(reason) => seen.add_bad(place, reason, messages),
             State::Unread(reason) => {
                 seen.unread += 1;
@@ -265,7 +274,7 @@ enum Waiting {
 type OnWaiting<'s> = dyn FnMut(Waiting) -> ControlFlow<()> + 's;
 
 /// Reads inputs, and prepares their records on all cores.
-pub(crate) struct Reader<P> {
+struct Reader<P> {
     inputs: Inputs,
     messages: Messages,
     prepare: Arc<Prepare<P>>,
@@ -274,7 +283,7 @@ pub(crate) struct Reader<P> {
 }
 
 impl<P: Send + 'static> Reader<P> {
-    pub(crate) fn new(inputs: Inputs, prepare: Arc<Prepare<P>>, messages: Messages) -> Self {
+    fn new(inputs: Inputs, prepare: Arc<Prepare<P>>, messages: Messages) -> Self {
         Self {
             inputs,
             messages,
@@ -285,7 +294,7 @@ impl<P: Send + 'static> Reader<P> {
 
     /// Reads everything, until `take` has enough, on a thread of its own, so that the next records are read while some are prepared. After a panic,
     /// which is a bug, the input counts as not read.
-    pub(crate) fn run(&self, take: &mut OnBatch<P>) {
+    fn run(&self, take: &mut OnBatch<P>) {
         const INPUT: &str = "the input";
         let read_all = |send: &mut OnWaiting| {
             if let Err(panic) = guarded(|| Ok(self.read_all(&mut *send))) {
@@ -420,7 +429,7 @@ impl<P: Send + 'static> Reader<P> {
             add(batch, reader.end(), 0)?;
         }
         let reason = match (read, foreign) {
-            (Err(error), _) => reason_of(&error),
+            (Err(error), _) => error.to_string(),
             (_, Some(foreign)) => foreign_input(source, foreign),
             _ => return ControlFlow::Continue(()),
         };

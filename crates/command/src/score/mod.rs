@@ -4,7 +4,7 @@ pub mod scored;
 
 use std::sync::{
     Arc,
-    mpsc::{Receiver, TryRecvError, channel},
+    mpsc::{Receiver, channel},
 };
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
@@ -90,8 +90,8 @@ pub(crate) struct Candidate {
 /// A trace that is to be scored.
 type Prepared = Box<(TraceInfo, Candidate, ScoreInput)>;
 
-/// Takes a scored trace, in the order of the input. Is called without one before the run waits.
-pub(crate) type OnScored<'t> = dyn FnMut(Option<(Scored, Candidate)>) -> crate::error::Result<()> + 't;
+/// Takes a scored trace, in the order of the input.
+pub(crate) type OnScored<'t> = dyn FnMut(Scored, Candidate) -> crate::error::Result<()> + 't;
 
 /// Reads inputs and scores their traces, which are prepared on all cores. The engine has a batch at a time, begun and finished in order.
 ///
@@ -118,7 +118,7 @@ pub(crate) fn score(
         });
         let begun: Vec<_> = begun.collect();
         for (place, about, mut candidate, reply) in begun {
-            match scoring.wait(&reply, on_scored, messages)? {
+            match scoring.wait(&reply, messages) {
                 Ok((breakdown, compared)) => {
                     candidate.compared = compared;
                     let scored = Scored {
@@ -127,12 +127,12 @@ pub(crate) fn score(
                         breakdown,
                         text: 0,
                     };
-                    on_scored(Some((scored, candidate)))?;
+                    on_scored(scored, candidate)?;
                 }
                 Err(reason) => seen.add_bad(&place, &reason.into(), messages),
             }
         }
-        on_scored(None)
+        Ok(())
     };
     read(inputs, Arc::new(prepare), &mut take, messages, stop)
 }
@@ -156,16 +156,9 @@ impl<'h> Scoring<'h> {
     fn wait(
         &self,
         reply: &Receiver<knowledgepulse_error::Result<ComparedScore>>,
-        on_scored: &mut OnScored,
         messages: &Messages,
-    ) -> crate::error::Result<Result<ComparedScore, String>> {
-        let received = match reply.try_recv() {
-            Err(TryRecvError::Empty) => {
-                on_scored(None)?;
-                reply.recv().ok()
-            }
-            received => received.ok(),
-        };
+    ) -> Result<ComparedScore, String> {
+        let received = reply.recv().ok();
         if let Some(warning) = self.engine.take_warning() {
             let reason = warning.reason;
             messages.warning(format!(
@@ -173,7 +166,7 @@ impl<'h> Scoring<'h> {
             ));
         }
         let lost = || Err("the score was lost: this is a bug, please report it".into());
-        Ok(received.map_or_else(lost, |scored| scored.map_err(|error| error.to_string())))
+        received.map_or_else(lost, |scored| scored.map_err(|error| error.to_string()))
     }
 }
 

@@ -26,7 +26,8 @@ pub fn printable(text: &Text, units: usize) -> String {
     plain
 }
 
-fn is_shown(character: char) -> bool {
+/// Returns whether a character is shown; a terminal would obey others, or show other text because of them.
+pub fn is_shown(character: char) -> bool {
     use GeneralCategory::{Control, Format, LineSeparator, ParagraphSeparator};
     !matches!(
         character.general_category(),
@@ -48,7 +49,11 @@ pub fn escaped(json: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(json.len());
     for character in json.chars() {
         match is_escaped(character) {
-            true => out += &format!("\\u{:04x}", u32::from(character)),
+            true => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    out += &format!("\\u{unit:04x}");
+                }
+            }
             false => out.push(character),
         }
     }

@@ -21,7 +21,7 @@ pub(crate) struct Results<'r> {
     count: u64,
     /// The file with its name.
     out: Option<(Output, &'r str)>,
-    pub stdout: Output,
+    stdout: Output,
     messages: &'r Messages,
     stop: &'r Stop,
 }
@@ -67,8 +67,9 @@ impl<'r> Results<'r> {
             }
             None => String::new(),
         };
-        // Without anything else to write, results reach no one once the reader is gone.
-        if !self.stdout.write(text.as_bytes())? && self.out.is_none() {
+        // A reader sees rows as they come. Without anything else to write, results reach no one once it is gone.
+        let is_read = self.stdout.write(text.as_bytes())? && self.stdout.flush()?;
+        if !is_read && self.out.is_none() {
             self.stop.end_reading();
         }
         if let Some((out, _)) = &mut self.out {

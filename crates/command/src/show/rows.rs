@@ -3,7 +3,10 @@
 use clap::ValueEnum;
 use knowledgepulse_json::{Value, json_object};
 
-use crate::{Scored, escaped, show::breakdown::value_of};
+use crate::{
+    Scored, escaped,
+    show::{breakdown::value_of, printable::is_shown},
+};
 
 /// The format of the results on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -42,13 +45,7 @@ pub(crate) fn json_row(scored: &Scored, explains: bool, selection: Option<&Value
         row.extend(selection);
         row.extend(explains.then(|| ("breakdown".into(), value_of(breakdown))));
     }
-    escaped(&row.to_json(), is_obeyed)
-}
-
-/// Returns whether a terminal may obey a character, or show other text because of it: controls, and marks of direction.
-fn is_obeyed(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    escaped(&row.to_json(), |character| !is_shown(character))
 }
 
 #[cfg(test)]
@@ -73,7 +70,7 @@ mod tests {
             scored.place.source += "a\u{1b}]0;x\u{9b}\u{202e}.jsonl";
             let row = json_row(&scored, false, None);
             prop_assert!(row.contains(r"a\u001b]0;x\u009b\u202e.jsonl"), "{}", row);
-            prop_assert!(!row.contains(is_obeyed));
+            prop_assert!(row.chars().all(is_shown));
             let value = parse_str(&row).unwrap();
             prop_assert_eq!(value.get("source").and_then(Value::as_str), Some(&*scored.place.source));
         }

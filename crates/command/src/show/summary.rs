@@ -56,7 +56,7 @@ impl Summary {
             "scored": self.count,
             "bad": seen.bad,
             "withoutConversation": seen.without_conversation,
-            "ignored": seen.left_out.files + seen.left_out.ignored,
+            "ignored": seen.left_out.ignored,
             "seconds": self.start.elapsed().as_secs_f64(),
             "embedder": self.embedder.as_ref().map(embedder_value),
             "written": written.map(|(file, traces)| json_object! { "file": file, "traces": traces }),
@@ -82,7 +82,6 @@ impl Summary {
             ("outcome", unknown),
             ("skipped", skipped),
             ("ignored", seen.ignored.clone()),
-            ("embedder", self.embedder.as_ref().map(embedder_words)),
             ("written", written),
         ];
         let lines = lines.into_iter().filter_map(|(name, words)| Some((name, words?)));
@@ -110,17 +109,6 @@ pub fn embedder_value(status: &Status) -> Value {
         "runtimeVersion": status.runtime_version.as_deref(),
         "threads": status.threads,
     }
-}
-
-fn embedder_words(status: &Status) -> String {
-    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
-    let engine = match status.engine {
-        Some(EngineKind::OnnxRuntime) => format!("ONNX Runtime {}", text(&status.runtime_version)),
-        _ => format!("built in ({})", text(&status.kernel)),
-    };
-    let (model, dtype) = (text(&status.model), text(&status.dtype));
-    let threads = counted(status.threads as u64, "thread");
-    format!("{model} ({dtype}), {engine}, {threads}")
 }
 
 #[cfg(test)]

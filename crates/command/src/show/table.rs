@@ -9,9 +9,9 @@ use crate::{Scored, grouped, label_of};
 
 /// How wide the table is where nothing says how wide the reader's page is.
 const USUAL_WIDTH: usize = 100;
-const LEAST_OBJECTIVE: usize = 28;
+const LEAST_OBJECTIVE: usize = 14;
 
-/// The widest cells of a column other than the objective, where there is room, and where there is little.
+/// The widest cells of a column other than the objective, which have a fifth of the width, on a wide and on a narrow page.
 const WIDEST: usize = 32;
 const WIDEST_OF_NARROW: usize = 12;
 
@@ -114,20 +114,17 @@ impl Table {
         });
         let mut columns: Vec<Cells> = columns.filter(is_shown).collect();
         columns.retain(|(heading, _)| self.has_scores || *heading != SCORE);
-        let used = |columns: &[Cells], widest: usize| {
+        let widest = (width / 5).clamp(WIDEST_OF_NARROW, WIDEST);
+        let room_beside = |columns: &[Cells]| {
             let widths = columns.iter().map(|cells| width_in(cells, widest) + 2);
-            widths.sum::<usize>()
+            width.saturating_sub(widths.sum())
         };
         for heading in FIRST_TO_GO {
-            if used(&columns, WIDEST_OF_NARROW) + LEAST_OBJECTIVE / 2 > width {
+            if room_beside(&columns) < LEAST_OBJECTIVE {
                 columns.retain(|(other, _)| *other != heading);
             }
         }
-        let fits = |widest: &usize| used(&columns, *widest) + LEAST_OBJECTIVE <= width;
-        let widest = (WIDEST_OF_NARROW..=WIDEST).rev().find(fits);
-        let widest = widest.unwrap_or(WIDEST_OF_NARROW);
-        let room = width.saturating_sub(used(&columns, widest));
-        let room = room.max(LEAST_OBJECTIVE / 2);
+        let room = room_beside(&columns).max(LEAST_OBJECTIVE);
         let padded = |column: &Cells, text: &str| {
             let width = width_in(column, widest);
             match NUMBERS.contains(&column.0) {

@@ -13,8 +13,8 @@ use knowledgepulse_formats::run::runs;
 use knowledgepulse_share::{FreeNames, logs::is_database};
 
 use crate::{
-    Failure, Filter, Inputs, Messages, Output, Result, STDIN, State, find::files_below, is_same_file, name_of,
-    one_of, target_of, traces::each,
+    Failure, Filter, Inputs, Messages, Output, Result, STDIN, State, find::files_below, name_of, one_of,
+    target_of, traces::each,
 };
 
 /// How much is replaced: the SDK's levels.
@@ -184,7 +184,10 @@ impl CleanArgs {
         }
         let is_file = |path: &str| path != STDIN && fs::metadata(path).is_ok_and(|file| file.is_file());
         if let Some((path, _)) = inputs.iter().find(|(path, _)| !is_file(path)) {
-            let problem = format!("{} can be read only once, so it cannot be filtered", name_of(path));
+            let problem = format!(
+                "{} can be read only once, so it cannot be filtered",
+                name_of(path)
+            );
             return Err(wrong(problem));
         }
         let paths: Vec<_> = inputs.iter().map(|(path, _)| path.clone()).collect();
@@ -235,9 +238,8 @@ impl Outputs<'_> {
             true => in_folder(out, (path, name), identities, &mut self.names)?,
             false => out.to_owned(),
         };
-        let is_stdin = path == STDIN && is_same_file(STDIN, &file);
         let is_file = fs::metadata(&file).map_or(true, |file| file.is_file());
-        if is_stdin || is_file && self.read.contains(&target_of(&file)) {
+        if is_file && self.read.contains(&target_of(&file)) {
             let problem = format!("{file} is read too, and would lose the texts that are replaced");
             return Err(wrong(problem));
         }

@@ -271,7 +271,10 @@ mod tests {
         fs::write(path("notes.txt"), "/home/maja/blog\n").unwrap();
         let all = path("");
         let wanted = |project: &str| inputs(&["--check", &all, "--project", project]).unwrap();
-        assert_eq!(inputs(&["--check", &all]).unwrap(), ["notes.txt", "session.jsonl"]);
+        assert_eq!(
+            inputs(&["--check", &all]).unwrap(),
+            ["notes.txt", "session.jsonl"]
+        );
         assert_eq!(wanted("blog"), ["session.jsonl"]);
         assert_eq!(wanted("shop"), [""; 0]);
         let refused = inputs(&["-", "--project", "blog"]).err().unwrap();
