@@ -56,6 +56,8 @@ use set::{REMOVED, files_of, rows_of};
 pub const MANIFEST: &str = "manifest.jsonl";
 /// How sure an outcome is that the user told, unless they say that too.
 pub const TOLD_CONFIDENCE: f64 = 0.9;
+/// The kind of redaction of words that a person struck out.
+pub const STRUCK: &str = "struck";
 /// The name of the dataset card in the folder.
 pub const CARD: &str = "README.md";
 
@@ -186,7 +188,8 @@ pub fn share(
     let mut done = 0;
     let prepare = |session: &Session| match session.replaces {
         Some(at) if edited.contains(&at) => {
-            Err("it was edited in the folder, so what it has grown to does not replace it".into())
+            let why = "it was edited in the folder, or words were struck out of it";
+            Err(format!("{why}, so what it has grown to does not replace it"))
         }
         _ => session::prepare(session, settings),
     };
@@ -225,7 +228,7 @@ impl Writer<'_> {
     }
 
     /// Keeps what the set has, but for the lines that are removed or replaced. Returns those that are not replaced, because somebody has
-    /// edited their sessions.
+    /// edited their sessions or struck words out of them.
     fn keep(&mut self, set: &Set, removed: &[usize], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
         let of_all = self.settings.form.file();
         let text = of_all.map_or(Ok(String::new()), |file| self.text_of(file))?;
@@ -238,6 +241,10 @@ impl Writer<'_> {
         let by_id: HashMap<&str, &str> = by_id.collect();
         let mut edited = HashSet::new();
         for at in replaced {
+            // The words are not known here, and would come back.
+            if set.lines()[*at].at(&["redactions", STRUCK]).is_some() {
+                edited.insert(*at);
+            }
             for row in rows_of(&set.lines()[*at]) {
                 let file = row.get("file").and_then(Value::as_str);
                 let there = match of_all {

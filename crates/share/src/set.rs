@@ -17,10 +17,11 @@ pub(crate) const REMOVED: &str = "removed.jsonl";
 /// The fields of a line by which a session is known again.
 const NAMES: [&str; 4] = ["id", SESSION, "created_at", BEGINNING];
 
-/// The field with a digest of the first words of a session whose time is not known.
+/// The field with a digest of the first words of a session.
 pub(crate) const BEGINNING: &str = "beginning";
 
-/// By what a session is known again: its trace, or the log's name for it and its beginning, which stay when it goes on.
+/// By what a session is known again: its trace, the log's name for it and its beginning, which stay when it goes on, or its time and first
+/// words, which stay when it is resumed under another name.
 #[derive(Debug, Clone)]
 pub struct SessionNames {
     names: Vec<String>,
@@ -56,19 +57,22 @@ impl SessionNames {
     fn new(fields: [Option<&Value>; 4], steps: u64) -> Self {
         let text = |field: Option<&Value>| field?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         let [id, session, time, words] = fields.map(text);
-        let of_log = session.zip(time.or(words));
-        let of_log = of_log.map(|(session, began)| format!("{session}\n{began}"));
-        let names = id.into_iter().chain(of_log).collect();
+        let of_log = session.zip(time.clone().or(words.clone()));
+        let beginnings = [of_log, time.zip(words)].into_iter().flatten();
+        let beginnings = beginnings.map(|(name, began)| format!("{name}\n{began}"));
+        let names = id.into_iter().chain(beginnings).collect();
         Self { names, steps }
     }
 }
 
-/// Returns a digest of the first words of a session that has a name and no time, too short to tell what is redacted in them.
+/// Returns a digest of the first words of a session, too short to tell what is redacted in them: a digit beside a time, else four.
 pub(crate) fn beginning_of(trace: &Value) -> Option<Value> {
-    let session = trace.at(&["metadata", "imported", SESSION]);
     let objective = trace.at(&["task", "objective"])?.as_text()?;
-    session.filter(|_| !known_of(trace).time)?;
-    Some(digest_of(objective)[..4].into())
+    let time = trace.at(&["metadata", "created_at"]);
+    let time = time.filter(|_| known_of(trace).time).map(|_| 1);
+    let session = trace.at(&["metadata", "imported", SESSION]).map(|_| 4);
+    let digits = time.or(session)?;
+    Some(digest_of(objective)[..digits].into())
 }
 
 /// A set that was shared: the lines of its manifest.
@@ -187,10 +191,16 @@ impl Set {
         sessions.into_iter().filter_map(place).collect()
     }
 
-    /// Returns the longer self of the session on a line.
+    /// Returns the longer self of the session on a line, with the outcome that the user told of it, unless they tell another.
     #[must_use]
-    pub fn grown<'s>(&self, at: usize, log: Log<'s>) -> Session<'s> {
+    pub fn grown<'s>(&self, at: usize, mut log: Log<'s>) -> Session<'s> {
         let line = &self.lines[at];
+        let told = || {
+            let confidence = line.get("confidence")?.as_number()?;
+            let success = line.get("success")?.as_bool()?;
+            (text(line, "outcome_from") == Some("user")).then_some((success, confidence))
+        };
+        log.outcome = log.outcome.or_else(told);
         Session {
             stands_for: line.get("stands_for").map_or(0, count_of),
             replaces: Some(at),

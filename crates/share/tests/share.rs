@@ -852,8 +852,8 @@ fn add_after(
     manifest
 }
 
-/// A session of so many turns.
-fn session(number: u32, turns: u32) -> Vec<Session<'static>> {
+/// A session of so many turns: the name of its file, and its text.
+fn session_of(number: u32, turns: u32) -> (String, String) {
     let turn = |at: u32| {
         let parent = if at == 0 {
             "null".into()
@@ -865,10 +865,12 @@ fn session(number: u32, turns: u32) -> Vec<Session<'static>> {
             r#"{{"type":"{role}","sessionId":"s{number}","uuid":"u{at}","parentUuid":{parent},"timestamp":"2026-10-01T09:{number:02}:{at:02}.000Z","message":{{"role":"{role}","content":"Words {number} of turn {at}"}}}}"#
         ) + "\n"
     };
-    let mut sessions = sessions_of(
-        &format!("s{number}.jsonl"),
-        &(0..turns).map(turn).collect::<String>(),
-    );
+    (format!("s{number}.jsonl"), (0..turns).map(turn).collect())
+}
+
+fn session(number: u32, turns: u32) -> Vec<Session<'static>> {
+    let (name, text) = session_of(number, turns);
+    let mut sessions = sessions_of(&name, &text);
     sessions[0].log.outcome = Some((true, 0.9));
     sessions
 }
@@ -940,6 +942,51 @@ fn share_adds_to_a_folder_replaces_what_has_grown_and_takes_out_what_is_named() 
         assert_eq!(fs::read_dir(target.parent().unwrap()).unwrap().count(), 1);
         assert!(!target.join(".kp-score").exists());
     }
+}
+
+#[test]
+fn share_keeps_what_a_person_struck_out_and_the_outcome_that_they_told() {
+    let around = tempfile::tempdir().unwrap();
+    let target = around.path();
+    let both = [session(1, 4), session(2, 4)].into_iter().flatten().collect();
+    add_to(target, both, Form::Native, &[]);
+    let manifest = fs::read_to_string(target.join(MANIFEST)).unwrap();
+    let struck = manifest
+        .replacen("\"redactions\":{", "\"redactions\":{\"struck\":1,", 1)
+        .replace(",}", "}");
+    fs::write(target.join(MANIFEST), struck).unwrap();
+    let mut grown: Vec<_> = [session(1, 6), session(2, 6)].into_iter().flatten().collect();
+    grown.iter_mut().for_each(|session| session.log.outcome = None);
+    let manifest = add_to(target, grown, Form::Native, &[]);
+    assert!(
+        manifest.left_out[0].1.contains("words were struck out"),
+        "{:?}",
+        manifest.left_out
+    );
+    let fields = ["steps", "success", "outcome_from"];
+    let told = |line: &Value| fields.map(|field| line.get(field).unwrap().to_json());
+    let told: Vec<_> = manifest.lines().iter().map(told).collect();
+    assert_eq!(told, [["3", "true", "\"user\""], ["5", "true", "\"user\""]]);
+}
+
+#[test]
+fn share_knows_a_session_again_that_was_resumed_under_a_new_id() {
+    let around = tempfile::tempdir().unwrap();
+    let target = around.path();
+    let resumed = |number: u32, turns: u32, id: &str| {
+        let (_, text) = session_of(number, turns);
+        sessions_of(
+            "new.jsonl",
+            &text.replace(&format!("\"s{number}\""), &format!("\"{id}\"")),
+        )
+    };
+    add_to(target, session(1, 4), Form::Native, &[]);
+    let manifest = add_to(target, resumed(1, 6, "other"), Form::Native, &[]);
+    assert_eq!(manifest.lines().len(), 1);
+    assert_eq!(manifest.lines()[0].get("steps"), Some(&5.0.into()));
+    add_to(target, Vec::new(), Form::Native, &[0]);
+    let manifest = add_to(target, resumed(1, 8, "third"), Form::Native, &[]);
+    assert_eq!(manifest.lines(), []);
 }
 
 #[test]

@@ -4,14 +4,11 @@ use std::{cmp::Reverse, collections::HashMap, fs};
 
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_score::select::{Chosen, Reason};
-use knowledgepulse_share::TOLD_CONFIDENCE;
+use knowledgepulse_share::{STRUCK, TOLD_CONFIDENCE};
 use serde::Deserialize;
 
 use super::Set;
 use crate::{Failure, Messages, Result, counted};
-
-/// The type that struck words are replaced by.
-const STRUCK: &str = "struck";
 
 /// The decisions of a file.
 pub(crate) struct Decisions {
