@@ -47,9 +47,9 @@ pub(crate) fn card(
     let block = block(lines, chosen, sample, settings);
     let block = format!("{BEGIN}\n\n{block}\n{END}");
     let fields = fields(lines.len(), settings.form);
-    let (before, first) = (before.replace("\r\n", "\n"), first(settings.form, &block));
+    let first = first(settings.form, &block);
     let (first_top, first_body) = parts_of(&first).unwrap_or_default();
-    let (top, body) = parts_of(&before).unwrap_or((first_top, &before));
+    let (top, body) = parts_of(before).unwrap_or((first_top, before));
     let body = match MARKS.map(|mark| body.find(mark)) {
         [Some(begin), Some(end)] if begin < end => {
             let after = body[end..].split_once("-->").map_or("", |(_, after)| after);

@@ -343,6 +343,8 @@ impl Writer<'_> {
 
     fn finish(mut self, set: &Set, removed: &[usize]) -> Result<Manifest> {
         let before = self.text_of(CARD)?;
+        let has_returns = before.contains("\r\n");
+        let before = before.replace("\r\n", "\n");
         self.manifest.entries.sort_by_key(|entry| entry.rank);
         let lines = self.manifest.lines();
         let was_shared = !set.lines().is_empty();
@@ -357,6 +359,11 @@ impl Writer<'_> {
             self.write(REMOVED, &json(&set.removed))?;
         }
         self.write(MANIFEST, &json(&lines))?;
+        let card = if has_returns {
+            card.replace('\n', "\r\n")
+        } else {
+            card
+        };
         self.write(CARD, &card)?;
         Ok(self.manifest)
     }

@@ -105,8 +105,12 @@ impl Set {
     /// # Errors
     /// Those of the file system.
     pub fn read(folder: &Path) -> io::Result<Option<Self>> {
+        let parsed = |text: &str| {
+            let lines = text.lines().filter(|line| !line.trim().is_empty());
+            lines.map(parse_str).collect::<Result<Vec<_>, _>>().ok()
+        };
         let lines_of = |name: &str| match fs::read_to_string(folder.join(name)) {
-            Ok(text) => Ok(text.lines().map(parse_str).collect::<Result<Vec<_>, _>>().ok()),
+            Ok(text) => Ok(parsed(&text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(Vec::new())),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
             Err(error) => Err(error),

@@ -1045,6 +1045,13 @@ fn share_keeps_what_the_user_has_written_into_the_folder() {
         let again = fs::read_to_string(target.join(CARD)).unwrap();
         assert_eq!(again.matches("kp-score: begin").count(), 1);
         assert_eq!(again.matches("configs:").count(), 1);
+        // Ends of lines and an empty line stay harmless.
+        fs::write(target.join(CARD), again.replace('\n', "\r\n")).unwrap();
+        let lines = fs::read_to_string(target.join(MANIFEST)).unwrap();
+        fs::write(target.join(MANIFEST), lines + "\n").unwrap();
+        add_to(target, Vec::new(), form, &[]);
+        let returns = fs::read_to_string(target.join(CARD)).unwrap();
+        assert_eq!(returns, again.replace('\n', "\r\n"));
         assert!(
             again.contains("license: cc-by-4.0") && again.contains("Ask me.") && again.contains("2 sessions"),
             "{again}"
