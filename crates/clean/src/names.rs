@@ -238,7 +238,21 @@ pub(super) fn is_secret(name: &[u8], value: &[u8]) -> bool {
 
 /// Returns whether a value can be a secret, if something tells that it is one.
 pub(super) fn is_possible(value: &[u8]) -> bool {
-    !is_nothing(value) && !is_small_number(value) && !is_term(value) && !is_label(value) && !is_path(value)
+    !is_nothing(value)
+        && !is_small_number(value)
+        && !is_term(value)
+        && !is_label(value)
+        && !is_path(value)
+        && !is_sentence(value)
+}
+
+/// Returns whether a value is a sentence: it begins with a capital, goes on with words in small letters, and ends with a point or has letters beyond
+/// ASCII or many words.
+fn is_sentence(value: &[u8]) -> bool {
+    static SENTENCE: Pattern = Pattern::new(
+        r"^[A-Z\xFE\xFF][a-z\xFE\xFF'-]*(?:(?: [^\d ]+)+[.!?]|(?: [^\d ]+){5,}|(?: [^\d ]+)*[ a-z][\xFE\xFF][^\d]*)$",
+    );
+    value.contains(&b' ') && SENTENCE.is_match(value)
 }
 
 /// Returns whether a value in quotes is a secret.
@@ -484,12 +498,13 @@ impl<'l> Assignment<'l> {
             Sort::Token if !self.pair.is_quoted && self.pair.name.len() == b"token".len() => Sort::Secret,
             sort => sort,
         };
-        let is_secret = (may_be_any || is_made(value))
-            && value.len() > 1
-            && !is_between
-            && !is_type
-            && !self.repeats_name(value)
-            && is_secret_string(sort, value.trim_ascii());
+        let is_secret = is_cut(value)
+            || (may_be_any || is_made(value))
+                && value.len() > 1
+                && !is_between
+                && !is_type
+                && !self.repeats_name(value)
+                && is_secret_string(sort, value.trim_ascii());
         ranges.extend(is_secret.then(|| inner.clone()));
         if is_secret || value.len() > MOST_VALUE_LETTERS {
             inner.end
@@ -557,6 +572,10 @@ impl<'l> Assignment<'l> {
         let letters = self.letters;
         let end = bare_end(letters, start);
         let value = &letters[start..end];
+        if is_cut(value) {
+            ranges.push(start..end);
+            return end;
+        }
         if is_marked(value) || value.is_empty() {
             return start;
         }
@@ -797,6 +816,18 @@ fn begins_name(letters: &[u8], start: usize) -> bool {
 /// Returns whether the type of a marker begins at a place.
 pub(super) fn begins_marker(letters: &[u8], at: usize) -> bool {
     letters[..at].ends_with(MARKER)
+}
+
+/// Returns whether a value is the marker of a key that was taken for shorter than it is, and the rest of the key.
+fn is_cut(value: &[u8]) -> bool {
+    let end = value.starts_with(MARKER).then(|| memchr(b']', value)).flatten();
+    let Some(end) = end else { return false };
+    let rest = &value[end + 1..];
+    rest.len() > 1
+        && rest
+            .iter()
+            .all(|letter| letter.is_ascii_graphic() && !b"@/:[]\\".contains(letter))
+        && rest.iter().any(u8::is_ascii_alphanumeric)
 }
 
 /// Returns whether a value is the name of a constant or of a property: `SOME_TYPES`, `Kind.None`, `token1.token`.
