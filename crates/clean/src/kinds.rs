@@ -99,6 +99,7 @@ const FINDERS: &[(&str, Finder)] = &[
     ("international_phone", Match(numbers::international_phone)),
     ("ipv6_address", Match(numbers::ipv6_address)),
     ("json_web_tokens", Own(keys::json_web_tokens)),
+    ("kubernetes_secrets", Own(siblings::kubernetes_secrets)),
     ("mac_address", Match(numbers::mac_address)),
     ("named_options", Own(commands::named_options)),
     ("national_id", Match(numbers::national_id)),

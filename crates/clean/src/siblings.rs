@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::{
+    base64::Decoder,
     languages::is_shaped,
     lines::line_start,
     names::{is_secret, is_secret_name},
@@ -13,7 +14,7 @@ use crate::{
     values::{is_expression, is_mixed, is_nothing},
     words::Words,
 };
-use memchr::memrchr;
+use memchr::{memmem, memrchr};
 
 /// Fields that name the value beside them.
 static NAMES: Words = Words::of("siblings.names");
@@ -221,6 +222,30 @@ fn element_at(letters: &[u8], end: usize) -> Option<(Range<usize>, Range<usize>)
     let text = end + 1..find(&letters[..most], end + 1, |letter| letter == b'<')?;
     let is_field = letters[text.end..].starts_with(b"</");
     (is_field && !letters[text.clone()].trim_ascii().is_empty()).then_some((name, text))
+}
+
+/// Finds letters with digits, and Base64 of texts, in documents that are Kubernetes' secrets, whatever the names of their fields are.
+pub(super) fn kubernetes_secrets(letters: &[u8]) -> Ranges {
+    static KIND: Pattern = Pattern::new(r#"(?:\b|\\n)kind\\*["']?\s*:\s*\\*["']?Secret\b"#);
+    static VALUE: Pattern = Pattern::new(r#":[ \t]*\\*["']?([A-Za-z0-9+/]{4,8192}={0,2})(?:[^\w+/=.-]|$)"#);
+    let is_secret = |value: &[u8]| {
+        let mut decoder = Decoder::default();
+        let mut is_decoded = || decoder.push(value) && decoder.text().is_some_and(|text| !text.is_empty());
+        is_mixed(value) || value.len().is_multiple_of(4) && is_decoded()
+    };
+    let mut ranges = Ranges::new();
+    let mut start = 0;
+    while start < letters.len() {
+        let end = memmem::find(&letters[start..], b"---").map_or(letters.len(), |length| start + length + 1);
+        let document = &letters[start..end];
+        if KIND.is_match(document) {
+            let values = VALUE.captures_iter(document).filter_map(|found| found.get(1));
+            let secrets = values.filter(|value| is_secret(value.as_bytes()));
+            ranges.extend(secrets.map(|value| start + value.start()..start + value.end()));
+        }
+        start = end;
+    }
+    ranges
 }
 
 /// Finds the values that a sibling says are secret: in objects, in the attributes of an element, and in lines of YAML.

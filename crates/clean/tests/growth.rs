@@ -173,6 +173,7 @@ fn time_grows_linearly_with_repeated_beginnings() {
         "://a:",
         "Cookie: ",
         "Authorization: ",
+        "kind: Secret\ndata:\n",
         "key\n",
         "token\nx\n",
         "password\t",
