@@ -289,9 +289,9 @@ describe('readTraces of a path', () => {
       'a file that does not exist',
       './none.jsonl',
       'ERR_IO',
-      /[/\\]none\.jsonl could not be read: No such file/,
+      /[/\\]none\.jsonl could not be read: no such file/,
     ],
-    ['a word', 'none', 'ERR_IO', /[/\\]none could not be read: No such file/],
+    ['a word', 'none', 'ERR_IO', /[/\\]none could not be read: no such file/],
     [
       'a folder without a session',
       () => directory,

@@ -1,6 +1,6 @@
-//! Errors that end the command.
+//! Errors that end the command, and reasons why a file cannot be used.
 
-use std::io;
+use std::io::{self, ErrorKind};
 
 use knowledgepulse_error::{Code, Error};
 
@@ -60,13 +60,14 @@ impl Failure {
 
     /// Returns the failure for a file that cannot be read.
     pub fn read(name: &str, error: &io::Error) -> Self {
-        Self::file(format!("cannot read {name}: {error}"))
+        Self::file(format!("cannot read {name}: {}", reason_of(error)))
     }
 
     /// Returns the failure for an output that cannot be written.
     pub fn write(name: &str, error: &io::Error) -> Self {
         Self::file(format!(
-            "cannot write {name}: {error}; name a file in a directory that can be written to and has room"
+            "cannot write {name}: {}; name a file in a directory that can be written to and has room",
+            reason_of(error)
         ))
     }
 }
@@ -90,3 +91,22 @@ impl From<Failure> for Error {
 
 /// The result of a step that can end the command.
 pub type Result<T> = std::result::Result<T, Failure>;
+
+/// Returns the reason why a file cannot be used: in words, with the name of the system's error if it is known.
+pub fn reason_of(error: &io::Error) -> String {
+    let (words, name) = match error.kind() {
+        ErrorKind::PermissionDenied if error.raw_os_error() == Some(1) => ("not permitted", "EPERM"),
+        ErrorKind::PermissionDenied => ("permission denied", "EACCES"),
+        ErrorKind::ResourceBusy => ("it is in use", "EBUSY"),
+        ErrorKind::QuotaExceeded => ("the disk quota is used up", "EDQUOT"),
+        ErrorKind::FileTooLarge => ("the file would be larger than is allowed", "EFBIG"),
+        ErrorKind::IsADirectory => ("it is a directory", "EISDIR"),
+        ErrorKind::NotFound => ("no such file or directory", "ENOENT"),
+        ErrorKind::StorageFull => ("the disk is full", "ENOSPC"),
+        ErrorKind::NotADirectory => ("a part of its path is no directory", "ENOTDIR"),
+        ErrorKind::ReadOnlyFilesystem => ("the file system is read-only", "EROFS"),
+        _ if cfg!(unix) && error.raw_os_error() == Some(24) => ("too many files are open", "EMFILE"),
+        _ => return error.to_string(),
+    };
+    format!("{words} ({name})")
+}

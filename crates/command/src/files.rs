@@ -19,7 +19,7 @@ use knowledgepulse_formats::input::{
 pub use knowledgepulse_os::links::target_of;
 use knowledgepulse_os::temporary::{self, TemporaryFile};
 
-use crate::{Failure, Messages, Result};
+use crate::{Failure, Messages, Result, reason_of};
 
 /// The name of standard input among the inputs.
 pub const STDIN: &str = "-";
@@ -226,7 +226,7 @@ impl Output {
     }
 
     fn failure(&self, error: &io::Error) -> Failure {
-        let standard = || Failure::file(format!("cannot write to standard output: {error}"));
+        let standard = || Failure::file(format!("cannot write to standard output: {}", reason_of(error)));
         let name = self.name.as_ref();
         name.map_or_else(standard, |name| Failure::write(name, error))
     }

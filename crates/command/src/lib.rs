@@ -25,7 +25,7 @@ pub use show::{breakdown, messages, summary::embedder_value};
 pub(crate) use {
     args::{InputArgs, duration, one_of},
     choose::{ChoiceArgs, Purpose, Set, kept::Kept, known::new_memory},
-    error::{Exit, Failure, Result},
+    error::{Exit, Failure, Result, reason_of},
     files::{Output, STDIN, Target, Waiting, is_same_file, name_of, target_of},
     filter::{Filter, agent_of},
     host::Host,

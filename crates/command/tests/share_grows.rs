@@ -122,8 +122,7 @@ fn share_into_a_folder_that_cannot_be_made_names_the_reason_and_a_way_out() {
         .output()
         .unwrap();
     let told = String::from_utf8(ended.stderr).unwrap();
-    let expected =
-        "cannot write /proc/none: No such file or directory (os error 2); name a file in a directory";
+    let expected = "cannot write /proc/none: no such file or directory (ENOENT); name a file in a directory";
     assert!(told.contains(expected), "{told}");
 }
 

@@ -11,7 +11,7 @@ use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_os::temporary;
 use knowledgepulse_share::Lazy;
 
-use crate::{Failure, Result};
+use crate::{Failure, Result, reason_of};
 
 /// The texts, in the order in which they were added.
 pub(crate) struct Kept {
@@ -65,8 +65,9 @@ fn text_in(file: &Mutex<File>, start: u64, end: u64) -> io::Result<String> {
 
 fn cannot_keep(error: &io::Error) -> Failure {
     Failure::file(format!(
-        "cannot write to {}, where the traces wait until a set is chosen: {error}; TMPDIR names another directory",
-        temporary::directory().display()
+        "cannot write to {}, where the traces wait until a set is chosen: {}; TMPDIR names another directory",
+        temporary::directory().display(),
+        reason_of(error)
     ))
 }
 

@@ -25,7 +25,7 @@ use rayon::prelude::*;
 
 use crate::{
     Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, files::metadata_of, files::read_chunks,
-    files::total_size, filter::LeftOut, filter::Verdict, name_of,
+    files::total_size, filter::LeftOut, filter::Verdict, name_of, reason_of,
 };
 
 /// So many bytes of input are handed on at once, if those are so many records for each core, and at most so many bytes, or a record.
@@ -429,7 +429,7 @@ impl<P: Send + 'static> Reader<P> {
             add(batch, reader.end(), 0)?;
         }
         let reason = match (read, foreign) {
-            (Err(error), _) => error.to_string(),
+            (Err(error), _) => reason_of(&error),
             (_, Some(foreign)) => foreign_input(source, foreign),
             _ => return ControlFlow::Continue(()),
         };
