@@ -6,10 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use napi::{
-    Env,
-    bindgen_prelude::{AsyncTask, Utf16String},
-};
+use napi::bindgen_prelude::{AsyncTask, Utf16String};
 use napi_derive::napi;
 
 use knowledgepulse_command::{
@@ -27,10 +24,7 @@ use knowledgepulse_formats::{
 use knowledgepulse_json::{Text, json_object};
 use knowledgepulse_trace::facts::Fact;
 
-use crate::{
-    background::{self, Background, locked},
-    error::{Result, throw},
-};
+use crate::background::{self, Background, locked};
 
 /// So many bytes of input are read in one call, or a record.
 const BATCH_SIZE: u64 = 64 * 1024;
@@ -217,11 +211,11 @@ pub struct NativeTraces(Option<Arc<Traces>>);
 impl NativeTraces {
     /// Begins to read these paths.
     #[napi(constructor, catch_unwind)]
-    pub fn new(env: &Env, paths: Vec<String>, settings: NativeReadSettings) -> Result<Self> {
+    pub fn new(paths: Vec<String>, settings: NativeReadSettings) -> Self {
         let mut inputs = Inputs::new(paths, Filter::default());
         inputs.format = settings.format();
         inputs.given = settings.given();
-        Self::open(env, inputs)
+        Self(Some(Traces::new(inputs).into()))
     }
 
     /// Begins to read the sessions of agents on this machine: since a time in ISO 8601, of these agents or of all, in this project, without these
@@ -229,12 +223,11 @@ impl NativeTraces {
     #[napi(factory, catch_unwind)]
     #[allow(clippy::needless_pass_by_value)] // Values that JavaScript hands over are owned.
     pub fn of_this_machine(
-        env: &Env,
         since: Option<String>,
         agents: Vec<String>,
         project: Option<String>,
         ignored: Vec<String>,
-    ) -> Result<Self> {
+    ) -> Self {
         let agents = agents.iter().filter_map(|name| FormatName::from_name(name));
         let excluded = ignored.iter().map(|name| Excluded::new(name, Path::new("")));
         let filter = Filter {
@@ -244,7 +237,7 @@ impl NativeTraces {
             excluded: excluded.collect(),
             ..Filter::default()
         };
-        Self::open(env, Inputs::new(Vec::new(), filter))
+        Self(Some(Traces::new(Inputs::new(Vec::new(), filter)).into()))
     }
 
     /// Resolves to the next results, none if they take a while; null at the end. Rejects with `ERR_INVALID_INPUT` for folders without a
@@ -263,14 +256,6 @@ impl NativeTraces {
     #[napi(catch_unwind)]
     pub fn close(&mut self) {
         self.0 = None;
-    }
-}
-
-impl NativeTraces {
-    fn open(env: &Env, inputs: Inputs) -> Result<Self> {
-        let traces = Traces::open(inputs);
-        let traces = traces.map_err(|failure| throw(env, &Error::Internal(failure.message)))?;
-        Ok(Self(Some(Arc::new(traces))))
     }
 }
 

@@ -1,18 +1,12 @@
 //! Traces for programs: those in files and folders, or of this machine, read on all cores in the background and given in their order.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    mpsc::{Receiver, RecvTimeoutError},
-};
+use std::sync::{Mutex, PoisonError};
 
 use knowledgepulse_formats::{FormatName, Known, reader::of_no_format, trace::known_of};
 use knowledgepulse_json::{Text, Value};
 
 pub use crate::read::{Inputs, Item, State};
-use crate::{
-    Messages, Result, Seen, Stop, TraceInfo,
-    read::{Next, PAUSE, read, started},
-};
+use crate::{Messages, Result, TraceInfo, read::Reading};
 
 /// A trace that was read.
 #[derive(Debug, Clone)]
@@ -25,30 +19,27 @@ pub struct TraceRead {
     pub json: String,
 }
 
-/// The records that come, in batches. The reading ends when this is dropped.
-pub struct Traces(Mutex<Receiver<Next<TraceRead>>>);
+/// Traces that a program takes in batches. The reading ends when this is dropped.
+pub struct Traces(Mutex<(Inputs, Option<Reading>)>);
 
 impl Traces {
-    /// Begins to read.
-    ///
-    /// # Errors
-    /// If there is no thread to read on.
-    pub fn open(inputs: Inputs) -> Result<Self> {
-        let batches = started(|| inputs.of_program(), Arc::new(prepared), Messages::silent())?;
-        Ok(Self(batches.into()))
+    /// Returns the traces of these inputs, which are read from the first batch on.
+    #[must_use]
+    pub fn new(inputs: Inputs) -> Self {
+        Self(Mutex::new((inputs, None)))
     }
 
     /// Returns the next results, none if they take a while; `None` at the end.
     ///
     /// # Errors
-    /// If there is nothing to read.
+    /// If there is nothing to read, or no thread to read on.
     pub fn next(&self) -> Result<Option<Vec<Item<TraceRead>>>> {
-        let batches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match batches.recv_timeout(PAUSE) {
-            Ok(next) => next.map(Some),
-            Err(RecvTimeoutError::Timeout) => Ok(Some(Vec::new())),
-            Err(RecvTimeoutError::Disconnected) => Ok(None),
-        }
+        let (inputs, reading) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = match reading {
+            Some(begun) => begun,
+            None => reading.insert(Reading::begin(inputs.clone().of_program()?, Messages::silent())?),
+        };
+        Ok(reading.next(&prepared))
     }
 }
 
@@ -67,16 +58,11 @@ impl Inputs {
 /// # Errors
 /// Those of `take`, or if there is nothing to read.
 pub(crate) fn each(inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>) -> Result<()> {
-    let mut take = |items: Vec<Item<_>>, _: &mut Seen| items.into_iter().try_for_each(&mut *take);
-    let (prepare, messages) = (Arc::new(prepared), Messages::silent());
-    read(
-        &inputs.of_program()?,
-        prepare,
-        &mut take,
-        &messages,
-        &Stop::default(),
-    )
-    .map(drop)
+    let mut reading = Reading::begin(inputs.of_program()?, Messages::silent())?;
+    while let Some(items) = reading.next(&prepared) {
+        items.into_iter().try_for_each(&mut *take)?;
+    }
+    Ok(())
 }
 
 /// Writes a trace as JSON, on any core.

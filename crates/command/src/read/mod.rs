@@ -4,7 +4,7 @@ use std::{
     mem,
     ops::ControlFlow,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         mpsc::{Receiver, RecvTimeoutError, channel, sync_channel},
     },
     thread,
@@ -37,7 +37,7 @@ const MOST_OF_BATCH: u64 = 8 * 1024 * 1024;
 const MOST_WAITING_BATCHES: usize = 4;
 
 /// How often a run that waits for input looks whether it is interrupted.
-pub(crate) const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The inputs, and how to read them.
 #[derive(Debug, Clone, Default)]
@@ -95,7 +95,8 @@ pub enum State<P> {
 ///
 /// # Errors
 /// Why it is no trace.
-pub(crate) type Prepare<P> = dyn Fn(Option<FormatName>, Value) -> std::result::Result<P, Text> + Send + Sync;
+pub(crate) type Prepare<'p, P> =
+    dyn Fn(Option<FormatName>, Value) -> std::result::Result<P, Text> + Sync + 'p;
 
 /// Takes records in the order of the input: traces, and what is wrong or unread.
 pub(crate) type Take<'t, P> = dyn FnMut(Vec<Item<P>>, &mut Seen) -> Result<()> + 't;
@@ -156,29 +157,22 @@ impl Seen {
 /// Reads everything, until the run is ended, and hands it to `take`.
 ///
 /// # Errors
-/// Those of `take`.
-pub(crate) fn read<P: Send + 'static>(
+/// Those of `take`, or if there is no thread to read on.
+pub(crate) fn read<P: Send>(
     inputs: &Inputs,
-    prepare: Arc<Prepare<P>>,
+    prepare: &Prepare<P>,
     take: &mut Take<P>,
     messages: &Messages,
     stop: &Stop,
 ) -> Result<Seen> {
-    let all = inputs.clone();
-    let batches = started(|| Ok(all), prepare, messages.clone())?;
+    let mut reading = Reading::begin(inputs.clone(), messages.clone())?;
     messages.start_progress(total_size(&inputs.sources));
     let mut seen = Seen {
         left_out: inputs.left_out,
         ..Seen::default()
     };
-    while !stop.is_set() {
-        match batches.recv_timeout(PAUSE) {
-            // Interrupted, the input may end in the middle of a trace.
-            Ok(_) if stop.is_set() => break,
-            Ok(items) => take_all(items?, take, &mut seen, messages)?,
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
+    while let Some(items) = reading.next(prepare).filter(|_| !stop.is_set()) {
+        take_all(items, take, &mut seen, messages)?;
     }
     messages.stop_progress();
     if seen.bad > MOST_TOLD && !messages.is_verbose() {
@@ -186,35 +180,6 @@ pub(crate) fn read<P: Send + 'static>(
     }
     seen.ignored = inputs.filter.ignored_words(&seen.left_out);
     Ok(seen)
-}
-
-/// Records, or why nothing can be read.
-pub(crate) type Next<P> = Result<Vec<Item<P>>>;
-
-/// Begins to read what `inputs` finds, on a thread, until the receiver is gone. WebAssembly has no threads, so there all is read now.
-///
-/// # Errors
-/// If there is no thread to read on.
-pub(crate) fn started<P: Send + 'static>(
-    inputs: impl FnOnce() -> Result<Inputs> + Send + 'static,
-    prepare: Arc<Prepare<P>>,
-    messages: Messages,
-) -> Result<Receiver<Next<P>>> {
-    let send_all = |send: &dyn Fn(Next<P>) -> bool| match inputs() {
-        Ok(inputs) => Reader::new(inputs, prepare, messages).run(&mut |items| go_on(send(Ok(items)))),
-        Err(failure) => drop(send(Err(failure))),
-    };
-    if cfg!(target_family = "wasm") {
-        let (sender, batches) = channel();
-        send_all(&|next| sender.send(next).is_ok());
-        return Ok(batches);
-    }
-    let (sender, batches) = sync_channel(MOST_WAITING_BATCHES);
-    let thread = thread::Builder::new().name("kp-score-reading".into());
-    thread
-        .spawn(move || send_all(&|next| sender.send(next).is_ok()))
-        .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
-    Ok(batches)
 }
 
 /// Counts and tells what records came to, and hands them on.
@@ -243,24 +208,12 @@ fn take_all<P>(items: Vec<Item<P>>, take: &mut Take<P>, seen: &mut Seen, message
     take(items, seen)
 }
 
-/// Returns what tells that an input could not be read to its end.
-fn unread<P>(source: &str, reason: String) -> Item<P> {
-    Item {
-        place: place_of(source, None, None),
-        warning: None,
-        state: State::Unread(reason),
-    }
-}
-
 pub(crate) fn go_on(is_wanted: bool) -> ControlFlow<()> {
     match is_wanted {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     }
 }
-
-/// Takes records, and returns whether more are wanted.
-type OnBatch<'t, P> = dyn FnMut(Vec<Item<P>>) -> ControlFlow<()> + 't;
 
 /// What was read and waits to be prepared.
 enum Waiting {
@@ -270,197 +223,197 @@ enum Waiting {
     Unread(String, String),
 }
 
-/// Takes what waits, and returns whether more is wanted.
-type OnWaiting<'s> = dyn FnMut(Waiting) -> ControlFlow<()> + 's;
-
-/// Reads inputs, and prepares their records on all cores.
-struct Reader<P> {
-    inputs: Inputs,
-    messages: Messages,
-    prepare: Arc<Prepare<P>>,
+/// Inputs that a thread reads, until this is dropped, and whose records are prepared on all cores where they are taken, while the next ones
+/// are read.
+pub(crate) struct Reading {
+    waiting: Receiver<Waiting>,
+    filter: Filter,
     /// The ids of the sessions so far.
-    ids: Mutex<Ids>,
+    ids: Ids,
 }
 
-impl<P: Send + 'static> Reader<P> {
-    fn new(inputs: Inputs, prepare: Arc<Prepare<P>>, messages: Messages) -> Self {
-        Self {
-            inputs,
-            messages,
-            prepare,
-            ids: Mutex::default(),
-        }
+impl Reading {
+    /// Begins to read. WebAssembly has no threads, so there all is read now. After a panic, which is a bug, the input counts as not read.
+    ///
+    /// # Errors
+    /// If there is no thread to read on.
+    pub(crate) fn begin(inputs: Inputs, messages: Messages) -> Result<Self> {
+        let filter = inputs.filter.clone();
+        let read_all = move |send: &dyn Fn(Waiting) -> bool| {
+            if let Err(panic) = guarded(|| Ok(Reader::new(&inputs, &messages, send).read_all())) {
+                send(Waiting::Unread("the input".into(), panic.to_string()));
+            }
+        };
+        let waiting = if cfg!(target_family = "wasm") {
+            let (sender, waiting) = channel();
+            read_all(&|next| sender.send(next).is_ok());
+            waiting
+        } else {
+            let (sender, waiting) = sync_channel(MOST_WAITING_BATCHES);
+            let thread = thread::Builder::new().name("kp-score-reading".into());
+            thread
+                .spawn(move || read_all(&|next| sender.send(next).is_ok()))
+                .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
+            waiting
+        };
+        Ok(Self {
+            waiting,
+            filter,
+            ids: Ids::default(),
+        })
     }
 
-    /// Reads everything, until `take` has enough, on a thread of its own, so that the next records are read while some are prepared. After a panic,
-    /// which is a bug, the input counts as not read.
-    fn run(&self, take: &mut OnBatch<P>) {
-        const INPUT: &str = "the input";
-        let read_all = |send: &mut OnWaiting| {
-            if let Err(panic) = guarded(|| Ok(self.read_all(&mut *send))) {
-                let _ = send(Waiting::Unread(INPUT.into(), panic.to_string()));
-            }
-        };
-        let mut pass_on = |waiting| {
-            let items = guarded(|| Ok(self.prepared(waiting)));
-            take(items.unwrap_or_else(|panic| vec![unread(INPUT, panic.to_string())]))
-        };
-        let (sender, batches) = sync_channel(1);
-        thread::scope(|scope| {
-            let mut send = move |waiting| go_on(sender.send(waiting).is_ok());
-            let reading = || thread::Builder::new().spawn_scoped(scope, move || read_all(&mut send));
-            match (!cfg!(target_family = "wasm")).then(reading) {
-                Some(Ok(_)) => while batches.recv().is_ok_and(|waiting| pass_on(waiting).is_continue()) {},
-                _ => read_all(&mut pass_on),
-            }
-            // The sender ends when nothing more is wanted.
-            drop(batches);
-        });
-    }
-
-    fn read_all(&self, send: &mut OnWaiting) -> ControlFlow<()> {
-        let mut batch = Batch {
-            send,
-            waiting: Vec::new(),
-            size: 0,
-        };
-        for mut group in run::groups(&self.inputs.sources) {
-            for run in mem::take(&mut group.inputs) {
-                self.read(&run, &mut group, &mut batch)?;
-            }
-            batch.waiting.extend(group.end());
+    /// Returns the next records, none if they take a while; `None` at the end.
+    pub(crate) fn next<P: Send>(&mut self, prepare: &Prepare<P>) -> Option<Vec<Item<P>>> {
+        match self.waiting.recv_timeout(PAUSE) {
+            Ok(Waiting::Records(records)) => Some(self.prepared(records, prepare)),
+            Ok(Waiting::Unread(source, reason)) => Some(vec![Item {
+                place: place_of(&source, None, None),
+                warning: None,
+                state: State::Unread(reason),
+            }]),
+            Err(RecvTimeoutError::Timeout) => Some(Vec::new()),
+            Err(RecvTimeoutError::Disconnected) => None,
         }
-        batch.hand_on()
     }
 
     /// Builds traces and prepares them on all cores. No two sessions have one id.
-    fn prepared(&self, waiting: Waiting) -> Vec<Item<P>> {
-        let records = match waiting {
-            Waiting::Records(records) => records,
-            Waiting::Unread(source, reason) => return vec![unread(&source, reason)],
-        };
+    fn prepared<P: Send>(&mut self, records: Vec<(Run, String)>, prepare: &Prepare<P>) -> Vec<Item<P>> {
         let built = records.into_par_iter().flat_map_iter(|(item, source)| {
             let items = item.build().into_iter();
             items.map(move |item| (item, source.clone()))
         });
         let mut built: Vec<_> = built.collect();
-        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        built.retain_mut(|(item, _)| ids.claim(item));
-        drop(ids);
+        built.retain_mut(|(item, _)| self.ids.claim(item));
         let prepared = built.into_par_iter().map(|(item, source)| Item {
             place: place_of(&source, item.place.line, item.place.index),
             warning: match &item.content {
                 Content::Read(trace) if item.format != Some(FormatName::Trace) => warning_of(trace),
                 _ => None,
             },
-            state: self.state_of(&source, item.format, item.content),
+            state: match item.content {
+                Content::Wrong(reason) => State::Wrong(reason),
+                Content::Skipped(reason) => State::Skipped(reason),
+                Content::Read(value) => match self.filter.of_session(&source, item.format, &value) {
+                    Verdict::Wanted => prepare(item.format, value).map_or_else(State::Wrong, State::Read),
+                    verdict => State::LeftOut(verdict),
+                },
+            },
         });
         prepared.collect()
     }
+}
 
-    /// Prepares what a record came to, unless it is left out.
-    fn state_of(&self, source: &str, format: Option<FormatName>, content: Content) -> State<P> {
-        let value = match content {
-            Content::Wrong(reason) => return State::Wrong(reason),
-            Content::Skipped(reason) => return State::Skipped(reason),
-            Content::Read(value) => value,
-        };
-        match self.inputs.filter.of_session(source, format, &value) {
-            Verdict::Wanted => {}
-            verdict => return State::LeftOut(verdict),
+/// Reads inputs, and hands on what waits, until no more is wanted. Records are handed on together: those of a large input, or of several
+/// small ones.
+struct Reader<'r> {
+    inputs: &'r Inputs,
+    messages: &'r Messages,
+    /// Takes what waits, and returns whether more is wanted.
+    send: &'r dyn Fn(Waiting) -> bool,
+    /// The records that are handed on next, each with its source, and how many bytes of input were read for them.
+    records: Vec<(Run, String)>,
+    size: u64,
+}
+
+impl<'r> Reader<'r> {
+    fn new(inputs: &'r Inputs, messages: &'r Messages, send: &'r dyn Fn(Waiting) -> bool) -> Self {
+        Self {
+            inputs,
+            messages,
+            send,
+            records: Vec::new(),
+            size: 0,
         }
-        (self.prepare)(format, value).map_or_else(State::Wrong, State::Read)
+    }
+
+    fn read_all(&mut self) -> ControlFlow<()> {
+        for mut group in run::groups(&self.inputs.sources) {
+            for run in mem::take(&mut group.inputs) {
+                self.read(&run, &mut group)?;
+            }
+            self.records.extend(group.end());
+        }
+        self.hand_on()
     }
 
     /// Reads the files of a run as one input, which is named by the first.
-    fn read(&self, run: &[String], group: &mut Group, batch: &mut Batch) -> ControlFlow<()> {
+    fn read(&mut self, run: &[String], group: &mut Group) -> ControlFlow<()> {
         let source = run.first().map_or(STDIN, String::as_str);
-        let settings = Settings {
+        let mut records = Records::default();
+        let mut reader = TraceReader::new(Settings {
             format: self.inputs.format,
             given: Arc::new(self.inputs.given.clone()),
             file: (source != STDIN).then(|| source.into()),
-        };
-        // What comes through a pipe may take a while.
-        let waits = metadata_of(source).is_some_and(|metadata| metadata.is_file());
-        let (mut records, mut reader) = (Records::default(), TraceReader::new(settings));
-        let source_name = name_of(source);
-        let mut add = |batch: &mut Batch, runs: Vec<Run>, size: u64| {
-            let runs = runs.into_iter();
-            let left = runs.filter_map(|run| group.take(run, source_name.to_owned()));
-            batch.waiting.extend(left);
-            batch.size += size;
-            match batch.is_full() {
-                true => batch.hand_on(),
-                false => ControlFlow::Continue(()),
-            }
-        };
-        let mut send = |records: &mut Records, reader: &mut TraceReader, batch: &mut Batch| {
-            for record in records {
-                let size = record.place.size;
-                add(batch, reader.read(record), size)?;
-            }
-            match waits {
-                true => ControlFlow::Continue(()),
-                false => batch.hand_on(),
-            }
-        };
-        let (mut foreign, mut flow) = (None, ControlFlow::Continue(()));
+        });
+        let (mut foreign, mut flow, messages) = (None, ControlFlow::Continue(()), self.messages);
         let mut consume = |text: &[u8]| {
             foreign = records.push(text).err();
             if foreign.is_none() && flow.is_continue() {
-                flow = send(&mut records, &mut reader, batch);
+                flow = self.take(&mut records, &mut reader, group, source);
             }
             go_on(foreign.is_none() && flow.is_continue())
         };
         let read = run.iter().enumerate().try_for_each(|(at, file)| {
             // A file may end without the end of its line.
-            if at > 0 && consume(b"\n").is_break() {
-                return Ok(());
+            match at > 0 && consume(b"\n").is_break() {
+                true => Ok(()),
+                false => read_chunks(file, messages, &mut consume),
             }
-            read_chunks(file, &self.messages, &mut consume)
         });
         flow?;
+        // If reading fails, the text before may end with a whole trace.
+        let foreign = foreign.or_else(|| records.finish().err());
         if foreign.is_none() {
-            // If reading fails, the text before may end with a whole trace.
-            foreign = records.finish().err();
-        }
-        if foreign.is_none() {
-            send(&mut records, &mut reader, batch)?;
-            add(batch, reader.end(), 0)?;
+            self.take(&mut records, &mut reader, group, source)?;
+            self.add(reader.end(), 0, group, source)?;
         }
         let reason = match (read, foreign) {
             (Err(error), _) => reason_of(&error),
             (_, Some(foreign)) => foreign_input(source, foreign),
             _ => return ControlFlow::Continue(()),
         };
-        batch.hand_on()?;
-        (batch.send)(Waiting::Unread(source_name.to_owned(), reason))
-    }
-}
-
-/// Records that are prepared at once: those of a large input, or of several small ones.
-struct Batch<'b, 's> {
-    send: &'b mut OnWaiting<'s>,
-    /// The records, each with its source.
-    waiting: Vec<(Run, String)>,
-    /// How many bytes of input were read for them.
-    size: u64,
-}
-
-impl Batch<'_, '_> {
-    /// Returns whether there is enough for all cores, or too much to wait.
-    fn is_full(&self) -> bool {
-        let has_for_all = self.waiting.len() >= RECORDS_PER_CORE * rayon::current_num_threads();
-        self.size >= BATCH_SIZE && has_for_all || self.size >= MOST_OF_BATCH
+        self.hand_on()?;
+        go_on((self.send)(Waiting::Unread(name_of(source).to_owned(), reason)))
     }
 
-    /// Passes the records on.
+    /// Takes the records that are there.
+    fn take(
+        &mut self,
+        records: &mut Records,
+        reader: &mut TraceReader,
+        group: &mut Group,
+        source: &str,
+    ) -> ControlFlow<()> {
+        for record in records {
+            let size = record.place.size;
+            self.add(reader.read(record), size, group, source)?;
+        }
+        // What comes through a pipe may take a while.
+        match metadata_of(source).is_some_and(|metadata| metadata.is_file()) {
+            true => go_on(true),
+            false => self.hand_on(),
+        }
+    }
+
+    /// Adds runs, and hands on when there is enough for all cores, or too much to wait.
+    fn add(&mut self, runs: Vec<Run>, size: u64, group: &mut Group, source: &str) -> ControlFlow<()> {
+        let runs = runs.into_iter();
+        let left = runs.filter_map(|run| group.take(run, name_of(source).to_owned()));
+        self.records.extend(left);
+        self.size += size;
+        let has_for_all = self.records.len() >= RECORDS_PER_CORE * rayon::current_num_threads();
+        match self.size >= BATCH_SIZE && has_for_all || self.size >= MOST_OF_BATCH {
+            true => self.hand_on(),
+            false => go_on(true),
+        }
+    }
+
+    /// Hands the records on.
     fn hand_on(&mut self) -> ControlFlow<()> {
         self.size = 0;
-        match mem::take(&mut self.waiting) {
-            waiting if waiting.is_empty() => ControlFlow::Continue(()),
-            waiting => (self.send)(Waiting::Records(waiting)),
-        }
+        let records = mem::take(&mut self.records);
+        go_on(records.is_empty() || (self.send)(Waiting::Records(records)))
     }
 }
 

@@ -104,9 +104,8 @@ pub(crate) fn score(
     messages: &Messages,
     stop: &Stop,
 ) -> crate::error::Result<Seen> {
-    let scorer = Arc::clone(&scoring.scorer);
-    let (writes, explains) = (scoring.writes, scoring.explains);
-    let prepare = move |format, trace| prepared(format, trace, &scorer, (writes, explains));
+    let explains = scoring.explains;
+    let prepare = |format, trace| prepared(format, trace, &scoring.scorer, (scoring.writes, explains));
     let mut take = |items: Vec<Item<Prepared>>, seen: &mut Seen| {
         let begun = items.into_iter().filter_map(|item| {
             let State::Read(prepared) = item.state else {
@@ -134,7 +133,7 @@ pub(crate) fn score(
         }
         Ok(())
     };
-    read(inputs, Arc::new(prepare), &mut take, messages, stop)
+    read(inputs, &prepare, &mut take, messages, stop)
 }
 
 impl<'h> Scoring<'h> {
