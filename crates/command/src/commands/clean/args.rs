@@ -129,12 +129,12 @@ fn is_folder(out: &str) -> bool {
 
 impl CleanArgs {
     /// Returns the inputs: the files that are named, and in place of each folder the files in it, but for those in the folder that is written
-    /// to. Each is with its path below the folder.
+    /// to, and of these the files of runs of which the filter wants a session. Each is with its path below the folder.
     ///
     /// # Errors
-    /// If there are several and the output is no folder, or a folder cannot be read.
+    /// If there are several and the output is no folder, or a file cannot be read.
     pub(super) fn inputs(&self, messages: &Messages) -> Result<Vec<(String, PathBuf)>> {
-        let found = match (self.paths.is_empty(), self.check) {
+        let paths = match (self.paths.is_empty(), self.check) {
             (true, true) => {
                 let filter = self.filter.clone().with_ignored()?;
                 Inputs::new(Vec::new(), filter).found(&[], messages)?.sources
@@ -142,65 +142,53 @@ impl CleanArgs {
             (true, false) => vec![STDIN.to_owned()],
             _ => self.paths.clone(),
         };
-        let (mut inputs, mut has_folder) = (Vec::new(), false);
+        let (mut inputs, mut are_several) = (Vec::new(), paths.len() > 1);
         let out = self.out.as_deref().map(target_of);
-        for path in found {
-            let (mut files, mut folder) = (vec![path.clone()], Path::new(&path).parent());
-            if path != STDIN && Path::new(&path).is_dir() {
-                has_folder = true;
-                (files, folder) = (files_below(&path, messages), Some(Path::new(&path)));
-                files.retain(|file| out.as_ref().is_none_or(|out| !target_of(file).starts_with(out)));
+        let is_left_out = |file: &String| out.as_ref().is_some_and(|out| target_of(file).starts_with(out));
+        for path in paths {
+            if path == STDIN || !Path::new(&path).is_dir() {
+                let name = Path::new(&path).file_name().unwrap_or_default().into();
+                inputs.push((path, name));
+                continue;
             }
-            inputs.extend(files.into_iter().map(|file| {
-                let name = folder.and_then(|folder| Path::new(&file).strip_prefix(folder).ok());
-                let name = name.unwrap_or(Path::new(&file)).to_owned();
-                (file, name)
+            are_several = true;
+            let files = files_below(&path, messages).into_iter();
+            inputs.extend(files.filter(|file| !is_left_out(file)).map(|file| {
+                let name = Path::new(&file).strip_prefix(&path).unwrap_or(Path::new(&file));
+                (file.clone(), name.to_owned())
             }));
         }
-        let goes_to_folder = self.check || self.out.as_deref().is_some_and(is_folder);
-        if (inputs.len() > 1 || has_folder) && !goes_to_folder {
+        if are_several && !self.check && !self.out.as_deref().is_some_and(is_folder) {
             let problem = "several files need --out FOLDER/, a folder or a name that ends with /";
             return Err(wrong(problem));
         }
-        if inputs.iter().filter(|(path, _)| path == STDIN).count() > 1 {
-            return Err(wrong("standard input can be read only once"));
-        }
-        for (path, _) in inputs.iter().filter(|(path, _)| path != STDIN) {
-            let metadata = fs::metadata(path).map_err(|error| Failure::read(path, &error))?;
-            if !self.check && metadata.is_file() && is_database(Path::new(path)) {
+        let is_filtered = self.filter != Filter::default();
+        for (path, _) in &inputs {
+            let metadata = || fs::metadata(path).map_err(|error| Failure::read(path, &error));
+            let is_file = path != STDIN && metadata()?.is_file();
+            if is_filtered && !is_file {
+                let name = name_of(path);
+                let problem = format!("{name} can be read only once, so it cannot be filtered");
+                return Err(wrong(problem));
+            }
+            if is_file && !self.check && is_database(Path::new(path)) {
                 return Err(Failure::file(format!(
                     "{path} is a database: kp-score share writes its sessions, clean"
                 )));
             }
         }
-        self.retain_wanted(&mut inputs)?;
+        if is_filtered && !inputs.is_empty() {
+            let paths: Vec<_> = inputs.iter().map(|(path, _)| path.clone()).collect();
+            let (runs, mut wanted) = (runs(&paths), HashSet::new());
+            each(Inputs::new(paths, self.filter.clone()), &mut |item| {
+                wanted.extend(matches!(item.state, State::Read(_)).then_some(item.place.source));
+                Ok(())
+            })?;
+            let wanted = runs.into_iter().filter(|run| wanted.contains(&run[0]));
+            let wanted: HashSet<_> = wanted.flatten().collect();
+            inputs.retain(|(path, _)| wanted.contains(path));
+        }
         Ok(inputs)
-    }
-
-    /// Retains the files of runs of which the filter wants a session.
-    fn retain_wanted(&self, inputs: &mut Vec<(String, PathBuf)>) -> Result<()> {
-        if self.filter == Filter::default() || inputs.is_empty() {
-            return Ok(());
-        }
-        let is_file = |path: &str| path != STDIN && fs::metadata(path).is_ok_and(|file| file.is_file());
-        if let Some((path, _)) = inputs.iter().find(|(path, _)| !is_file(path)) {
-            let problem = format!(
-                "{} can be read only once, so it cannot be filtered",
-                name_of(path)
-            );
-            return Err(wrong(problem));
-        }
-        let paths: Vec<_> = inputs.iter().map(|(path, _)| path.clone()).collect();
-        let runs = runs(&paths);
-        let mut wanted = HashSet::new();
-        each(Inputs::new(paths, self.filter.clone()), &mut |item| {
-            wanted.extend(matches!(item.state, State::Read(_)).then_some(item.place.source));
-            Ok(())
-        })?;
-        let wanted = runs.into_iter().filter(|run| wanted.contains(&run[0]));
-        let wanted: HashSet<_> = wanted.flatten().collect();
-        inputs.retain(|(path, _)| wanted.contains(path));
-        Ok(())
     }
 
     /// Returns where these inputs go.

@@ -1,6 +1,7 @@
 //! `kp-score clean`: files, with secrets, personal data and the identities of each file replaced.
 //!
-//! A file is read whole: identities are learned from it before it is cleaned. JSON is cleaned string by string, as the trace that it may be.
+//! A file's text is held in memory: identities are learned from all of it before it is cleaned. JSON is cleaned string by string, as the trace
+//! that it may be.
 //! All else is cleaned as text. Cores take a file each, and files are written in order.
 
 mod args;
@@ -12,7 +13,7 @@ use knowledgepulse_formats::{
     DEFAULT_LIMIT,
     sections::{Section, Sections, SplitError},
 };
-use knowledgepulse_json::{Value, json_object};
+use knowledgepulse_json::{Value, json_object, parse_str};
 use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order};
 
 use crate::{
@@ -118,25 +119,28 @@ struct Cleaned {
 impl Cleaned {
     /// Reads a file or standard input, and cleans it by the identities that it has.
     fn of(path: &str, mut cleaner: Cleaner, stop: &Stop) -> Result<Self> {
-        let (name, sections) = (name_of(path), sections_of(path, stop)?);
-        let mut identities = Identities::default();
-        for (_, section) in sections.iter().filter(|_| cleaner.replaces_identifiers()) {
-            match section {
-                Section::Json(_, value) => identities.learn_json(value),
-                Section::Text(text) => identities.learn_text(text),
+        let name = name_of(path);
+        let (mut cleaned, mut sections) = (Self::default(), Vec::new());
+        let learns = cleaner.replaces_identifiers();
+        read_sections(path, stop, |line, section| {
+            match &section {
+                _ if !learns => {}
+                Section::Json(_, value) => cleaned.identities.learn_json(value),
+                Section::Text(text) => cleaned.identities.learn_text(text),
             }
-        }
-        identities.finish();
-        cleaner.set_identities(identities.clone());
-        let mut cleaned = Self {
-            identities,
-            ..Self::default()
-        };
-        for (line, section) in sections {
-            let clean = match &section {
-                Section::Json(text, value) => clean_json_text(&mut cleaner, text, value)
+            // A value takes several times the memory of its text, which is parsed once more.
+            let is_json = matches!(section, Section::Json(..));
+            let (Section::Json(text, _) | Section::Text(text)) = section;
+            sections.push((line, text, is_json));
+        })?;
+        cleaned.identities.finish();
+        cleaner.set_identities(cleaned.identities.clone());
+        for (line, text, is_json) in sections {
+            let value = is_json.then(|| parse_str(&text).ok()).flatten();
+            let clean = match value {
+                Some(value) => clean_json_text(&mut cleaner, &text, &value)
                     .map_err(|_| not_split(name, SplitError::TooDeep(line)))?,
-                Section::Text(text) => clean_plain_text(&mut cleaner, text),
+                None => clean_plain_text(&mut cleaner, &text),
             };
             let line = usize::try_from(line).unwrap_or(usize::MAX);
             cleaned.review.extend(places_of(name, line, &clean.review));
@@ -148,27 +152,27 @@ impl Cleaned {
                 Cow::Owned(text) => Some(text),
                 Cow::Borrowed(_) => None,
             };
-            let (Section::Json(text, _) | Section::Text(text)) = section;
             cleaned.texts.push(changed.unwrap_or(text));
         }
         Ok(cleaned)
     }
 }
 
-/// Reads the sections of a file, decompressed, each with its line.
-fn sections_of(path: &str, stop: &Stop) -> Result<Vec<(u64, Section)>> {
+/// Hands on the sections of a file, decompressed, each with its line.
+fn read_sections(path: &str, stop: &Stop, mut take: impl FnMut(u64, Section)) -> Result<()> {
     let name = name_of(path);
-    let (mut sections, mut taken) = (Sections::new(DEFAULT_LIMIT, block_of), Vec::new());
-    let mut take = |sections: &mut Sections| {
+    let mut sections = Sections::new(DEFAULT_LIMIT, block_of);
+    let mut take_all = |sections: &mut Sections| {
         sections.try_for_each(|section| {
-            taken.push(section?);
+            let (line, section) = section?;
+            take(line, section);
             Ok(())
         })
     };
     let mut split = Ok(());
     let read = read_chunks(path, &Messages::silent(), &mut |bytes| {
         sections.push(bytes);
-        split = take(&mut sections);
+        split = take_all(&mut sections);
         go_on(split.is_ok() && !stop.is_interrupted())
     });
     read.map_err(|error| Failure::read(name, &error))?;
@@ -176,9 +180,8 @@ fn sections_of(path: &str, stop: &Stop) -> Result<Vec<(u64, Section)>> {
         return Err(Failure::interrupted("interrupted; this file was not written"));
     }
     sections.finish();
-    let split = split.and_then(|()| take(&mut sections));
-    split.map_err(|error| not_split(name, error))?;
-    Ok(taken)
+    let split = split.and_then(|()| take_all(&mut sections));
+    split.map_err(|error| not_split(name, error))
 }
 
 #[cfg(test)]
