@@ -2,11 +2,10 @@
 folders in agents/ have it. `npm run check:fix` lays out their JSON.
 
 pydantic-ai-slim 2.68.0, openai-agents 0.24.0, google-adk[db] 2.13.0, autogen-agentchat 0.7.5, smolagents 1.26.0,
-langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24 and langchain-openai 1.7.4, strands-agents[openai] 1.62.0, agent-framework-core 1.23.0, datasets 5.2.0 with teich 0.3.6, haystack-ai 3.4.1, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2, a2a-sdk 1.3.0,
-openai 3.57.0, crewai 1.15.30, browser-use 0.13.14, ag-ui-protocol 1.0.0, llama-index-core 0.14.25 with llama-index-llms-openai-like 0.8.1,
-claude-agent-sdk 0.2.189, verifiers 0.4.0, posthog 7.91.1, deepeval 4.3.1, ragas 0.4.3, letta-client 1.12.1, llm 0.36, openpipe-art 0.5.18, google-genai 3.6.1, livekit-agents 1.8.9, openai-harmony 0.0.8, langchain-community 0.4.2, opik 2.2.122.
+langgraph-checkpoint-sqlite 3.1.2 with langgraph 1.2.24 and langchain-openai 1.7.4, strands-agents[openai] 1.62.0, datasets 5.2.0 with teich 0.3.6, dspy 3.4.1, agno 3.1.10, mlflow 3.17.2,
+openai 3.57.0, crewai 1.15.30, llama-index-core 0.14.25 with llama-index-llms-openai-like 0.8.1, posthog 7.91.1, llm 0.36, google-genai 3.6.1.
 For `spans_of_google_adk` google-adk 1.14.1, for `traced_langgraph` openinference-instrumentation-langchain 0.1.80, for `traced_smolagents` openinference-instrumentation-smolagents 0.1.43, for `traced_dspy` -dspy 0.1.48, for `spans_of_openai` -openai 0.1.66, for `traced_autogen` -autogen-agentchat 0.1.22; all with opentelemetry-sdk.
-For `agno_older` agno 2.1.0, for `a2a_older` a2a-sdk 0.3.10.
+For `agno_older` agno 2.1.0.
 """
 
 import asyncio, inspect, json, os, re, sqlite3, sys
@@ -384,59 +383,6 @@ def strands():
     write("otel-strands/spans.jsonl", printed())
 
 
-async def agent_framework():
-    from agent_framework import AgentSession, Content, InMemoryHistoryProvider, Message
-
-    def call(at):
-        return Content.from_function_call(f"c{at}", "depth", arguments=json.dumps(CALLS[at]))
-
-    failed = Content.from_function_result("c0", result="Error: name a place", exception="name a place")
-    messages = [
-        Message("user", [Content.from_text(TASK)]),
-        Message("assistant", [Content.from_text_reasoning(text="Ask the gauge."), call(0)]),
-        Message("tool", [failed]),
-        Message("assistant", [Content.from_text("Once more."), call(1)]),
-        Message("tool", [Content.from_function_result("c1", result="2.1 m")]),
-        Message("assistant", [Content.from_text(ANSWER)]),
-    ]
-    session, provider = AgentSession(session_id="river-1"), InMemoryHistoryProvider()
-    await provider.save_messages("river-1", messages, state=session.state.setdefault(provider.source_id, {}))
-    write("openai-chat-agent-framework/session.json", json.dumps(session.to_dict()))
-    write("openai-chat-agent-framework/messages.jsonl", "\n".join(json.dumps(message.to_dict()) for message in messages))
-
-
-def google_adk_cases():
-    from google.adk.evaluation.eval_case import EvalCase, IntermediateData, Invocation
-    from google.adk.evaluation.eval_set import EvalSet
-    from google.genai import types
-
-    content = lambda role, text: types.Content(role=role, parts=[types.Part(text=text)])
-    answers = [{"status": "error", "error_message": "name a place"}, {"status": "success", "depth": "2.1 m"}]
-    between = IntermediateData(
-        tool_uses=[types.FunctionCall(id=f"adk-{at}", name="depth", args=CALLS[at]) for at in (0, 1)],
-        tool_responses=[types.FunctionResponse(id=f"adk-{at}", name="depth", response=answers[at]) for at in (0, 1)],
-        intermediate_responses=[("gauge", [types.Part(text="Once more.")])],
-    )
-    turn = Invocation(user_content=content("user", TASK), final_response=content("model", ANSWER), intermediate_data=between)
-    cases = EvalSet(eval_set_id="rivers", eval_cases=[EvalCase(eval_id="river-1", conversation=[turn])])
-    write("google-adk-cases/rivers.evalset.json", cases.model_dump_json(by_alias=True, exclude_none=True))
-
-
-def haystack():
-    from haystack.dataclasses import ChatMessage, ToolCall
-
-    calls = [ToolCall(tool_name="depth", arguments=CALLS[at], id=f"c{at}") for at in (0, 1)]
-    messages = [
-        ChatMessage.from_user(TASK),
-        ChatMessage.from_assistant("Ask the gauge.", tool_calls=calls[:1]),
-        ChatMessage.from_tool("name a place", origin=calls[0], error=True),
-        ChatMessage.from_assistant("Once more.", tool_calls=calls[1:]),
-        ChatMessage.from_tool("2.1 m", origin=calls[1]),
-        ChatMessage.from_assistant(ANSWER),
-    ]
-    write("openai-chat-haystack/messages.json", json.dumps({"messages": [message.to_dict() for message in messages]}))
-
-
 def dspy():
     import dspy
     from dspy.utils import DummyLM
@@ -594,63 +540,6 @@ def posthog():
     write("openai-chat-log/posthog.jsonl", "\n".join(events))
 
 
-def claude_agent_sdk():
-    from dataclasses import asdict
-    from claude_agent_sdk import UserMessage
-    from claude_agent_sdk._internal.message_parser import parse_message
-
-    named = lambda at: {"session_id": "5f3c0b1e-2f4a-4c7e-9a53-1d2b3c4d5e6f", "uuid": f"0f8e{at}", "parent_tool_use_id": None}
-    said = lambda at, part: {
-        "type": "assistant", **named(at),
-        "message": {"id": f"msg_{at}", "model": "script", "role": "assistant", "content": [part]},
-    }
-    given = lambda at, content: {"type": "user", **named(at), "message": {"role": "user", "content": content}}
-    call = lambda at: {"type": "tool_use", "id": f"toolu_{at}", "name": "mcp__gauge__depth", "input": CALLS[at]}
-    result = lambda at, text, failed: [{"type": "tool_result", "tool_use_id": f"toolu_{at}", "content": text, "is_error": failed}]
-    printed = [
-        {"type": "system", "subtype": "init", **named(0), "cwd": "/home/dev/rivers", "tools": [], "model": "script"},
-        given(1, TASK),
-        said(2, {"type": "thinking", "thinking": "Ask the gauge.", "signature": "s"}),
-        said(3, call(0)),
-        given(4, result(0, "name a place", True)),
-        said(5, {"type": "text", "text": "Once more."}),
-        said(6, call(1)),
-        given(7, result(1, "2.1 m", False)),
-        said(8, {"type": "text", "text": ANSWER}),
-        {"type": "result", "subtype": "success", **named(9), "is_error": False, "num_turns": 3, "duration_ms": 1, "duration_api_ms": 1},
-    ]
-    rows = [asdict(parse_message(event)) for event in printed]
-    write("claude-code-sdk/messages.jsonl", "\n".join(map(json.dumps, rows)))
-    asked = asdict(UserMessage(content=TASK))
-    write("claude-code-sdk/asked.jsonl", "\n".join(map(json.dumps, [asked, rows[0], *rows[2:]])))
-
-
-def verifiers():
-    from verifiers.v1.graph import MessageNode
-    from verifiers.v1.task import TaskData
-    from verifiers.v1.trace import AgentInfo, Reward, Trace, TraceTask
-    from verifiers.v1.types import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
-
-    call = lambda at: [ToolCall(id=f"c{at}", name="depth", arguments=json.dumps(CALLS[at]))]
-    messages = [
-        SystemMessage(content="You know rivers."), UserMessage(content=TASK),
-        AssistantMessage(content="", reasoning_content="Ask the gauge.", tool_calls=call(0)),
-        ToolMessage(tool_call_id="c0", content="Error: name a place"),
-        AssistantMessage(content="Once more.", tool_calls=call(1)),
-        ToolMessage(tool_call_id="c1", content="2.1 m"), AssistantMessage(content=ANSWER),
-    ]
-    nodes = [MessageNode(parent=at - 1 if at else None, message=message) for at, message in enumerate(messages)]
-    # A branch that was given up.
-    nodes.insert(3, MessageNode(parent=1, message=AssistantMessage(content="Let me guess.")))
-    for at, node in enumerate(nodes[4:], 4):
-        node.parent = at - 1 if at > 4 else 2
-    trace = Trace(
-        task=TraceTask(type="River", data=TaskData(idx=0, prompt=TASK)), agent=AgentInfo.model_construct(config=None),
-        nodes=nodes, rewards={"right": Reward(score=1), "short": Reward(score=0.5, weight=0.5)}, is_completed=True, ok=True,
-    )
-    write("openai-chat-verifiers/traces.jsonl", json.dumps(trace.to_record()))
-
-
 def crewai_in_texts():
     from crewai import Agent, BaseLLM, Crew, Task
     from crewai.tools import tool
@@ -740,93 +629,12 @@ async def llama_index_react():
     write("streams/llama-index-react.jsonl", "\n".join(map(json.dumps, events)))
 
 
-def browser_use():
-    from browser_use.agent.views import ActionResult, AgentHistory, AgentHistoryList, AgentOutput
-    from browser_use.browser.views import BrowserStateHistory
-    from browser_use.tools.registry.views import ActionModel
-
-    class Action(ActionModel):
-        depth: dict | None = None
-        done: dict | None = None
-
-    def step(result, thinking=None, **output):
-        output = {"evaluation_previous_goal": "", "memory": "", "thinking": thinking, **output}
-        state = BrowserStateHistory(url="https://example.com", title="Elbe", tabs=[], interacted_element=[None])
-        kind = AgentOutput.type_with_custom_actions(Action)
-        return AgentHistory(model_output=kind(**output), result=[ActionResult(**result)], state=state)
-
-    steps = [
-        step({"error": "name a place"}, "Ask the gauge.", next_goal="Let me see.", action=[{"depth": CALLS[0]}]),
-        step({"extracted_content": "2.1 m"}, next_goal="Once more.", action=[{"depth": CALLS[1]}]),
-        step({"is_done": True, "success": True, "extracted_content": ANSWER}, next_goal="Say it.", action=[{"done": {"text": ANSWER}}]),
-    ]
-    (OUT / "openai-chat-browser-use").mkdir(exist_ok=True)
-    AgentHistoryList(history=steps).save_to_file(OUT / "openai-chat-browser-use/history.json")
-
-
-def ag_ui():
-    from ag_ui import core
-
-    def call(at):
-        return core.ToolCall(id=f"c{at}", function=core.FunctionCall(name="depth", arguments=json.dumps(CALLS[at])))
-
-    asked = core.UserMessage(id="u", content=TASK)
-    given = core.RunAgentInput(thread_id="t", run_id="r", state={}, messages=[asked], tools=[], context=[], forwarded_props={})
-    events, messages = [core.RunStartedEvent(thread_id="t", run_id="r", input=given)], [asked]
-    for at, text in enumerate(["Ask the gauge.", "Once more.", ANSWER]):
-        events += [
-            core.TextMessageStartEvent(message_id=f"m{at}"),
-            *(core.TextMessageContentEvent(message_id=f"m{at}", delta=part) for part in (text[:3], text[3:])),
-            core.TextMessageEndEvent(message_id=f"m{at}"),
-        ]
-        messages.append(core.AssistantMessage(id=f"m{at}", content=text, tool_calls=[call(at)] if at < 2 else None))
-        if at < 2:
-            result = {"message_id": f"t{at}", "tool_call_id": f"c{at}", "content": ["Error: name a place", "2.1 m"][at]}
-            events += [
-                core.ToolCallStartEvent(tool_call_id=f"c{at}", tool_call_name="depth", parent_message_id=f"m{at}"),
-                core.ToolCallArgsEvent(tool_call_id=f"c{at}", delta=json.dumps(CALLS[at])),
-                core.ToolCallEndEvent(tool_call_id=f"c{at}"),
-                core.ToolCallResultEvent(**result),
-            ]
-            messages.append(core.ToolMessage(id=result.pop("message_id"), **result))
-    events += [core.MessagesSnapshotEvent(messages=messages), core.RunFinishedEvent(thread_id="t", run_id="r")]
-    lines = [event.model_dump_json(by_alias=True, exclude_none=True) for event in events]
-    write("streams/ag-ui.jsonl", "\n".join(lines))
-    # A server logs the request before the events, which need not have it.
-    lines[0] = core.RunStartedEvent(thread_id="t", run_id="r").model_dump_json(by_alias=True, exclude_none=True)
-    write("streams/ag-ui-given.jsonl", "\n".join([given.model_dump_json(by_alias=True), *lines[:-2], lines[-1]]))
-
-
-def agno():
-    from agno.models.message import Message
-    from agno.run.agent import RunOutput
-    from agno.run.team import TeamRunOutput
-    from agno.session import AgentSession, TeamSession
-
-    call = lambda at: [{"id": f"c{at}", "type": "function", "function": {"name": "depth", "arguments": json.dumps(CALLS[at])}}]
-    messages = [
-        Message(role="system", content="You know rivers."),
-        Message(role="user", content=TASK),
-        Message(role="assistant", content="Ask the gauge.", tool_calls=call(0)),
-        Message(role="tool", tool_call_id="c0", content="name a place", tool_name="depth", tool_call_error=True),
-        Message(role="assistant", content="Once more.", tool_calls=call(1)),
-        Message(role="tool", tool_call_id="c1", content="2.1 m", tool_name="depth"),
-        Message(role="assistant", content=ANSWER),
-    ]
-    session = AgentSession(session_id="river-1", runs=[RunOutput(run_id="r", session_id="river-1", messages=messages)])
-    write("openai-chat-agno/session.json", json.dumps(session.to_dict(), default=str))
-    member = RunOutput(run_id="m", parent_run_id="r", messages=[Message(role="user", content="Read the gauge."), Message(role="assistant", content="It says 2.1 m.")])
-    team = TeamSession(session_id="river-1", runs=[member, TeamRunOutput(run_id="r", messages=messages)])
-    write("openai-chat-agno/team.json", json.dumps(team.to_dict(), default=str))
-    agno_database("sessions")
-
-
 def agno_older():
     """Version 3 of Agno has runs in a table of their own, version 2.1.0 in a column of the sessions."""
-    agno_database("older")
+    agno("older")
 
 
-def agno_database(name):
+def agno(name="sessions"):
     from agno.agent import Agent
     from agno.db.sqlite import SqliteDb
     from agno.models.openai import OpenAIChat
@@ -835,32 +643,6 @@ def agno_database(name):
     settings = {"db": SqliteDb(db_file="agno.db"), "session_id": "river-1", "telemetry": False}
     Agent(model=model, tools=[depth], instructions="You know rivers.", **settings).run(TASK)
     dump(f"openai-chat-agno/{name}.db.sql", "agno.db")
-
-
-def a2a():
-    from a2a import types
-    from google.protobuf.json_format import MessageToJson
-
-    roles = [types.Role.ROLE_USER, types.Role.ROLE_AGENT, types.Role.ROLE_USER]
-    texts = [TASK, "In which month?", "In May."]
-    part = lambda text: types.Part(text=text)
-    history = [types.Message(message_id=text[:2], role=role, parts=[part(text)]) for role, text in zip(roles, texts)]
-    artifacts = [types.Artifact(artifact_id="depth", parts=[part(ANSWER)])]
-    status = types.TaskStatus(state=types.TaskState.TASK_STATE_COMPLETED)
-    task = types.Task(id="river-1", context_id="rivers", status=status, history=history, artifacts=artifacts)
-    write("openai-chat-a2a/task.json", MessageToJson(task))
-
-
-def a2a_older():
-    from a2a import types
-
-    part = lambda text: types.Part(root=types.TextPart(text=text))
-    texts = zip(["user", "agent", "user"], [TASK, "In which month?", "In May."])
-    history = [types.Message(message_id=text[:2], role=role, parts=[part(text)]) for role, text in texts]
-    artifacts = [types.Artifact(artifact_id="depth", parts=[part(ANSWER)])]
-    status = types.TaskStatus(state="completed")
-    task = types.Task(id="river-1", context_id="rivers", status=status, history=history, artifacts=artifacts)
-    write("openai-chat-a2a/older.json", task.model_dump_json(by_alias=True, exclude_none=True))
 
 
 def mlflow_frame():
@@ -897,54 +679,6 @@ def mlflow_frame():
     os.unlink("mlflow.db")
 
 
-def deepeval():
-    from deepeval.test_case import ConversationalTestCase, LLMTestCase, ToolCall, Turn
-
-    results = ["Error: name a place", "2.1 m"]
-    called = [ToolCall(name="depth", input_parameters=args, output=output) for args, output in zip(CALLS, results)]
-    case = LLMTestCase(input=TASK, actual_output=ANSWER, tools_called=called)
-    write("openai-chat-evaluations/deepeval.json", case.model_dump_json(by_alias=True))
-    turns = [Turn(role="user", content=TASK), Turn(role="assistant", content=ANSWER, tools_called=called)]
-    write("openai-chat-evaluations/deepeval-turns.json", ConversationalTestCase(turns=turns).model_dump_json(by_alias=True))
-
-
-def ragas():
-    from ragas.dataset_schema import EvaluationDataset, MultiTurnSample
-    from ragas.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
-
-    call = lambda at, text: AIMessage(content=text, tool_calls=[ToolCall(name="depth", args=CALLS[at])])
-    sample = MultiTurnSample(user_input=[
-        HumanMessage(content=TASK),
-        call(0, "Ask the gauge."), ToolMessage(content="Error: name a place"),
-        call(1, "Once more."), ToolMessage(content="2.1 m"),
-        AIMessage(content=ANSWER),
-    ])
-    write("openai-chat-evaluations/ragas.json", sample.model_dump_json())
-    EvaluationDataset(samples=[sample]).to_jsonl(OUT / "openai-chat-evaluations/ragas.jsonl")
-
-
-def letta():
-    from letta_client.types.agents.message import Message
-    from pydantic import TypeAdapter
-
-    said = lambda at, kind, **fields: {"id": f"m{at}", "date": f"2026-03-14T08:00:0{at}Z", "message_type": f"{kind}_message", **fields}
-    call = lambda at: {"name": "depth", "arguments": json.dumps(CALLS[at]), "tool_call_id": f"c{at}"}
-    messages = [
-        said(1, "system", content="You know rivers."),
-        said(2, "user", content=TASK),
-        said(3, "reasoning", reasoning="Ask the gauge."),
-        said(3, "tool_call", tool_call=call(0)),
-        said(4, "tool_return", tool_return="name a place", status="error", tool_call_id="c0"),
-        said(5, "assistant", content="Once more."),
-        said(5, "tool_call", tool_call=call(1)),
-        said(6, "tool_return", tool_return="2.1 m", status="success", tool_call_id="c1"),
-        said(7, "assistant", content=ANSWER),
-    ]
-    kind = TypeAdapter(Message)
-    rows = [kind.validate_python(message).model_dump(mode="json") for message in messages]
-    write("openai-chat-turns/letta.json", json.dumps(rows))
-
-
 def llm_log():
     """Writes the database of llm, and its log in JSON."""
     import llm, subprocess
@@ -973,41 +707,6 @@ def llm_log():
     os.unlink("logs.db")
 
 
-async def llama_index_memory():
-    from llama_index.core.llms import ChatMessage
-    from llama_index.core.memory import Memory
-
-    memory = Memory.from_defaults("river-1", async_database_uri="sqlite+aiosqlite:///memory.db")
-    said = lambda at, text: ChatMessage(role="assistant", content=text, additional_kwargs={"tool_calls": [call_of_chat(at)]})
-    told = lambda at, text: ChatMessage(role="tool", content=text, additional_kwargs={"tool_call_id": f"c{at + 1}"})
-    await memory.aput_messages([
-        ChatMessage(role="user", content=TASK),
-        said(0, "Ask the gauge."), told(0, "Error: name a place"),
-        said(1, "Once more."), told(1, "2.1 m"),
-        ChatMessage(role="assistant", content=ANSWER),
-    ])
-    dump("openai-chat-turns/llama-index.db.sql", "memory.db")
-
-
-def art():
-    from art import Trajectory, TrajectoryGroup
-    from openai.types.chat.chat_completion import Choice
-
-    def said(text, **more):
-        message = {"role": "assistant", "content": text, **more}
-        return Choice.model_validate({"index": 0, "finish_reason": "stop", "message": message})
-
-    told = lambda at, text: {"role": "tool", "tool_call_id": f"c{at + 1}", "content": text}
-    asked = {"role": "user", "content": TASK}
-    calls = [said(text, tool_calls=[call_of_chat(at)]) for at, text in enumerate(["Ask the gauge.", "Once more."])]
-    turns = [asked, calls[0], told(0, "Error: name a place"), calls[1], told(1, "2.1 m"), said(ANSWER)]
-    group = TrajectoryGroup([
-        Trajectory(messages_and_choices=turns, reward=1.0),
-        Trajectory(messages_and_choices=[asked, said("I do not know.")], reward=0.0),
-    ])
-    write("openai-chat-evaluations/art.json", group.model_dump_json())
-
-
 def google_genai():
     """Writes a response whose tools were called by the client."""
     import httpx
@@ -1027,80 +726,6 @@ def google_genai():
     config = types.GenerateContentConfig(tools=[depth])
     response = client.models.generate_content(model="script", contents=TASK, config=config)
     write("openai-chat-turns/gemini.json", response.model_dump_json(exclude_none=True))
-
-
-def livekit():
-    from unittest.mock import MagicMock
-    from livekit.agents.llm import ChatContext, FunctionCall, FunctionCallOutput
-    from livekit.agents.voice.report import SessionReport
-
-    context = ChatContext.empty()
-    context.add_message(role="user", content=TASK)
-    for at, (said, told) in enumerate([("Ask the gauge.", "name a place"), ("Once more.", "2.1 m")]):
-        context.add_message(role="assistant", content=said)
-        context.insert(FunctionCall(call_id=f"c{at}", name="depth", arguments=json.dumps(CALLS[at])))
-        context.insert(FunctionCallOutput(call_id=f"c{at}", name="depth", output=told, is_error=not at))
-    context.add_message(role="assistant", content=ANSWER)
-    report = SessionReport("job", "r1", "rivers", MagicMock(), [], context).to_dict()
-    write("openai-chat-turns/livekit.json", json.dumps(report, default=lambda option: None))
-
-
-def langchain_history():
-    from langchain_community.chat_message_histories import SQLChatMessageHistory
-    from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-
-    history = SQLChatMessageHistory("river-1", connection="sqlite:///history.db")
-    history.add_message(HumanMessage(TASK))
-    for at, (call, text) in enumerate(zip(CALLS, ["Ask the gauge.", "Once more."])):
-        history.add_message(AIMessage(text, tool_calls=[{"name": "depth", "args": call, "id": f"c{at}"}]))
-        history.add_message(ToolMessage(result_of(json.dumps(call)), tool_call_id=f"c{at}"))
-    history.add_message(AIMessage(ANSWER))
-    dump("langchain-checkpoints/history.db.sql", "history.db")
-
-
-def harmony():
-    from openai_harmony import Author, Conversation, Message, Role
-
-    def said(text, channel, to=None):
-        message = Message.from_role_and_content(Role.ASSISTANT, text).with_channel(channel)
-        return message.with_recipient(to).with_content_type("<|constrain|>json") if to else message
-
-    messages = [Message.from_role_and_content(Role.USER, TASK)]
-    for call, thought in zip(CALLS, ["Ask the gauge.", "Once more."]):
-        tool = Author.new(Role.TOOL, "functions.depth")
-        result = Message.from_author_and_content(tool, result_of(json.dumps(call))).with_channel("commentary")
-        messages += [said(thought, "analysis"), said(json.dumps(call), "commentary", "functions.depth"), result.with_recipient("assistant")]
-    write("openai-chat-trees/harmony.json", Conversation.from_messages([*messages, said(ANSWER, "final")]).to_json())
-
-
-def opik():
-    """Writes a trace with its spans as `opik export` does."""
-    from openai.types.chat import ChatCompletion
-    from opik.rest_api.types.span_public import SpanPublic
-    from opik.rest_api.types.trace_public import TracePublic
-
-    spans, scores = [], [{"name": "correctness", "value": 1, "source": "sdk"}]
-
-    def add(kind, name, **sides):
-        times = {name: f"2026-11-03T10:00:{len(spans) + at:02}Z" for at, name in enumerate(["start_time", "end_time"])}
-        span = SpanPublic(id=f"s{len(spans)}", trace_id="t1", type=kind, name=name, **times, **sides)
-        spans.append(json.loads(span.model_dump_json()))
-
-    def ask(messages):
-        reply = scripted_client().post("http://script", json={"messages": messages}).json()
-        add("llm", "chat", input={"messages": messages}, output=reply, model="script")
-        for call in reply["choices"][0]["message"].get("tool_calls", []):
-            arguments = json.loads(call["function"]["arguments"])
-            failed = "place" not in arguments and {"exception_type": "ValueError", "message": "name a place", "traceback": "-"}
-            add("tool", "depth", input=arguments, **({"error_info": failed} if failed else {"output": {"output": depth(**arguments)}}))
-        return ChatCompletion.model_validate(reply)
-
-    converse(ask)
-    ends = {"input": {"question": TASK}, "output": {"answer": ANSWER}, "feedback_scores": scores}
-    trace = TracePublic(id="t1", name="desk", start_time="2026-11-03T10:00:00Z", **ends)
-    export = {"trace": json.loads(trace.model_dump_json()), "spans": spans}
-    write("opik/trace.json", json.dumps(export))
-    write("opik/spans.jsonl", "\n".join(map(json.dumps, spans)))
 
 
 def data_sets():
