@@ -10,7 +10,7 @@ const { testTimeout } = require('../jest.config.js');
 const { run } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
-/** Crashes at exit are races; once proves little. `npm run test:exits` does it thirty times. */
+/** Crashes at exit are races; once proves little. `npm run test:all` does it thirty times. */
 const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 2);
 
 /** Two at a time: a busy machine brings out more races than an idle one. */

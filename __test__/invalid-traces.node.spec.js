@@ -308,11 +308,16 @@ test('evaluateValue scores 100,000 steps, and takes at most twenty times the pro
   };
   const large = traceOf(100_000);
   expect(await evaluateValue(large)).toBe(oracle(large));
+  // The least of five: the process collects garbage now and then.
   const microseconds = async (trace) => {
-    const start = process.cpuUsage();
-    await evaluateValue(trace);
-    const { user, system } = process.cpuUsage(start);
-    return user + system;
+    const times = [];
+    for (let time = 0; time < 5; time++) {
+      const start = process.cpuUsage();
+      await evaluateValue(trace);
+      const { user, system } = process.cpuUsage(start);
+      times.push(user + system);
+    }
+    return Math.min(...times);
   };
   const few = await microseconds(traceOf(10_000));
   expect(await microseconds(large)).toBeLessThan(20 * few);

@@ -77,7 +77,7 @@ test('save of a TraceMemory in a process that is killed at any moment leaves a w
   // What they were writing is all that is left of them.
   const others = fs.readdirSync(path.dirname(file)).filter((name) => name !== path.basename(file));
   expect(others.filter((name) => !/^\.knowledgepulse-\w+\.tmp$/.test(name))).toEqual([]);
-}, 120_000);
+});
 
 (isUnprivileged ? test : test.skip)(
   'save of a TraceMemory replaces a file in a directory that cannot be read',

@@ -162,7 +162,7 @@ describe('publishing', () => {
       names: lacked,
       tags: ['latest', 'latest', 'latest', 'latest'],
     });
-  }, 120_000);
+  });
 
   test('publish.mjs names the tarballs that are missing, and publishes nothing', async () => {
     published = {};
@@ -176,7 +176,7 @@ describe('publishing', () => {
     expect(names).toEqual(packages.slice(0, 2).map(({ name }) => name));
     expect(tags).toEqual(['placeholder', 'placeholder']);
     expect(trusts).toEqual(packages.map(({ name }) => name));
-  }, 120_000);
+  });
 
   test('publish.mjs --check-trust names the packages that do not trust the environment of the job that publishes', async () => {
     const job = jobsOf('release.yml').get('npm');
@@ -189,7 +189,7 @@ describe('publishing', () => {
     const { code, stderr } = await runPublish('--check-trust');
     expect(code).toBe(1);
     expect(stderr).toContain(`: ${first}, ${second};`);
-  }, 120_000);
+  });
 
   test('each wheel is published by a job with an environment of its own', () => {
     const jobs = jobsOf('release.yml');

@@ -2,23 +2,18 @@
 // run on Node.js and on Bun, everything else once; see `specsByEngine`.
 //
 //   npm run test:all                          the same, and the searches at length, which takes an hour or two
-//   npm run test:coexistence                  other packages with an ONNX Runtime of their own, in one process with ours
-//   npm run test:coexistence -- --installed   only those that need no download of hundreds of megabytes
-//   npm run test:exits [-- REPETITIONS]       every way to exit, thirty times each; `npm test` does it twice
 //   npm run test:install                      the packages in empty projects, as users install them
 //   npm run test:site [-- PATTERN]            the site in Chromium: by keyboard, in dark mode, on a narrow screen, with 50 MB, with garbage
-//   npm run test:store                        the stores alone, with a PostgreSQL that is installed for them
 //   npm run test:wasm                         specs, transcripts and scores in WebAssembly, on Node.js and in Chromium
 //
 // `test:site` and `test:wasm` build what they test; `-- --built` takes what was built before.
-// `test:coexistence` and `test:install` take `-- --test-name-pattern=PATTERN`, as Node.js does.
+// `test:install` takes `-- --test-name-pattern=PATTERN`, as Node.js does.
 
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 
 import { prepareNeighbours } from '../__test__/coexistence/neighbours.mjs';
 import { prepareTools } from '../__test__/install/tools.mjs';
-import jest from '../jest.config.js';
 import { root, venvPython } from './platform.mjs';
 import { setupPostgres } from './postgres.mjs';
 import { RUST_TEST_OPTIONS, runScript, setup, WITHOUT } from './setup.mjs';
@@ -45,9 +40,11 @@ const modelBuilder = {
   args: ['-m', 'unittest', 'discover', '--start-directory', 'model'],
 };
 
-/** @param {string[]} flags of Node.js */
-const neighbours = (...flags) =>
-  program('its neighbours in one process', '--test-reporter=spec', ...flags, '__test__/coexistence/main.mjs');
+const neighbours = program(
+  'its neighbours in one process',
+  '--test-reporter=spec',
+  '__test__/coexistence/main.mjs',
+);
 
 /**
  * The packages as they are installed, cut off from all other machines if that is permitted.
@@ -70,14 +67,13 @@ function installed(...flags) {
   return { name: `the packages, installed ${isPermitted ? 'without' : 'with'} a network`, command, args };
 }
 
-/** @param {number} repetitions */
-function exits(repetitions) {
+/** Every way to exit, again and again. */
+function exits() {
   const specs = ['./__test__/exits.spec.js'];
-  const env = { KNOWLEDGEPULSE_TEST_REPETITIONS: String(repetitions) };
-  const milliseconds = Math.max(Number(jest.testTimeout), repetitions * 40_000);
+  const env = { KNOWLEDGEPULSE_TEST_REPETITIONS: '30' };
   return [
     { ...onNode(specs, 'every way to exit'), env },
-    { ...onBun(specs, milliseconds), env },
+    { ...onBun(specs, 30 * 40_000), env },
   ];
 }
 
@@ -115,7 +111,7 @@ const patterns = isBuilt ? options.slice(1) : options;
 const buildWasm = async () => isBuilt || (await import('./build-wasm.mjs')).buildWasm();
 const buildSite = async () => isBuilt || (await import('./site.mjs')).buildSite();
 
-/** @type {Record<string, { prepare: Array<() => unknown>, suites: () => Suite[], sideBySide?: number }>} */
+/** @type {Record<string, { prepare: Array<() => unknown>, suites: () => Suite[], sideBySide?: number, env?: Record<string, string> }>} */
 const runs = {
   short: {
     prepare: [setupPostgres, prepareTools],
@@ -128,11 +124,13 @@ const runs = {
         onNode(runOnBoth),
         installed(),
         onBun(runOnBoth),
-        neighbours(),
+        neighbours,
         modelBuilder,
       ];
     },
     sideBySide: 2,
+    // A landing is not refused by chance: the random inputs are the same ones each time, and others in `test:all`.
+    env: { KNOWLEDGEPULSE_TEST_SEED: '1', PROPTEST_RNG_SEED: '1' },
   },
   // At length some are timed or make a machine as busy as it can be.
   all: {
@@ -142,9 +140,9 @@ const runs = {
       modelBuilder,
       onNode(specsIn('__test__')),
       onBun(specsByEngine().runOnBoth),
-      neighbours(),
+      neighbours,
       installed(),
-      ...exits(30),
+      ...exits(),
       program('hostile calls', '__test__/fuzz/hostile.mjs', '--calls', '200000'),
       {
         ...onNode(['./__test__/clean.spec.js'], 'hostile texts'),
@@ -155,19 +153,10 @@ const runs = {
       program('errors of memory', 'scripts/memory.mjs'),
     ],
   },
-  coexistence: {
-    prepare: options.includes('--installed') ? [] : [prepareNeighbours],
-    suites: () => [neighbours(...options.filter((option) => option !== '--installed'))],
-  },
-  exits: { prepare: [], suites: () => exits(Number(options[0] ?? 30)) },
   install: { prepare: [prepareTools], suites: () => [installed(...options)] },
   site: {
     prepare: [buildSite],
     suites: () => [program('the site in Chromium', '__test__/site/main.mjs', ...patterns)],
-  },
-  store: {
-    prepare: [setupPostgres],
-    suites: () => [onNode(specsIn('__test__/store'))],
   },
   wasm: { prepare: [buildWasm], suites: inWebAssembly },
 };
@@ -177,5 +166,6 @@ await runScript(async () => {
   if (!run) throw new Error(`there are no tests ${wanted}; there are ${Object.keys(runs).join(', ')}`);
   await setup(['short', 'all'].includes(wanted) ? WITHOUT.tests : WITHOUT.tools);
   for (const prepare of run.prepare) await prepare();
+  Object.assign(process.env, run.env);
   await runSuites(run.suites(), run);
 });

@@ -1,6 +1,6 @@
 // Company in one process: packages that bring an ONNX Runtime of their own, loaded before and after ours, and both give
 // right answers. This is about the library that the packages for arm64 carry, so it is what computes here on every platform.
-// Run by `npm run test:coexistence`.
+// Run by `npm test`; `npm run test:all` installs all of them.
 
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.002652
 const script = path.join(root, '__test__', 'coexistence', 'beside.mjs');
 
 for (const { name, isThere } of neighbours) {
-  const skip = !isThere && 'not installed; npm run test:coexistence does that';
+  const skip = !isThere && 'not installed; npm run test:all does that';
   for (const turn of ['first', 'last']) {
     const body = async () => {
       const options = { cwd: root, home: tmpdir(), env: ONNXRUNTIME };

@@ -43,7 +43,9 @@ const CUT_EVERY = 4;
 const { values: given } = parseArgs({
   options: { runs: { type: 'string', default: '500' }, seed: { type: 'string' }, path: { type: 'string' } },
 });
-const seed = given.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given.seed);
+const seed = Number(
+  given.seed ?? process.env.KNOWLEDGEPULSE_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31),
+);
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-fuzz-'));
 const counts = {
   runs: 0,

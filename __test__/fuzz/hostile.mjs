@@ -34,7 +34,9 @@ const { values: given } = parseArgs({
   options: { calls: { type: 'string', default: '20000' }, seed: { type: 'string' } },
 });
 const wanted = Number(given.calls);
-const seed = Number(given.seed ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(
+  given.seed ?? process.env.KNOWLEDGEPULSE_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31),
+);
 
 console.log(`seed ${seed}, ${wanted} calls`);
 process.on('unhandledRejection', (reason) => fail('an unhandled rejection', reason));

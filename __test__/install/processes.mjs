@@ -3,7 +3,7 @@
 import { run as runCommand, success } from '../support/run-script.js';
 
 /** After how many milliseconds a process that hangs is killed, and its case fails. */
-const PATIENCE = 120_000;
+const PATIENCE = 300_000;
 
 /**
  * The environment of a user who has set nothing. What npm, the tests or the developer have set must not reach the

@@ -2,6 +2,10 @@
 
 const fc = require('fast-check');
 
+// `npm test` draws the same values each time.
+const { KNOWLEDGEPULSE_TEST_SEED: seed } = process.env;
+if (seed) fc.configureGlobal({ seed: Number(seed) });
+
 const words = [
   ...['the', 'invoice', 'Retry', 'ERROR', 'timeout', 'flight', 'patient', 'dose', 'refund'],
   ...['stack trace', 'x', 'naïve', 'Straße', 'ΟΔΥΣΣΕΥΣ', 'İstanbul', 'привет', 'مرحبا', 'नमस्ते'],
