@@ -3,7 +3,7 @@
 
 use std::{iter, ops::Range, sync::LazyLock};
 
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memmem};
 use regex::bytes::{Match, Regex};
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     lines::{LEAST_WRAPPED_LETTERS, Lines, of_base64, wrapped},
     names::{begins_marker, is_possible, is_secret_name},
     random::{is_hexadecimal, is_id},
-    ranges::{Pattern, Ranges, expression, merged, skip, skip_back},
+    ranges::{Pattern, Ranges, expression, line_around, merged, skip, skip_back},
     siblings::SECRET_KINDS,
     text::{MARKER, OTHER, Text, is_white_space, is_word},
     values::{is_chosen, is_generated, is_mixed, is_path, is_varied},
@@ -84,9 +84,7 @@ pub(super) fn values(text: &Text) -> Ranges {
 
 /// Returns the line that a place stands in.
 pub(super) fn line_at(letters: &[u8], at: usize) -> Range<usize> {
-    let least = at.saturating_sub(MOST_LETTERS);
-    let start = memrchr(b'\n', &letters[least..at]).map_or(least, |before| least + before + 1);
-    start..memchr(b'\n', &letters[at..]).map_or(letters.len(), |length| at + length)
+    line_around(letters, at.saturating_sub(MOST_LETTERS), at)
 }
 
 /// Returns a line without the blanks around it, and without the sign at its end and a remark behind that.

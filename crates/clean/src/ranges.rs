@@ -6,7 +6,7 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-use memchr::memchr;
+use memchr::{memchr, memrchr};
 use regex::bytes::{Regex, RegexBuilder};
 
 use crate::text::is_word;
@@ -107,6 +107,12 @@ pub(super) fn find(letters: &[u8], from: usize, is_wanted: impl Fn(u8) -> bool) 
 /// Returns the first place from `from` on of a letter.
 pub(super) fn find_letter(letters: &[u8], from: usize, letter: u8) -> Option<usize> {
     Some(from + memchr(letter, letters.get(from..)?)?)
+}
+
+/// Returns the line that a place stands in, or the part of it that begins at `from`.
+pub(super) fn line_around(letters: &[u8], from: usize, at: usize) -> Range<usize> {
+    let start = memrchr(b'\n', &letters[from..at]).map_or(from, |before| from + before + 1);
+    start..find_letter(letters, at, b'\n').unwrap_or(letters.len())
 }
 
 /// Returns whether a range begins and ends at word boundaries, if there are word letters at its ends.

@@ -85,7 +85,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
         .find(|value| is_secret_name(value));
     let is_secret_kind = with(&KINDS).any(|(_, value)| SECRET_KINDS.has(value));
     static KEYS: Pattern = Pattern::new(r"(?i)(?:signing|secret|private|spend).?(?:key|secret)|^private$");
-    let is_key_kind = fields.iter().any(|(_, value)| KEYS.is_match(value));
+    let is_key_kind = || fields.iter().any(|(_, value)| KEYS.is_match(value));
     let is_cookie = with(&COOKIES).count() > 0 && text(b"name").is_some();
     let is_of_api = text(b"type").is_some_and(|kind| matches!(kind, b"api" | b"api_key"));
     let is_provider = |name: &[u8]| matches!(name, b"provider" | b"service" | b"vendor");
@@ -100,7 +100,7 @@ pub(super) fn secrets_of(fields: &[(&[u8], &[u8])]) -> Vec<bool> {
                 || VALUES.has(field)
                     && (is_secret_kind || is_vault || text(b"keyName").is_some())
                     && value.len() > 1
-                || is_key_kind && has_key(&(field, value))
+                || has_key(&(field, value)) && is_key_kind()
                 || is_value && is_cookie && (is_random(value) || is_mixed(value) && value.len() > 7)
                 || text(b"kty").is_some()
                     && matches!(*field, b"d" | b"p" | b"q" | b"dp" | b"dq" | b"qi" | b"k")

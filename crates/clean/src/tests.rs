@@ -41,7 +41,7 @@ fn every_kind_compiles() {
     let lines = include_str!("../rules/kinds.tsv").lines();
     assert_eq!(KINDS.len(), lines.filter(|line| !line.starts_with('#')).count());
     for kind in &*KINDS {
-        assert!(kind.find(&Text::new(&units("0"))).is_empty());
+        assert!(kind.find(&Text::new(units("0"))).is_empty());
     }
 }
 

@@ -1,14 +1,16 @@
 //! A text that is searched and changed.
 
-use std::{borrow::Cow, iter, ops::Range, sync::OnceLock};
+use std::{borrow::Cow, iter, mem, ops::Range, sync::OnceLock};
 
 use memchr::memmem;
 
 use crate::{
+    codes,
     keywords::{Keyword, Keywords, Owner},
     languages::folded,
     names,
     ranges::{Letters, Ranges, digit_from, runs, runs_with, skip, skip_back},
+    view::View,
 };
 
 /// How markers begin.
@@ -35,13 +37,16 @@ pub(super) struct Text<'t> {
     /// The parts in which alone kinds search, by their marks, and the keywords, once a kind has asked.
     parts: [OnceLock<Ranges>; MARKS.len()],
     keywords: OnceLock<Keywords>,
+    decoded: OnceLock<Option<Box<(View, Text<'static>)>>>,
     /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
     changes: Vec<Vec<(Range<usize>, Range<usize>)>>,
 }
 
 impl<'t> Text<'t> {
-    pub(super) fn new(units: &'t [u16]) -> Self {
-        Self::with(Cow::Borrowed(units), units.iter().copied().map(letter).collect())
+    pub(super) fn new(units: impl Into<Cow<'t, [u16]>>) -> Self {
+        let units = units.into();
+        let letters = units.iter().copied().map(letter).collect();
+        Self::with(units, letters)
     }
 
     /// Takes a text in UTF-8.
@@ -50,9 +55,7 @@ impl<'t> Text<'t> {
             let units = text.bytes().map(u16::from).collect();
             return Self::with(Cow::Owned(units), text.as_bytes().to_vec());
         }
-        let units: Vec<u16> = text.encode_utf16().collect();
-        let letters = units.iter().copied().map(letter).collect();
-        Self::with(Cow::Owned(units), letters)
+        Self::new(text.encode_utf16().collect::<Vec<u16>>())
     }
 
     fn with(units: Cow<'t, [u16]>, letters: Vec<u8>) -> Self {
@@ -61,6 +64,7 @@ impl<'t> Text<'t> {
             has: letters_of(&letters),
             parts: Default::default(),
             keywords: OnceLock::new(),
+            decoded: OnceLock::new(),
             letters,
             changes: Vec::new(),
         }
@@ -80,6 +84,16 @@ impl<'t> Text<'t> {
             let folded: Vec<u8> = self.units.iter().map(|unit| folded(*unit)).collect();
             Keywords::of(&self.letters, &folded)
         })
+    }
+
+    /// Returns the parts of the text around its codes as a reader sees them, and where they come from; `None` if it has no codes.
+    pub(super) fn decoded(&self) -> Option<&(View, Text<'static>)> {
+        let decode = || {
+            let mut view = codes::view(self)?;
+            let text = Text::new(mem::take(&mut view.units));
+            Some(Box::new((view, text)))
+        };
+        self.decoded.get_or_init(decode).as_deref()
     }
 
     /// Returns the parts of the text in which alone the kinds with a mark are searched; `None` of other letters.
@@ -170,6 +184,7 @@ impl<'t> Text<'t> {
         self.has = letters_of(&letters);
         self.parts = Default::default();
         self.keywords = OnceLock::new();
+        self.decoded = OnceLock::new();
         self.units = Cow::Owned(units);
         self.letters = letters;
         self.changes.push(change);

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     phrases,
-    ranges::expression,
+    ranges::{expression, find_letter, line_around},
     words::{COMMON, Words},
 };
 
@@ -56,7 +56,11 @@ impl Identities {
                 r#"(^|[,|\t;])?["'`* ]*(<WORD>(?: (?:[a-z]{1,3} ){0,2}<WORD>){0,3})["'`*\])} ]*([,|\t;])?["'`*(<\[{ ]*$"#.to_owned(),
             ))
         });
-        for line in text.lines().filter(|line| line.contains('@')) {
+        let mut from = 0;
+        while let Some(at) = find_letter(text.as_bytes(), from, b'@') {
+            let line = line_around(text.as_bytes(), from, at);
+            from = line.end;
+            let line = text[line].trim_end_matches('\r');
             for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
                 let mail = &line[found.range()];
                 let (local, domain) = mail.split_once('@').unwrap_or_default();

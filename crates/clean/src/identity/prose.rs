@@ -1,14 +1,18 @@
 //! Full names of people wherever they stand.
 
-use std::{cell::LazyCell, collections::HashSet, sync::LazyLock};
+use std::{cell::LazyCell, collections::HashSet, iter, sync::LazyLock};
 
+use memchr::memchr_iter;
 use regex::bytes::Regex;
 
 use super::{
     Identities,
     people::{PARTICLES, is_english, is_full_name, is_given},
 };
-use crate::{ranges::expression, text::is_word};
+use crate::{
+    ranges::{expression, line_around},
+    text::is_word,
+};
 
 impl Identities {
     /// Learns full names: a given name and a word that is not common, wherever they stand.
@@ -23,10 +27,19 @@ impl Identities {
         });
         let bytes = text.as_bytes();
         let small = LazyCell::new(|| small_words(text));
-        for found in NAME.find_iter(bytes) {
+        let mut from = 0;
+        let lines = iter::from_fn(|| {
+            let line = line_around(bytes, from, capital_behind_word(bytes, from)?);
+            from = line.end;
+            Some(line)
+        });
+        for found in lines.flat_map(|line| {
+            NAME.find_iter(&bytes[line.clone()])
+                .map(move |name| line.start + name.start()..line.start + name.end())
+        }) {
             // A letter before the name belongs to the match, but at the beginning.
-            let is_name = matches!(bytes[found.start()], b'A'..=b'Z' | 0xC3..=0xD4);
-            let range = found.start() + usize::from(!is_name)..found.end();
+            let is_name = matches!(bytes[found.start], b'A'..=b'Z' | 0xC3..=0xD4);
+            let range = found.start + usize::from(!is_name)..found.end;
             let (before, behind) = (&bytes[..range.start], &bytes[range.end..]);
             // A folder is called like a person as a whole.
             let goes_on: &[u8] = match before {
@@ -63,6 +76,18 @@ impl Identities {
             }
         }
     }
+}
+
+/// Returns the next blank from `from` on between a word and one with a capital.
+fn capital_behind_word(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut blanks = memchr_iter(b' ', &bytes[from..]).map(|at| from + at);
+    blanks.find(|at| {
+        let around = bytes.get(at.saturating_sub(1)..at + 2);
+        matches!(
+            around,
+            Some([b'a'..=b'z' | b'.' | 0x80.., _, b'A'..=b'Z' | 0xC3..=0xD4])
+        )
+    })
 }
 
 /// Returns the words of a text that have no capital at the beginning, up to a sign that ends a part of a sentence.

@@ -33,7 +33,10 @@ impl Identities {
         let (units, letters) = (page.units(), page.letters());
         let mut from = 0;
         for label in page.keywords(Owner::People) {
-            if label.range.start < from {
+            // A sign ends a label, or `by` goes on with it.
+            let next = letters.get(label.range.end);
+            let may_end = next.is_none_or(|next| !next.is_ascii_alphanumeric() || b"bB".contains(next));
+            if label.range.start < from || !may_end {
                 continue;
             }
             let line = line_at(letters, label.range.start);
