@@ -1,4 +1,4 @@
-// `npm run bench:store`: scores with a memory in PostgreSQL and with one of this process: how often both find the same trace, and the time.
+// `npm run bench:store`: scores with a memory in PostgreSQL: how often it finds the trace that a memory of this process does, and its time.
 //
 //   npm run bench:store                        2,000 traces, all methods
 //   npm run bench:store -- --sizes 10000,100000 --novelty lexical
@@ -21,7 +21,6 @@ import { traceMixer } from './mixed-traces.mjs';
 /** @import { NoveltyMethod, ReasoningTrace } from '../index.js' */
 
 const TABLE = 'bench';
-const CONNECTIONS = 8;
 const QUERIES = 200;
 const CALLS = 300;
 
@@ -77,7 +76,7 @@ function mixedTraces(size) {
     stored.push(task.first());
     if (stored.length % 3 === 1) stored.push(task.again());
   }
-  const others = Array.from({ length: QUERIES + 2 * CALLS }, (_, index) =>
+  const others = Array.from({ length: QUERIES + CALLS }, (_, index) =>
     (index % 2 === 0 ? tasks[index % tasks.length] : mixed()).again(),
   );
   return { stored: stored.slice(0, size), others };
@@ -95,14 +94,13 @@ async function measure({ stored, others }, method, hnsw) {
   const maxElements = stored.length * 2;
   const local = new Scorer({ memory: new TraceMemory({ method, maxElements }) });
   const server = await postgres.startPostgres({ durable: true });
-  const pools = Array.from({ length: CONNECTIONS }, () => new pg.Pool(server.connection({ max: 1 })));
+  const pool = new pg.Pool(server.connection({ max: 1 }));
   try {
-    const scorers = pools.map(
-      (pool) => new Scorer({ memory: new PostgresStore({ pool, table: TABLE, method, hnsw, maxElements }) }),
-    );
-    const [shared] = scorers;
-    const [inMemory] = await timed(() => local.scoreAll(stored));
-    const [inStore] = await timed(() => shared.scoreAll(stored));
+    const shared = new Scorer({
+      memory: new PostgresStore({ pool, table: TABLE, method, hnsw, maxElements }),
+    });
+    await local.scoreAll(stored);
+    const [inBatches] = await timed(() => shared.scoreAll(stored));
     const differences = [];
     let same = 0;
     for (const trace of others.slice(0, QUERIES)) {
@@ -114,44 +112,18 @@ async function measure({ stored, others }, method, hnsw) {
       if (right.nearest?.id === found.nearest?.id || difference < 1e-6) same++;
       differences.push(difference);
     }
-    const calls = others.slice(QUERIES, QUERIES + CALLS);
-    const [localTimes, times] = [await timesOf(local, calls), await timesOf(shared, calls)];
-    const [crowd] = await timed(() =>
-      Promise.all(
-        scorers.map(async (scorer, client) => {
-          const own = others.slice(-CALLS).filter((_, index) => index % CONNECTIONS === client);
-          for (const trace of own) await scorer.score(trace);
-        }),
-      ),
-    );
-    const { rows } = await pools[0].query(
-      'SELECT sum(pg_total_relation_size(oid)) / 1e6 AS size FROM pg_class WHERE relname = ANY($1)',
-      [[TABLE, `${TABLE}_words`]],
-    );
+    const times = [];
+    for (const trace of others.slice(QUERIES)) times.push((await timed(() => shared.score(trace)))[0]);
     return {
       ...{ traces: stored.length, method, hnsw, 'nearest the same': rounded(same / QUERIES, 3) },
       ...{ 'mean ΔN': rounded(mean(differences), 4), 'max ΔN': rounded(Math.max(...differences), 3) },
       ...{ 'p50 ms': rounded(quantile(times, 0.5)), 'p99 ms': rounded(quantile(times, 0.99)) },
-      'in memory, p50 ms': rounded(quantile(localTimes, 0.5)),
-      [`${CONNECTIONS}×: 1/s`]: Math.round((1000 * CALLS) / crowd),
-      'batches: 1/s': Math.round((1000 * stored.length) / inStore),
-      'in memory, batches: 1/s': Math.round((1000 * stored.length) / inMemory),
-      MB: Math.round(Number(rows[0].size)),
+      'batches: 1/s': Math.round((1000 * stored.length) / inBatches),
     };
   } finally {
-    for (const pool of pools) await pool.end();
+    await pool.end();
     await server.remove();
   }
-}
-
-/**
- * @param {import('../index.js').Scorer} scorer
- * @param {ReasoningTrace[]} traces
- */
-async function timesOf(scorer, traces) {
-  const times = [];
-  for (const trace of traces) times.push((await timed(() => scorer.score(trace)))[0]);
-  return times;
 }
 
 /**
