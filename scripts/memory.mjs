@@ -3,8 +3,6 @@
 //   Miri               the core's and the encoder's unit tests in an interpreter that knows Rust's rules
 //   AddressSanitizer   the same tests compiled, with the SIMD kernels
 //   Valgrind           the addon in Node.js, with ONNX Runtime beside it
-//
-// Names after `npm run test:memory --` choose among them.
 
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,8 +1,6 @@
 // Puts ONNX Runtime next to the addon of a platform whose package carries it, and elsewhere into a folder of target/onnxruntime
 // for the tests: the library of the wheel that onnxruntime.txt pins, under a file name and SONAME of our own, so that it is never
 // mistaken for another package's copy in the same process, and its licences.
-//
-//   node scripts/stage-runtime.mjs [PLATFORM]
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,15 +16,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 
-import {
-  hostPlatform,
-  isProgram,
-  platformDirectory,
-  root,
-  temporaryDirectory,
-  venvBin,
-  venvPython,
-} from './platform.mjs';
+import { platformDirectory, root, temporaryDirectory, venvBin, venvPython } from './platform.mjs';
 
 /** @typedef {{ wheel: string, source: string, file: string, isCarried: boolean }} Library */
 
@@ -119,37 +109,14 @@ export function isStaged(platform) {
 }
 
 /**
- * Stages the library of `platform`, which need not be this machine's, and returns its record.
+ * Stages the library of `platform`, which need not be this machine's.
  *
  * @param {string} platform
  */
 export function stageRuntime(platform) {
   const library = LIBRARIES[platform];
   if (!library) throw new Error(`onnxruntime has no library for ${platform}`);
-  return stage(platform, library, unpackWheel(library.wheel, temporaryDirectory('runtime')));
-}
-
-/**
- * Fetches the wheel of a platform, checks its hash and unpacks it; returns the directory of the package.
- *
- * @param {string} tag
- * @param {string} directory
- */
-function unpackWheel(tag, directory) {
-  // One Python for all machines: the library is the same in all of them, and the hashes belong to this one.
-  const which = ['--platform', tag, '--python-version', '3.12', '--only-binary', ':all:', '--no-deps'];
-  const pinned = ['--require-hashes', '--requirement', requirements, '--target', directory];
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-compile'];
-  execFileSync(venvPython, [...pip, ...which, ...pinned], { stdio: 'inherit' });
-  return path.join(directory, 'onnxruntime');
-}
-
-/**
- * @param {string} platform
- * @param {Library} library
- * @param {string} unpacked
- */
-function stage(platform, library, unpacked) {
+  const unpacked = unpackWheel(library.wheel, temporaryDirectory('runtime'));
   const directory = runtimeDirectory(platform);
   mkdirSync(directory, { recursive: true });
   for (const [source, file] of Object.entries(LICENCES)) {
@@ -171,7 +138,21 @@ function stage(platform, library, unpacked) {
   };
   // Last, so that a record always describes a whole library.
   writeFileSync(path.join(directory, 'runtime.json'), `${JSON.stringify(record, null, 2)}\n`);
-  return record;
+}
+
+/**
+ * Fetches the wheel of a platform, checks its hash and unpacks it; returns the directory of the package.
+ *
+ * @param {string} tag
+ * @param {string} directory
+ */
+function unpackWheel(tag, directory) {
+  // One Python for all machines: the library is the same in all of them, and the hashes belong to this one.
+  const which = ['--platform', tag, '--python-version', '3.12', '--only-binary', ':all:', '--no-deps'];
+  const pinned = ['--require-hashes', '--requirement', requirements, '--target', directory];
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-compile'];
+  execFileSync(venvPython, [...pip, ...which, ...pinned], { stdio: 'inherit' });
+  return path.join(directory, 'onnxruntime');
 }
 
 /**
@@ -189,10 +170,4 @@ function rename(platform, library, name) {
     // Changing a library breaks its signature, and arm64 loads only signed ones.
     execFileSync('codesign', ['--force', '--sign', '-', library], { stdio: 'inherit' });
   }
-}
-
-if (isProgram(import.meta)) {
-  const platform = process.argv[2] ?? hostPlatform();
-  const { file, bytes } = stageRuntime(platform);
-  console.log(`staged ${file} (ONNX Runtime ${version}, ${(bytes / 1e6).toFixed(1)} MB) for ${platform}`);
 }

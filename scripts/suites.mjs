@@ -89,20 +89,17 @@ export function specsByEngine() {
  */
 
 /**
- * Runs the tools that the command line names, or all. Says which it skips, and what they need.
+ * Runs tools. Says which it skips, and what they need.
  *
  * @param {Record<string, Tool>} tools
  */
 export async function runWhatIsThere(tools) {
-  const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(tools);
-  const unknown = chosen.find((name) => !(name in tools));
-  if (unknown) throw new Error(`there is no ${unknown}; there are ${Object.keys(tools).join(', ')}`);
   await setup();
-  for (const name of chosen) {
-    const missing = tools[name].missing();
+  for (const [name, { missing, run }] of Object.entries(tools)) {
+    const needed = missing();
     console.log(`\n── ${name}`);
-    if (missing) skipped(missing);
-    else tools[name].run();
+    if (needed) skipped(needed);
+    else run();
   }
 }
 

@@ -1,8 +1,5 @@
 // `npm run test:platforms`: the Rust tests on other platforms, as far as one Linux x64 machine can run them, with the targets of
 // rustup and the compilers and emulators of Debian or Ubuntu. It says which it skips and what they need.
-//
-//   npm run test:platforms
-//   npm run test:platforms -- linux-arm64     one of them
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
