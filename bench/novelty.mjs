@@ -3,7 +3,7 @@
 //
 // The first run of each task is what a memory remembers, and the other runs are asked. recall@1: the nearest remembered trace is of the
 // same task. AUC: how often a run of a task that is not remembered is newer than one of a remembered task, over 40 random halves of the
-// tasks. Then the novelty of remembered traces with changes that say nothing new.
+// tasks.
 
 import path from 'node:path';
 import { random as generator } from '../__test__/support/random.js';
@@ -11,9 +11,7 @@ import { runScript, setup, WITHOUT } from '../scripts/setup.mjs';
 import { cosines, labelledSets, readLabelled, shuffled } from './labelled.mjs';
 import { mean, median } from './measure.mjs';
 
-/** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
-
-/** @typedef {{ trace: ReasoningTrace, task: string }} Run */
+/** @typedef {{ trace: import('../index.js').ReasoningTrace, task: string }} Run */
 
 /** @typedef {{ novelty: number, nearest: Run }} Judgement */
 
@@ -42,7 +40,6 @@ async function main() {
       `\n${path.basename(file)}: ${runs.length} runs of ${new Set(runs.map(({ task }) => task)).size} tasks\n`,
     );
     await printAccuracy(runs);
-    await printAttacks(runs);
   }
 
   /**
@@ -101,70 +98,6 @@ async function main() {
     }
     return { aucs, seen, unseen };
   }
-
-  /**
-   * Prints the median novelty of traces that should not be new: the first half of the tasks is remembered, and changed.
-   *
-   * @param {Run[]} runs
-   */
-  async function printAttacks(runs) {
-    const first = [...firstRuns(runs).values()];
-    const memory = first.slice(0, first.length >> 1);
-    const random = generator(7);
-    /** @type {Record<string, (trace: ReasoningTrace) => ReasoningTrace>} */
-    const attacks = {
-      '25 junk steps of six words': (trace) => {
-        let changed = trace;
-        for (let count = 0; count < 25; count++)
-          changed = withStep(changed, Array.from({ length: 6 }, () => randomWord(random)).join(' '));
-        return changed;
-      },
-      'every fifth word random': (trace) =>
-        mapWords(trace, (word, count) => (count % 5 === 4 ? randomWord(random) : word)),
-      'Cyrillic letters for Latin ones': (trace) =>
-        mapWords(trace, (word) => word.replaceAll('a', 'а').replaceAll('e', 'е').replaceAll('o', 'о')),
-    };
-    const names = Object.keys(methods);
-    console.log(`\n| median N | ${names.join(' | ')} |\n| --- |${' ---: |'.repeat(names.length)}`);
-    for (const [name, attack] of Object.entries(attacks)) {
-      const changed = memory.map(({ trace, task }) => ({ trace: attack(trace), task }));
-      const figures = [];
-      for (const method of Object.values(methods))
-        figures.push(median((await method(memory, changed)).map(({ novelty }) => novelty)).toFixed(2));
-      console.log(`| ${name} | ${figures.join(' | ')} |`);
-    }
-  }
-}
-
-/**
- * @param {ReasoningTrace} trace
- * @param {string} content
- * @returns {ReasoningTrace}
- */
-function withStep(trace, content) {
-  return { ...trace, steps: [{ step_id: 0, type: 'observation', content }, ...trace.steps] };
-}
-
-/**
- * @param {ReasoningTrace} trace
- * @param {(word: string, count: number) => string} change
- * @returns {ReasoningTrace}
- */
-function mapWords(trace, change) {
-  let count = 0;
-  const changed = (/** @type {string} */ text) => text.replace(/\w+/g, (word) => change(word, count++));
-  return {
-    ...trace,
-    task: { ...trace.task, objective: changed(trace.task.objective) },
-    steps: trace.steps.map((step) => ({ ...step, content: changed(step.content ?? '') })),
-  };
-}
-
-/** @param {() => number} random */
-function randomWord(random) {
-  return Array.from({ length: 4 + Math.floor(random() * 5) }, () =>
-    String.fromCharCode(97 + Math.floor(random() * 26)),
-  ).join('');
 }
 
 /**

@@ -1,7 +1,6 @@
 // `npm run bench`: this package side by side with its alternatives: transformers.js as the SDK runs it, a loop and usearch.
 //
 //   npm run bench                        about five minutes
-//   npm run bench -- --quick             about one, with fewer rounds
 //   npm run bench -- --only q8           only the groups of rows whose name contains that
 //   npm run bench -- --json FILE         the results go there instead of bench/results/
 //   KNOWLEDGEPULSE_KERNEL=avx2 npm run bench   as on a processor that has no more than these instructions
@@ -36,12 +35,8 @@ const { values: options } = parseArgs({
   options: {
     json: { type: 'string' },
     only: { type: 'string', default: '' },
-    quick: { type: 'boolean', default: false },
   },
 });
-
-/** @param {number} full @param {number} few */
-const rounds = (full, few) => (options.quick ? few : full);
 
 /** Whether the processor has the widest instructions, for which the stricter targets hold. */
 let isWide = false;
@@ -54,8 +49,8 @@ let isWide = false;
  */
 
 /** @type {Omit<Latency, 'perTurn'>} */
-const LONG = { kind: 'long', count: rounds(40, 8), fp32: [0.7, 0.85], q8: [0.3, 0.55] };
-const ofMany = { perTurn: 8, count: rounds(60, 10) };
+const LONG = { kind: 'long', count: 40, fp32: [0.7, 0.85], q8: [0.3, 0.55] };
+const ofMany = { perTurn: 8, count: 60 };
 /** @type {Record<string, Latency>} */
 const LATENCIES = {
   'real trace of 512 tokens': { ...LONG, perTurn: 2 },
@@ -74,8 +69,8 @@ const groups = {
   'real traces in a batch, each, fp32, q8': batch,
   'import to first score, memory after 100 traces, fp32, q8': freshProcesses,
   'no embedder: 5 short steps': withoutEmbedder,
-  'maxCosineSimilarity, 1,000 x 384': () => search(1000, 'µs', rounds(40, 10)),
-  'maxCosineSimilarity, 100,000 x 384': () => search(100_000, 'ms', rounds(10, 2)),
+  'maxCosineSimilarity, 1,000 x 384': () => search(1000, 'µs', 40),
+  'maxCosineSimilarity, 100,000 x 384': () => search(100_000, 'ms', 10),
 };
 
 await runScript(async () => {
@@ -103,8 +98,8 @@ await runScript(async () => {
   const count = (/** @type {string} */ verdict) => rows.filter((row) => row.verdict === verdict).length;
   console.log(`targets: ${count('ok')} ok, ${count('missed')} missed`);
   // Named after the machine, so that a later run of the same kind replaces it.
-  const parts = [process.platform, process.arch, options.quick && 'quick', options.only && 'part'];
-  writeResults({ machine, quick: options.quick, rows }, parts.filter(Boolean).join('-'), options.json);
+  const parts = [process.platform, process.arch, options.only && 'part'];
+  writeResults({ machine, rows }, parts.filter(Boolean).join('-'), options.json);
 });
 
 /**
@@ -213,7 +208,7 @@ function latencies(name, { kind, perTurn, count, pause = 0, fp32, q8 }) {
 
 function stalls() {
   return withScorers(async (sides) => {
-    const samples = await interleave(sides, rounds(40, 8), (side, round) =>
+    const samples = await interleave(sides, 40, (side, round) =>
       side.ask('stalls', { trace: { kind: 'long', index: round, run: `stall ${round}` } }),
     );
     const longest = (/** @type {string} */ side) => Math.max(...samples[side].flat());
@@ -241,7 +236,7 @@ function large() {
     // The shortened text still has more than 512 tokens, so that it counts for the oracle as if it were whole.
     await assertAgreement(sides, [grown(10, 'check')], [{ ...grown(10, 'check'), cut: 10_000 }]);
     const [ours, theirs] = [10, 0].map(() => /** @type {number[][]} */ ([]));
-    for (let round = 0; round <= rounds(30, 6); round++) {
+    for (let round = 0; round <= 30; round++) {
       for (const [megabytes, samples] of /** @type {const} */ ([
         [10, ours],
         [0, theirs],
@@ -257,13 +252,12 @@ function large() {
 
 function batch() {
   return withScorers(async (sides) => {
-    // Fewer do for a quick look; the throughput is the same.
-    const count = options.quick ? 25 : 100;
+    const count = 100;
     /** @returns {Description[]} */
     const traces = (/** @type {string | number} */ round) =>
       Array.from({ length: count }, (_, index) => ({ kind: 'real', index, run: `all ${round}` }));
     await assertAgreement(sides, traces('check').slice(0, 10));
-    const samples = await interleave(sides, rounds(4, 2), async (side, round) => {
+    const samples = await interleave(sides, 4, async (side, round) => {
       const milliseconds = await side.ask('scoreAll', { traces: traces(round) });
       return [milliseconds / count];
     });
@@ -278,7 +272,7 @@ function batch() {
 async function freshProcesses() {
   /** @type {Record<string, Record<string, number[][]>>} */
   const samples = { first: {}, memory: {} };
-  const count = rounds(10, 3);
+  const count = 10;
   const traces = Array.from({ length: 100 }, (_, index) => ({ kind: 'real', index }));
   // The first round brings the files into the system's cache.
   for (let round = 0; round <= count; round++) {
@@ -287,7 +281,7 @@ async function freshProcesses() {
       for (const [index, side] of sides.entries()) {
         samples.first[side.name] ??= [];
         samples.first[side.name].push([loaded[index].milliseconds]);
-        if (round > rounds(3, 1)) continue;
+        if (round > 3) continue;
         await side.ask('score', { traces });
         samples.memory[side.name] ??= [];
         samples.memory[side.name].push([(await side.ask('memory')) / 1e6]);
@@ -317,7 +311,7 @@ async function withoutEmbedder() {
     const trace = { kind: 'short' };
     const { score } = await side.ask('load', { trace });
     assertClose(side.name, [score], [scoreOf(makeTrace(trace), 0.5)], 1e-9);
-    const samples = await interleave([side], rounds(20, 6), () =>
+    const samples = await interleave([side], 20, () =>
       side.ask('repeat', { trace, calls: 500, batches: 10 }),
     );
     const ours = 1000 * median(samples[side.name].flat());

@@ -38,11 +38,10 @@ const platform = hostPlatform();
  * @property {string[]} [inputs] files and folders
  * @property {string} [stamp] the file that keeps the hash of the inputs
  * @property {string} [within] a step with the same inputs and stamp that does what this one does, and more
+ * @property {string[]} [needs] names of the steps of the set-up that come before it
  * @property {() => boolean | undefined} done
  * @property {() => void} run
  */
-
-/** @typedef {Step & { needs?: string[] }} SetupStep */
 
 const BUILD_PACKAGES = 'build packages';
 const DEPENDENCIES = 'dependencies';
@@ -107,7 +106,7 @@ const addon = {
  * The steps, each after the steps that it needs. `inputs` are files and folders whose contents, hashed with the name into a stamp, decide
  * whether the step has to run again; `done` is a cheap check that its result is still there.
  *
- * @type {SetupStep[]}
+ * @type {Step[]}
  */
 const steps = [
   {
@@ -213,7 +212,7 @@ const steps = [
 export async function setup(without = WITHOUT.tools) {
   /** @type {Map<string, Promise<void>>} */
   const begun = new Map();
-  /** @param {SetupStep} step */
+  /** @param {Step} step */
   const begin = async (step) => {
     await Promise.all((step.needs ?? []).map((name) => begun.get(name)));
     if (isUpToDate(step)) return;
