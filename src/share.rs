@@ -16,7 +16,7 @@ use knowledgepulse_json::{Value, object};
 use knowledgepulse_share::{
     Files, Folder, Form, Log, Manifest, Quality, Session, Set, Settings, TOLD_CONFIDENCE, Zip, share,
 };
-use knowledgepulse_trace::{json, reading::Texts};
+use knowledgepulse_trace::reading::{self, Texts};
 
 use crate::{
     background::{self, Background},
@@ -150,7 +150,7 @@ fn session_from(rank: u64, given: NativeSession, texts: &[Arc<str>]) -> error::R
     let text = at.and_then(|at| texts.get(at).cloned());
     let format = FormatName::from_name(&given.format).unwrap_or(FormatName::Trace);
     let trace = Box::new(move || {
-        json::read(&trace, Texts::None).map_err(std::io::Error::other)?;
+        reading::read(Some(&trace), Texts::None).map_err(std::io::Error::other)?;
         Ok(trace.clone())
     });
     let log = Log {
@@ -200,7 +200,7 @@ fn named_from((shared, is_path): (String, bool)) -> error::Result<Named> {
 fn is_filled_in(named: &Named) -> bool {
     let Named::Trace(trace) = named else { return false };
     trace.at(&["metadata", "imported"]).is_none()
-        && json::read(trace, Texts::None).is_ok_and(|trace| outcomes::is_filled_in(&trace))
+        && reading::read(Some(trace), Texts::None).is_ok_and(|trace| outcomes::is_filled_in(&trace))
 }
 
 fn nothing_in(manifest: &Manifest) -> String {

@@ -9,7 +9,7 @@ use knowledgepulse_share::{
     Log, Session,
     logs::{WholeFiles, add_subagents},
 };
-use knowledgepulse_trace::{json, reading::Texts};
+use knowledgepulse_trace::reading::{self, Texts};
 
 use crate::{Failure, Filter, Inputs, Item, Kept, Messages, RunInfo, State, TraceRead, traces::each};
 
@@ -117,7 +117,7 @@ pub(crate) fn with_subagents(sessions: Vec<(RunInfo, Session)>) -> Vec<Session> 
 
 /// Returns a trace if the scorer would take it.
 fn valid(trace: Value) -> io::Result<Value> {
-    json::read(&trace, Texts::None).map_err(io::Error::other)?;
+    reading::read(Some(&trace), Texts::None).map_err(io::Error::other)?;
     Ok(trace)
 }
 

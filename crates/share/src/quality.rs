@@ -10,7 +10,7 @@ use knowledgepulse_score::{
     engine::{ComparedScore, Engine, Request},
     weights::Profiles,
 };
-use knowledgepulse_trace::{json, reading::Texts};
+use knowledgepulse_trace::reading::{self, Texts};
 
 /// From this score on, the registry's client for programs finds a unit. Its server for agents asks for .75.
 pub const FOUND_FROM: f64 = 0.8;
@@ -37,7 +37,7 @@ impl<'e> Quality<'e> {
     /// # Errors
     /// If it is no valid trace, or cannot be compared.
     pub fn of(&self, unit: &Value) -> Result<f64> {
-        let trace = json::read(unit, Texts::Whole)?;
+        let trace = reading::read(Some(unit), Texts::Whole)?;
         let input = self.scorer.input_of(trace).with_words(false);
         let scored = begin(self.engine, &self.scorer, input, false).recv();
         let (breakdown, _) = scored.map_err(|_| Error::Internal("the score was lost".into()))??;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{StepKind, Trace};
+use crate::Trace;
 
 /// The numbers of one trace from which the dimensions and overrides are computed.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,25 +24,19 @@ pub struct Features {
 }
 
 impl Features {
-    /// Counts the features of `trace` in one pass over its steps.
+    /// Counts the features of `trace`.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
-        let mut types = HashSet::new();
-        let mut tools = HashSet::new();
-        let mut error_recoveries = 0;
-        for step in &trace.steps {
-            types.insert(&step.kind);
-            error_recoveries += usize::from(step.kind == StepKind::ErrorRecovery);
-            if let Some(tool) = &step.tool {
-                tools.insert(tool);
-            }
-        }
+        let steps = &trace.steps;
+        let types: HashSet<_> = steps.iter().map(|step| &step.kind).collect();
+        let tools: HashSet<_> = steps.iter().filter_map(|step| step.tool.as_ref()).collect();
+        let recoveries = steps.iter().filter(|step| step.kind == "error_recovery");
         Self {
-            steps: trace.steps.len(),
+            steps: steps.len(),
             unique_types: types.len(),
-            error_recoveries,
+            error_recoveries: recoveries.count(),
             unique_tools: tools.len(),
-            single_thought: matches!(trace.steps.as_slice(), [step] if step.kind == StepKind::Thought),
+            single_thought: matches!(&steps[..], [step] if step.kind == "thought"),
             success: trace.success,
             confidence: trace.confidence,
         }

@@ -1,78 +1,59 @@
-//! Reads a [`Trace`] from JSON, as [`reading`](crate::reading) does.
+//! A trace in JSON. A value is `None` where JavaScript has `undefined`.
 
-use std::{fmt::Arguments, marker::PhantomData};
+use std::fmt::Arguments;
 
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::Result;
 use knowledgepulse_json::{Value, units_of};
 
-use crate::{
-    Trace,
-    reading::{self, Source, Texts},
-};
+use crate::reading::Source;
 
-/// Reads a trace.
-///
-/// # Errors
-/// [`Error::WrongType`] or [`Error::OutOfRange`], with the path of the first field that is wrong.
-pub fn read<'v>(trace: &'v Value, texts: Texts<'v>) -> Result<Trace> {
-    reading::read(&Json(PhantomData::<&'v Value>), Some(trace), texts)
-}
-
-/// Reads values of JSON.
-struct Json<'v>(PhantomData<&'v Value>);
-
-/// A value is `None` where JavaScript has `undefined`.
-impl<'v> Source for Json<'v> {
-    type Value = Option<&'v Value>;
-    type Error = Error;
-
-    fn refuse(&self, error: Error) -> Error {
-        error
+impl Source for Option<&Value> {
+    fn kind(self) -> &'static str {
+        self.map_or("undefined", Value::kind)
     }
 
-    fn kind(&self, value: Self::Value) -> Result<&'static str> {
-        Ok(value.map_or("undefined", Value::kind))
+    fn get(self, key: &'static str, _: Arguments) -> Result<Self> {
+        Ok(self.and_then(|object| object.get(key)))
     }
 
-    fn get(&self, object: Self::Value, key: &'static str, _: Arguments) -> Result<Self::Value> {
-        Ok(object.and_then(|object| object.get(key)))
+    fn length(self, _: Arguments) -> Result<Option<usize>> {
+        Ok(self.and_then(Value::as_array).map(<[_]>::len))
     }
 
-    fn length(&self, value: Self::Value, _: Arguments) -> Result<Option<usize>> {
-        Ok(value.and_then(Value::as_array).map(<[_]>::len))
+    fn element(self, index: usize, _: Arguments) -> Result<Self> {
+        Ok(self.and_then(|array| array.as_array()?.get(index)))
     }
 
-    fn element(&self, array: Self::Value, index: usize, _: Arguments) -> Result<Self::Value> {
-        Ok(array.and_then(|array| array.as_array()?.get(index)))
+    fn boolean(self) -> bool {
+        self.and_then(Value::as_bool).unwrap_or_default()
     }
 
-    fn boolean(&self, value: Self::Value) -> Result<bool> {
-        Ok(value.and_then(Value::as_bool).unwrap_or_default())
+    fn number(self) -> f64 {
+        self.and_then(Value::as_number).unwrap_or(f64::NAN)
     }
 
-    fn number(&self, value: Self::Value) -> Result<f64> {
-        Ok(value.and_then(Value::as_number).unwrap_or(f64::NAN))
+    fn units(self) -> usize {
+        self.and_then(Value::as_text).map_or(0, |text| units_of(text))
     }
 
-    fn units_in(&self, string: Self::Value) -> Result<usize> {
-        Ok(string.and_then(Value::as_text).map_or(0, |text| units_of(text)))
-    }
-
-    fn copy_units(&self, string: Self::Value, count: usize, units: &mut Vec<u16>) -> Result<()> {
-        let text = string.and_then(Value::as_text).map_or("", |text| text);
+    fn copy_units(self, count: usize, units: &mut Vec<u16>) {
+        let text = self.and_then(Value::as_text).map_or("", |text| text);
         units.clear();
         match text.is_ascii() {
             true => units.extend(text.bytes().map(u16::from).take(count)),
             false => units.extend(text.encode_utf16().take(count)),
         }
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StepKind, text::MOST_UNITS};
+    use crate::{
+        Trace,
+        reading::{self, Texts},
+        text::MOST_UNITS,
+    };
 
     const TRACE: &str = r#"{"id":"a","task":{"objective":"o\ud800"},"steps":[{"type":"thought","content":null},
         {"type":"new","content":"c","tool":{"name":"t"}}],"metadata":{"success":true},"outcome":{"confidence":0.5}}"#;
@@ -81,12 +62,16 @@ mod tests {
         knowledgepulse_json::parse_str(json).unwrap()
     }
 
+    fn read(trace: &Value, texts: Texts) -> Result<Trace> {
+        reading::read(Some(trace), texts)
+    }
+
     #[test]
     fn read_takes_the_fields_of_a_trace() {
         let trace = read(&parsed(TRACE), Texts::Whole).unwrap();
         assert_eq!(trace.objective, "o\u{fffd}");
         assert_eq!(trace.steps[0].content, None);
-        assert_eq!(trace.steps[1].kind, StepKind::Other("new".into()));
+        assert_eq!(trace.steps[1].kind, "new");
         assert_eq!(trace.steps[1].tool, Some("t".into()));
         assert_eq!(trace.label.as_deref(), Some("a"));
         assert!(!trace.text_cut);

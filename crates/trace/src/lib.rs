@@ -7,7 +7,7 @@ pub mod features;
 #[cfg(any(test, feature = "fixtures"))]
 #[path = "../tests/fixtures/mod.rs"]
 pub mod fixtures;
-pub mod json;
+mod json;
 pub mod label;
 mod phrases;
 pub mod reading;
@@ -47,41 +47,12 @@ pub const OBJECTIVE_OF_FIRST_STEP: &str = "[first step] ";
 /// One step of a trace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// The kind of the step.
-    pub kind: StepKind,
+    /// The type of the step. Types outside the schema are kept, because each distinct type counts towards complexity.
+    pub kind: Name,
     /// The step's text; a step without it counts as one with an empty text.
     pub content: Option<String>,
     /// The name of the tool that the step used, if any; tool diversity counts distinct names.
     pub tool: Option<Name>,
-}
-
-/// The type of a step. Types outside the schema are kept, because each distinct type counts towards complexity.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum StepKind {
-    /// `thought`
-    Thought,
-    /// `tool_call`
-    ToolCall,
-    /// `observation`
-    Observation,
-    /// `error_recovery`
-    ErrorRecovery,
-    /// Any other type.
-    Other(Name),
-}
-
-impl StepKind {
-    /// Returns the type with this name.
-    #[must_use]
-    pub fn of(name: Name) -> Self {
-        match String::from_utf16(&name.0).as_deref() {
-            Ok("thought") => Self::Thought,
-            Ok("tool_call") => Self::ToolCall,
-            Ok("observation") => Self::Observation,
-            Ok("error_recovery") => Self::ErrorRecovery,
-            _ => Self::Other(name),
-        }
-    }
 }
 
 /// A name by its UTF-16 code units, as JavaScript compares strings: two lone surrogates are two names.
@@ -94,20 +65,8 @@ impl From<&str> for Name {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn step_kind_of_each_name() {
-        for (name, kind) in [
-            ("thought", StepKind::Thought),
-            ("tool_call", StepKind::ToolCall),
-            ("observation", StepKind::Observation),
-            ("error_recovery", StepKind::ErrorRecovery),
-            ("Thought", StepKind::Other("Thought".into())),
-        ] {
-            assert_eq!(StepKind::of(name.into()), kind);
-        }
+impl PartialEq<&str> for Name {
+    fn eq(&self, name: &&str) -> bool {
+        name.encode_utf16().eq(self.0.iter().copied())
     }
 }

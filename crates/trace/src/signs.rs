@@ -2,7 +2,7 @@
 //! crates/score/DESIGN.md has how well each tells successes from failures.
 
 use crate::{
-    StepKind, Trace,
+    Step, Trace,
     phrases::{are_in, count_in, first},
 };
 
@@ -26,20 +26,20 @@ impl Signs {
     /// Reads the signs of `trace`.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
-        let is_result = |kind: &StepKind| matches!(kind, StepKind::Observation | StepKind::ErrorRecovery);
+        let is_result = |step: &Step| step.kind == "observation" || step.kind == "error_recovery";
         let steps = &trace.steps;
-        let runs = steps.chunk_by(|one, other| is_result(&one.kind) == is_result(&other.kind));
-        let results: Vec<_> = steps.iter().filter(|step| is_result(&step.kind)).collect();
+        let runs = steps.chunk_by(|one, other| is_result(one) == is_result(other));
+        let results: Vec<_> = steps.iter().filter(|step| is_result(step)).collect();
         let late = &results[results.len() - (results.len() / 3).max(1).min(results.len())..];
         let late_errors = late.iter().filter(|step| {
             let content = step.content.as_deref().unwrap_or_default();
-            step.kind == StepKind::ErrorRecovery || are_in("error", first(content, MOST_OF_RESULT))
+            step.kind == "error_recovery" || are_in("error", first(content, MOST_OF_RESULT))
         });
-        let thoughts = steps.iter().rev().filter(|step| step.kind == StepKind::Thought);
+        let thoughts = steps.iter().rev().filter(|step| step.kind == "thought");
         let last = thoughts.filter_map(|step| step.content.as_deref()).next();
         Self {
             steps: steps.len(),
-            turns: runs.filter(|run| !is_result(&run[0].kind)).count(),
+            turns: runs.filter(|run| !is_result(&run[0])).count(),
             late_errors: late_errors.count(),
             hedging: hedging(last.unwrap_or_default()),
         }
@@ -93,7 +93,7 @@ mod tests {
             trace.steps[9].content = Some(content.to_owned());
             assert_eq!(of(&trace), (11, 4, errors), "{content}");
         }
-        trace.steps[8].kind = StepKind::ErrorRecovery;
+        trace.steps[8].kind = "error_recovery".into();
         assert_eq!(of(&trace), (11, 4, 2), "the last two of six results");
         assert_eq!(of(&with_steps(&[])), (0, 0, 0));
         assert_eq!(of(&with_steps(&["tool_call", "error_recovery"])), (2, 1, 1));

@@ -18,7 +18,10 @@ use knowledgepulse_score::{
     weights::Profiles,
 };
 use knowledgepulse_share::{SessionNames, begin};
-use knowledgepulse_trace::{json, label::Label, reading::Texts};
+use knowledgepulse_trace::{
+    label::Label,
+    reading::{self, Texts},
+};
 
 use crate::{
     Failure, Host, Inputs, Item, Messages, Scored, Seen, State, Stop, TraceInfo, agent_of,
@@ -183,7 +186,7 @@ fn prepared(
         Some(Method::Prefix) => Texts::Needed(&mut needed),
         Some(_) => Texts::Whole,
     };
-    let trace = json::read(&value, texts).map_err(|error| match value.as_object() {
+    let trace = reading::read(Some(&value), texts).map_err(|error| match value.as_object() {
         // The user may have meant another format.
         Some(_) if format.is_none() => Text::from(format!("{error}, and it is {}", of_no_format(&value))),
         _ => error.to_string().into(),

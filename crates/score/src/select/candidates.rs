@@ -13,7 +13,7 @@ use knowledgepulse_index::{
     shared::SharedMemory,
     traces::{TraceEntry, TraceMemory, join::Neighbours},
 };
-use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, StepKind, Trace, signs::Signs};
+use knowledgepulse_trace::{OBJECTIVE_OF_FIRST_STEP, Trace, signs::Signs};
 
 use super::{FAILURE, NEIGHBOURS, Selection, Standing};
 
@@ -80,7 +80,7 @@ impl Unfit {
     /// Returns why a trace is unfit; `None` if it is fit.
     #[must_use]
     pub fn of(trace: &Trace) -> Option<Self> {
-        if trace.steps.iter().all(|step| step.kind == StepKind::Observation) {
+        if trace.steps.iter().all(|step| step.kind == "observation") {
             return Some(Self::NoAgentStep);
         }
         if trace.steps.len() == 1 {
