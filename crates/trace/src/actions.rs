@@ -14,9 +14,6 @@ pub(crate) fn regex(expression: &str) -> Regex {
     Regex::new(expression).expect("the expression is valid")
 }
 
-/// The kinds of lines that are of no action.
-const PARTS: [&str; 5] = ["runner", "wrapper", "field", "option", "question"];
-
 /// Returns the lines of `tables/commands.tsv`: a kind, what it is of, and expressions.
 fn rows() -> impl Iterator<Item = [&'static str; 3]> {
     let rows = include_str!("../tables/commands.tsv").lines();
@@ -30,30 +27,8 @@ fn expressions_of(kind: &str) -> &'static str {
         .map_or("", |[.., expressions]| expressions)
 }
 
-/// What tells that something does an action. The first expression that matches decides.
-struct Rules(Vec<&'static str>, RegexSet);
-
-impl Rules {
-    /// Takes the lines of tools, or those of commands and targets, made into expressions.
-    fn of(are_of_tools: bool, expression_of: impl Fn(&str, &str) -> String) -> Self {
-        let rows = rows().filter(|[kind, of, _]| !PARTS.contains(kind) && (*of == "tool") == are_of_tools);
-        let rules = rows.map(|[kind, of, names]| (kind, expression_of(of, names)));
-        let (actions, expressions): (Vec<_>, Vec<_>) = rules.unzip();
-        #[allow(clippy::expect_used)] // The tests compile every expression.
-        Self(
-            actions,
-            RegexSet::new(expressions).expect("the expressions are valid"),
-        )
-    }
-
-    fn action_of(&self, text: &str) -> Option<&'static str> {
-        Some(self.0[self.1.matches(text).iter().next()?])
-    }
-}
-
-static OF_TOOLS: LazyLock<Rules> = LazyLock::new(|| Rules::of(true, |_, names| format!("(?:{names})$")));
-
-static OF_COMMANDS: LazyLock<Rules> = LazyLock::new(|| {
+/// The actions, and the expressions that tell them: of commands, and of names of tools behind a tab. The first that matches decides.
+static ACTIONS: LazyLock<(Vec<&str>, RegexSet)> = LazyLock::new(|| {
     let spaced = |names: &str| names.replace(' ', r"(?:\.exe|\.cmd)?(?: [-+][^ ]*| clean)* ");
     let (wrappers, runners) = (
         spaced(expressions_of("wrapper")),
@@ -61,11 +36,25 @@ static OF_COMMANDS: LazyLock<Rules> = LazyLock::new(|| {
     );
     // Variables and wrappers with their options and numbers, and the folder of the program.
     let before = format!("^(?:[A-Za-z0-9_]*=[^ ]* |(?:[^ ]*/)?(?:{wrappers})(?: [-0-9][^ ]*)* )*(?:[^ ]*/)?");
-    Rules::of(false, |of, names| match of {
-        "target" => format!("{before}(?:{runners})(?: -[^ ]*| clean)* (?:[^- ][^ ]*)?(?i-u:{names})"),
-        _ => format!(r"{before}(?:{})(?:\.exe|\.cmd)?(?: |$)", spaced(names)),
-    })
+    let expression_of = |of: &str, names: &str| match of {
+        "tool" => Some(format!("^\t(?s:.*)(?:{names})$")),
+        "target" => Some(format!(
+            "{before}(?:{runners})(?: -[^ ]*| clean)* (?:[^- ][^ ]*)?(?i-u:{names})"
+        )),
+        "shell" => Some(format!(r"{before}(?:{})(?:\.exe|\.cmd)?(?: |$)", spaced(names))),
+        _ => None,
+    };
+    let rules = rows().filter_map(|[action, of, names]| Some((action, expression_of(of, names)?)));
+    let (actions, expressions): (Vec<_>, Vec<_>) = rules.unzip();
+    #[allow(clippy::expect_used)] // The tests compile every expression.
+    let expressions = RegexSet::new(expressions).expect("the expressions are valid");
+    (actions, expressions)
 });
+
+fn action_of(text: &str) -> Option<&'static str> {
+    let (actions, expressions) = &*ACTIONS;
+    Some(actions[expressions.matches(text).iter().next()?])
+}
 
 /// The fields of a call that have a script.
 static FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| expressions_of("field").split('|').collect());
@@ -73,10 +62,8 @@ static FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| expressions_of("field").sp
 /// Returns what a call does, each action once.
 pub(crate) fn actions_of(call: &Value) -> Vec<&'static str> {
     let name = call.at(&["tool", "name"]).and_then(Value::as_str);
-    let mut actions: Vec<_> = name
-        .and_then(|name| OF_TOOLS.action_of(name))
-        .into_iter()
-        .collect();
+    let of_tool = name.and_then(|name| action_of(&format!("\t{name}")));
+    let mut actions = Vec::from_iter(of_tool);
     // Codex has the words of a command within an action.
     let inputs = [call.get("input"), call.at(&["input", "action"])];
     for input in inputs.into_iter().flatten() {
@@ -84,7 +71,7 @@ pub(crate) fn actions_of(call: &Value) -> Vec<&'static str> {
         let scripts = fields.flat_map(scripts_in);
         for script in scripts {
             let commands = commands_of(&script).into_iter();
-            actions.extend(commands.filter_map(|command| OF_COMMANDS.action_of(&command)));
+            actions.extend(commands.filter_map(|command| action_of(&command)));
         }
     }
     actions.sort_unstable();
@@ -219,9 +206,10 @@ mod tests {
 
     #[test]
     fn lines_of_the_table_have_kinds_that_are_used() {
-        for [kind, ..] in rows() {
+        for [kind, of, _] in rows() {
             let is_fact = crate::facts::FactKind::from_name(kind).is_some();
-            assert!(is_fact || PARTS.contains(&kind), "{kind}");
+            let is_part = ["runner", "wrapper", "field", "option", "question"].contains(&kind);
+            assert!(if of == "part" { is_part } else { is_fact }, "{kind}");
         }
         let lines = include_str!("../tables/commands.tsv").lines();
         assert_eq!(

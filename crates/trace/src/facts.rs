@@ -112,67 +112,69 @@ impl Fact {
 pub fn facts_of(trace: &Value) -> Vec<Fact> {
     let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
     let roles = roles_of(trace);
+    let text = |at: usize| content_of(&steps[at]);
+    let last = |is_wanted: &dyn Fn(usize) -> bool| (0..steps.len()).rev().find(|&at| is_wanted(at));
+    let noted = |name| trace.at(&["metadata", "imported", name]);
+    // A later run of tests, a build or a linter counts in the place of an earlier one.
     let mut facts = BTreeMap::new();
+    let mut note = |place: FactKind, kind, step| {
+        let count = facts.get(&(place as usize)).map_or(0, |fact: &Fact| fact.count) + 1;
+        facts.insert(place as usize, Fact { kind, step, count });
+    };
     for (at, role) in roles.iter().enumerate() {
-        if let Role::Result(Some(call)) = *role {
-            for good in actions_of(&steps[call])
-                .into_iter()
-                .filter_map(FactKind::from_name)
-            {
-                if let Some(kind) = ending_of(&steps[at], good) {
-                    note(&mut facts, good, kind, at);
-                }
+        let Role::Result(Some(call)) = *role else { continue };
+        for good in actions_of(&steps[call])
+            .into_iter()
+            .filter_map(FactKind::from_name)
+        {
+            if let Some(kind) = ending_of(&steps[at], good) {
+                note(good, kind, at);
             }
         }
     }
-    let text = |at: usize| content_of(&steps[at]);
-    let last = |is_wanted: &dyn Fn(usize) -> bool| (0..steps.len()).rev().find(|&at| is_wanted(at));
     if let Some(at) = last(&|at| roles[at] == Role::User) {
         let words = first(text(at), LAST_WORDS);
         // Thanks before a correction are politeness.
         let kinds = [FactKind::Corrected, FactKind::Thanked];
         let said = kinds.into_iter().find(|kind| are_in(kind.name(), words));
-        said.into_iter().for_each(|kind| note(&mut facts, kind, kind, at));
+        said.into_iter().for_each(|kind| note(kind, kind, at));
     }
-    let reasoning = trace
-        .at(&["metadata", "imported", REASONING])
-        .and_then(Value::as_array);
-    let is_reasoning = |at: usize| {
-        reasoning.is_some_and(|list| list.iter().rev().any(|place| place.as_number() == index(at)))
-    };
     let is_agent = |at: usize| matches!(roles[at], Role::Agent | Role::Call);
-    let is_message = |at: usize| roles[at] == Role::Agent && !text(at).trim().is_empty() && !is_reasoning(at);
-    let stopped = trace
-        .at(&["metadata", "imported", INTERRUPTED])
-        .and_then(Value::as_number);
+    let stopped = noted(INTERRUPTED).and_then(Value::as_number);
     let said_so = |at: usize| !is_agent(at) && are_in("stopped", first(text(at), LAST_WORDS));
     // The agent said nothing after that.
     let from = last(&is_agent).unwrap_or_default();
-    if let Some(at) = last(&|at| at >= from && (index(at) == stopped || said_so(at))) {
-        note(&mut facts, FactKind::Interrupted, FactKind::Interrupted, at);
+    if let Some(at) = last(&|at| at >= from && (stopped == Some(number(at)) || said_so(at))) {
+        note(FactKind::Interrupted, FactKind::Interrupted, at);
     }
+    let reasoning = noted(REASONING).and_then(Value::as_array).unwrap_or_default();
+    let is_reasoning = |at| {
+        reasoning
+            .iter()
+            .rev()
+            .any(|place| place.as_number() == Some(number(at)))
+    };
+    let is_message = |at: usize| roles[at] == Role::Agent && !text(at).trim().is_empty() && !is_reasoning(at);
     if let Some(at) = last(&is_message) {
         if are_in(FactKind::GaveUp.name(), first(text(at), LAST_MESSAGE)) {
-            note(&mut facts, FactKind::GaveUp, FactKind::GaveUp, at);
+            note(FactKind::GaveUp, FactKind::GaveUp, at);
         }
         if at + 1 == steps.len() {
-            note(&mut facts, FactKind::Answered, FactKind::Answered, at);
+            note(FactKind::Answered, FactKind::Answered, at);
         }
     }
-    let results: Vec<_> = (0..steps.len())
-        .filter(|&at| matches!(roles[at], Role::Result(_)))
-        .collect();
-    for &at in &results[results.len() - results.len().div_ceil(3)..] {
-        if failed(&steps[at]) {
-            note(&mut facts, FactKind::LateErrors, FactKind::LateErrors, at);
-        }
+    let is_result = |at: &usize| matches!(roles[*at], Role::Result(_));
+    let results: Vec<_> = (0..steps.len()).filter(is_result).collect();
+    let late = &results[results.len() - results.len().div_ceil(3)..];
+    for &at in late.iter().filter(|at| failed(&steps[**at])) {
+        note(FactKind::LateErrors, FactKind::LateErrors, at);
     }
     facts.into_values().collect()
 }
 
-#[allow(clippy::cast_precision_loss, clippy::unnecessary_wraps)] // No trace has 2^53 steps.
-fn index(at: usize) -> Option<f64> {
-    Some(at as f64)
+#[allow(clippy::cast_precision_loss)] // No trace has 2^53 steps.
+fn number(at: usize) -> f64 {
+    at as f64
 }
 
 fn content_of(step: &Value) -> &str {
@@ -181,12 +183,6 @@ fn content_of(step: &Value) -> &str {
 
 fn failed(result: &Value) -> bool {
     result.get("type").and_then(Value::as_str) == Some("error_recovery")
-}
-
-/// Notes a fact in the place of another one: a later run of tests, a build or a linter counts instead of an earlier one.
-fn note(facts: &mut BTreeMap<usize, Fact>, place: FactKind, kind: FactKind, step: usize) {
-    let count = facts.get(&(place as usize)).map_or(0, |fact| fact.count) + 1;
-    facts.insert(place as usize, Fact { kind, step, count });
 }
 
 /// Results of commands that go on in the background.
