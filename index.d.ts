@@ -1,6 +1,8 @@
 /**
  * Scores, selects, cleans and reads KnowledgePulse reasoning traces natively. {@link https://github.com/openknowledgepulse/native/blob/main/docs/api.md | API}
  * has the rules and a program; {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors} explains the codes.
+ * Wherever one is given, a wrong option throws `ERR_INVALID_OPTION`, a wrong trace `ERR_INVALID_TRACE` and another wrong argument
+ * `ERR_INVALID_INPUT`, at once or as the rejection of a promise: `@throws` names other codes.
  *
  * @packageDocumentation
  */
@@ -78,22 +80,16 @@ export interface ScoringWeights {
 
 /**
  * Returns the score of a trace, 0 to 1. Its novelty is against the last 1,000 traces that this process scored with this function;
- * then the trace is remembered. Without a model novelty is 0.5.
- *
- * @param trace - read before the call returns
- * @throws `ERR_INVALID_TRACE` with the path of the field, as a rejection; nothing is remembered
+ * then the trace is remembered, unless a field is wrong. Without a model novelty is 0.5. The trace is read before the call returns.
  */
 export function evaluateValue(trace: ScorableTrace): Promise<number>;
 
 /** The memory of {@link evaluateValue} itself, not a copy; for tests. */
 export function _getLocalCache(): VectorCache;
 
-/** A bounded first-in-first-out memory of vectors, compared exactly. Wrong vectors throw `ERR_INVALID_INPUT`. */
+/** A bounded first-in-first-out memory of vectors, compared exactly. */
 export class VectorCache {
-  /**
-   * @param options - `maxElements`, 1,000 by default; `dimensions`, 384 by default; `ttlMs`, the time to live in milliseconds
-   * @throws `ERR_INVALID_OPTION`
-   */
+  /** @param options - `maxElements`, 1,000 by default; `dimensions`, 384 by default; `ttlMs`, the time to live in milliseconds */
   constructor(options?: { maxElements?: number; dimensions?: number; ttlMs?: number });
   /** Adds a copy of `vector`, and evicts the oldest if the cache is full. */
   add(vector: ArrayLike<number>): void;
@@ -110,11 +106,7 @@ export class VectorCache {
 /** The result of {@link cleanPii}: the types of what was replaced are in the order of their first match. */
 export type PiiCleanResult = Cleaned<string>;
 
-/**
- * Replaces secrets in a text, and unless `level` is `private` personal data, as the SDK does to the character. {@link clean} finds more.
- *
- * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`
- */
+/** Replaces secrets in a text, and unless `level` is `private` personal data, as the SDK does to the character. {@link clean} finds more. */
 export function cleanPii(text: string, level?: PrivacyLevel): PiiCleanResult;
 
 /** What is read of a trace to score it; a {@link ReasoningTrace} is one. It may be frozen. */
@@ -196,20 +188,17 @@ export interface NearestTrace {
 
 /** Scores traces. Calls take effect, and settle, in the order in which they were made. */
 export class Scorer {
-  /** @throws `ERR_INVALID_OPTION` */
   constructor(options?: ScorerOptions);
   /**
    * Scores a trace.
    *
    * @param options - `remember: false` leaves the memory unchanged; `signal` cancels the call, which then has no effect
-   * @throws `ERR_INVALID_TRACE`, `ERR_INVALID_OPTION`, `ERR_MEMORY_MISMATCH` or a code of the store, as a rejection
+   * @throws `ERR_MEMORY_MISMATCH` or a code of the store
    */
   score(trace: ScorableTrace, options?: CallOptions & { remember?: boolean }): Promise<Score>;
   /**
    * Scores traces on all cores, with the scores of one {@link Scorer.score} after another, in their order. They are read as it goes:
-   * do not change them before the promise settles. What was scored before an abort or an error is remembered.
-   *
-   * @throws as {@link Scorer.score}, as a rejection, for the first trace with an error
+   * do not change them before the promise settles. What was scored before an abort or the first trace with an error is remembered.
    */
   scoreAll(traces: readonly ScorableTrace[], options?: LongCallOptions): Promise<Score[]>;
 }
@@ -237,13 +226,12 @@ export class TraceMemory {
   /**
    * @param options - `method` says how traces are compared; `maxElements` is 1,000 by default; `ttlMs` is the time to live in
    * milliseconds, by default for ever
-   * @throws `ERR_INVALID_OPTION`
    */
   constructor(options: { method: NoveltyMethod; maxElements?: number; ttlMs?: number });
   /**
    * Loads a file that {@link TraceMemory.save} wrote, with its bounds. The time to live goes on while no process runs.
    *
-   * @throws `ERR_MEMORY_NOT_FOUND`, `ERR_MEMORY_DAMAGED`, `ERR_MEMORY_MISMATCH`, `ERR_IO`, `ERR_OUT_OF_MEMORY`, as a rejection
+   * @throws `ERR_MEMORY_NOT_FOUND`, `ERR_MEMORY_DAMAGED`, `ERR_MEMORY_MISMATCH`, `ERR_IO`, `ERR_OUT_OF_MEMORY`
    */
   static load(path: string, options?: CallOptions): Promise<TraceMemory>;
   /** Loads what {@link TraceMemory.toBytes} gave, or the bytes of a file. They must not change meanwhile. */
@@ -251,7 +239,7 @@ export class TraceMemory {
   /**
    * Writes the memory as it is at the call to a file in the safetensors format, which is replaced in one step.
    *
-   * @throws `ERR_IO`, as a rejection; an old file stays
+   * @throws `ERR_IO`; an old file stays
    */
   save(path: string, options?: CallOptions): Promise<void>;
   /** Returns the bytes of such a file. */
@@ -336,10 +324,10 @@ export interface Selection {
 }
 
 /**
- * Chooses the traces that are worth sharing: a set that stands for all others, successes first. The same traces give the same set.
+ * Chooses the traces that are worth sharing: a set that stands for all others, successes first. The same traces give the same set. They
+ * are read as it goes: do not change them before the promise settles.
  *
- * @param traces - read as it goes: do not change them before the promise settles
- * @throws `ERR_INVALID_TRACE`, `ERR_INVALID_OPTION`; with `method: 'full'` also as {@link embed}; as a rejection
+ * @throws with `method: 'full'` as {@link embed}
  */
 export function select(traces: readonly ScorableTrace[], options: SelectOptions): Promise<Selection>;
 
@@ -389,7 +377,6 @@ export type ReadResult =
  * those of a known format are read. A stream is read as it arrives, and closed when the iteration ends; a row of messages comes with the next
  * one, of which it may be the beginning.
  *
- * @throws `ERR_INVALID_OPTION`, and `ERR_INVALID_INPUT` for a URL of no file, at once
  * @throws `ERR_IO` for a path that cannot be read, `ERR_INVALID_INPUT` for compressed bytes or a promise, when it is read
  */
 export function readTraces(
@@ -438,8 +425,6 @@ export type SessionResult = { file: string } & (
 /**
  * Reads the sessions that agents have left on this machine, each once, where
  * {@link https://github.com/openknowledgepulse/native/blob/main/docs/formats.md | they keep them}, away from the event loop.
- *
- * @throws `ERR_INVALID_OPTION`, at once
  */
 export function sessions(options?: SessionsOptions): AsyncGenerator<SessionResult, void, undefined>;
 
@@ -447,7 +432,6 @@ export function sessions(options?: SessionsOptions): AsyncGenerator<SessionResul
  * Makes a trace of the messages of one conversation with OpenAI, Anthropic or the AI SDK.
  *
  * @param options - `success`: whether the agent succeeded; unknown without it
- * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`
  */
 export function traceFromMessages(
   messages: readonly unknown[],
@@ -477,7 +461,6 @@ export interface Cleaned<T> {
  * levels and the like stay. What has no matches is not necessarily safe to share. Expressions are of ASCII, without look-around.
  *
  * @param textOrTrace - copied before the call returns, a trace as `JSON.stringify` reads it
- * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`; `ERR_INVALID_TRACE` for a trace that has no JSON or is too large; as a rejection
  */
 export function clean<T extends string | object>(
   textOrTrace: T,
@@ -552,7 +535,7 @@ export interface Manifest {
  *
  * @param tracesOrFiles - traces, copied before the call returns, and paths of files, compressed ones, databases and folders; null stands for
  * the sessions of this machine
- * @throws `ERR_INVALID_INPUT`, `ERR_INVALID_OPTION`, `ERR_INVALID_TRACE`; `ERR_IO` if the system refuses a path; as a rejection
+ * @throws `ERR_IO` if the system refuses a path
  */
 export function share(
   tracesOrFiles: ReadonlyArray<ScorableTrace | string> | null,
@@ -564,7 +547,7 @@ export function share(
  * Embeds the first 512 tokens of each text as the scorer does, on all cores.
  *
  * @returns for each text 384 numbers whose squares add up to 1
- * @throws `ERR_INVALID_INPUT`, or the code of {@link EmbedderStatus}, as a rejection
+ * @throws the code of {@link EmbedderStatus}
  */
 export function embed(texts: readonly string[], options?: CallOptions): Promise<Float32Array[]>;
 
@@ -584,11 +567,7 @@ export interface EmbedderOptions {
   threads?: number;
 }
 
-/**
- * Configures the embedder of the process, before the first call that loads it.
- *
- * @throws `ERR_INVALID_OPTION`; also if it has been configured or loaded already
- */
+/** Configures the embedder of the process, once and before the first call that loads it: after that it throws `ERR_INVALID_OPTION`. */
 export function configureEmbedder(options: EmbedderOptions): void;
 
 /** The state of the embedder. Unknown fields are null. */

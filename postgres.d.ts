@@ -23,7 +23,7 @@ export class PostgresStore {
   /**
    * Makes a store without connecting. Give every process that uses a table the same options.
    *
-   * @throws `ERR_INVALID_OPTION`; `ERR_MEMORY_MISMATCH` for a fallback of another method
+   * @throws `ERR_MEMORY_MISMATCH` for a fallback of another method
    */
   constructor(options: {
     /** The pool of connections. The store never ends it. */
@@ -48,13 +48,13 @@ export class PostgresStore {
   /**
    * Returns the number of traces that a new one would be compared with.
    *
-   * @throws `ERR_STORE_UNAVAILABLE`, `ERR_STORE_SCHEMA`, `ERR_MEMORY_MISMATCH` or `ERR_STORE`, as a rejection
+   * @throws `ERR_STORE_UNAVAILABLE`, `ERR_STORE_SCHEMA`, `ERR_MEMORY_MISMATCH` or `ERR_STORE`
    */
   size(): Promise<number>;
   /**
    * Resolves when the store has every trace that it has missed of the scorers' calls that have settled.
    *
-   * @throws `ERR_STORE_DROPPED` if traces were dropped since the last `flush`, or the error of the store, as a rejection
+   * @throws `ERR_STORE_DROPPED` if traces were dropped since the last `flush`, or the error of the store
    */
   flush(): Promise<void>;
 }
