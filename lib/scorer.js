@@ -19,9 +19,6 @@ const { METHODS, TraceMemory, nativeOf } = require('./trace-memory.js');
  * @import { Store } from './store/calls.js'
  */
 
-/** @type {(scorer: Scorer, trace: unknown) => Promise<number>} returns the score alone, of a scorer without a store */
-let evaluate;
-
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
@@ -38,11 +35,6 @@ class Scorer {
    * @type {InstanceType<typeof StoreCalls> | undefined}
    */
   #store;
-
-  static {
-    evaluate = (scorer, trace) =>
-      scorer.#settle(undefined, () => fromAddon(() => scorer.#native.evaluate(trace)));
-  }
 
   /** @param {ConstructorParameters<typeof Public>[0]} [options] */
   constructor(options = {}) {
@@ -205,9 +197,9 @@ const OPTIONS = {
 const processScorer = new Scorer({ memory: new TraceMemory(/** @type {any} */ (native.localMemory())) });
 
 /** @type {typeof import('../index.js').evaluateValue} */
-// An async function rejects instead of throwing, and makes the promise in the caller's realm.
 async function evaluateValue(trace) {
-  return evaluate(processScorer, trace);
+  const { value } = await processScorer.score(trace);
+  return value;
 }
 
 module.exports = { Scorer, evaluateValue };

@@ -57,7 +57,7 @@ const SELECT_OPTIONS = {
 /** @type {typeof import('../index.js').select} */
 async function select(traces, options) {
   const given = readCallOptions(options, SELECT_OPTIONS, ['count']);
-  const { signal, count, failures, method = 'lexical', onProgress } = given;
+  const { signal, count, failures, labels = [], method = 'lexical', onProgress } = given;
   const known = nativeOf(given.known);
   if (known !== undefined && known.method !== method) {
     throw invalidOption(
@@ -67,15 +67,13 @@ async function select(traces, options) {
   }
   const length = lengthOf(traces, 'traces', 'ERR_INVALID_TRACE');
   signal?.throwIfAborted();
-  const labels = given.labels && new Map(given.labels);
-  const candidates = new native.NativeCandidates(method);
+  const candidates = new native.NativeCandidates(method, labels);
   const call = new native.NativeCall();
   const choose = async () => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
     for (let first = 0; first < length; first += BATCH) {
       signal?.throwIfAborted();
-      const end = Math.min(first + BATCH, length);
-      await add(candidates, { traces, first, end, labels, embeds: method === 'full' });
+      await add(candidates, traces, first, Math.min(first + BATCH, length), method === 'full');
     }
     const reply = fromAddon(() => candidates.select(count, failures, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
@@ -88,16 +86,17 @@ async function select(traces, options) {
  * Adds the traces from `first` to before `end`.
  *
  * @param {NativeCandidates} candidates
- * @param {{ traces: readonly unknown[], first: number, end: number, labels: Map<string, boolean> | undefined, embeds: boolean }} batch
+ * @param {readonly unknown[]} traces
+ * @param {number} first
+ * @param {number} end
+ * @param {boolean} embeds
  */
-async function add(candidates, { traces, first, end, labels, embeds }) {
+async function add(candidates, traces, first, end, embeds) {
   const digests = [];
   for (let index = first; index < end; index++) {
     try {
       const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-      const own = labels && readFrom(Object(trace), 'id', 'trace.id', 'ERR_INVALID_TRACE');
-      const label = labels?.get(/** @type {string} */ (own));
-      digests.push(fromAddon(() => candidates.read(trace, embeds, label)) ?? '');
+      digests.push(fromAddon(() => candidates.read(trace, embeds)) ?? '');
     } catch (error) {
       throw errorOfTrace(error, index);
     }

@@ -102,7 +102,7 @@ class TraceMemory {
     const { signal } = readCallOptions(options);
     this.#configure();
     const embedded = await withCall(signal, (call) => this.#scorer.embed(trace, call));
-    if (embedded.words === null && embedded.vector === null) throw await embedderFailure();
+    if (embedded.packed === null && embedded.vector === null) throw await embedderFailure();
     const found = await fromAddon(() => embedded.nearest(most, false));
     return Array.from(found, (near) => ({ ...near, sharedWords: null, newWords: null }));
   }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use napi::{
     Env,
-    bindgen_prelude::{AsyncTask, Either, Object, ToNapiValue, TypeName, Uint8ArraySlice, Unknown},
+    bindgen_prelude::{AsyncTask, Either, Object, Uint8ArraySlice, Unknown},
 };
 use napi_derive::napi;
 
@@ -16,7 +16,7 @@ use knowledgepulse_index::{
     traces::stored::PackedTrace,
 };
 use knowledgepulse_score::{
-    Breakdown, ScoreInput, Scorer,
+    ScoreInput, Scorer,
     dimensions::ByDimension,
     engine::{Comparable, ComparedScore, EmbeddedText, Request},
     weights::Profiles,
@@ -62,18 +62,7 @@ impl NativeScorer {
         Ok(Self { scorer })
     }
 
-    /// Scores a trace: the score, or a promise of it where an embedding is needed. Throws for an invalid trace.
-    #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
-    pub fn evaluate<'env>(
-        &self,
-        env: &'env Env,
-        #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
-    ) -> Result<Either<f64, Object<'env>>> {
-        let request = self.request(env, trace, true, None)?;
-        score(env, request, |breakdown| breakdown.score)
-    }
-
-    /// As `evaluate`, but tells how the score came about, as a `Score` in JSON, and may leave the memory as it is.
+    /// Scores a trace: a `Score` in JSON, or a promise of it where an embedding is needed. Throws for an invalid trace.
     #[napi(catch_unwind, ts_return_type = "string | Promise<string>")]
     pub fn explain<'env>(
         &self,
@@ -86,7 +75,17 @@ impl NativeScorer {
             explained: true,
             ..self.request(env, trace, remember, call)?
         };
-        score(env, request, |breakdown| score_of(&breakdown).to_json())
+        let to_json = |breakdown| score_of(&breakdown).to_json();
+        if let Some(breakdown) = ENGINE.score_at_once(&request) {
+            let json = breakdown.map(to_json);
+            return json.map(Either::A).map_err(|error| throw(env, &error));
+        }
+        let (ticket, promise) = promise(env)?;
+        let reply = move |scored: error::Result<ComparedScore>| {
+            ticket.settle(scored.map(|(breakdown, _)| to_json(breakdown)));
+        };
+        ENGINE.score(request, Box::new(reply));
+        Ok(Either::B(promise))
     }
 
     /// Finds what is compared of a trace, for a memory that lies elsewhere or for several neighbours. Throws for an invalid trace.
@@ -129,24 +128,6 @@ impl NativeScorer {
             call: call.map(NativeCall::share),
         })
     }
-}
-
-/// Scores a trace, and replies with the outcome converted by `convert`: at once, unless it needs an embedding.
-fn score<'env, T: ToNapiValue + TypeName + Send + 'static>(
-    env: &'env Env,
-    request: Request,
-    convert: fn(Breakdown) -> T,
-) -> Result<Either<T, Object<'env>>> {
-    if let Some(breakdown) = ENGINE.score_at_once(&request) {
-        let converted = breakdown.map(convert);
-        return converted.map(Either::A).map_err(|error| throw(env, &error));
-    }
-    let (ticket, promise) = promise(env)?;
-    let reply = move |scored: error::Result<ComparedScore>| {
-        ticket.settle(scored.map(|(breakdown, _)| convert(breakdown)));
-    };
-    ENGINE.score(request, Box::new(reply));
-    Ok(Either::B(promise))
 }
 
 /// A remembered trace that is similar to another one. The parts are null where vectors are compared.
@@ -247,15 +228,14 @@ impl EmbeddedTrace {
         })
     }
 
-    /// Its words, packed; null where they are not compared.
+    /// Its words and its embedding as a store has them; null where no words are compared.
     #[napi(getter, catch_unwind, ts_return_type = "Uint8Array | null")]
-    pub fn words<'env>(&self, env: &'env Env) -> Result<Option<Uint8ArraySlice<'env>>> {
-        let words = self
-            .comparable
-            .as_ref()
-            .and_then(|comparable| comparable.words.as_ref());
+    pub fn packed<'env>(&self, env: &'env Env) -> Result<Option<Uint8ArraySlice<'env>>> {
+        let comparable = self.comparable.as_ref();
+        let words = comparable.and_then(|comparable| comparable.words.as_ref());
+        let vector = self.text().map_or(&[][..], |text| &text.embedding[..]);
         words
-            .map(|words| Uint8ArraySlice::copy_from(env, PackedTrace::pack_words(words)))
+            .map(|words| Uint8ArraySlice::copy_from(env, PackedTrace::pack(words, vector)))
             .transpose()
     }
 

@@ -1,6 +1,7 @@
 //! Choosing traces for JavaScript.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU32, Ordering},
@@ -56,6 +57,8 @@ struct Pool {
 #[napi]
 pub struct NativeCandidates {
     pool: Arc<Mutex<Pool>>,
+    /// Whether runs succeeded, by the ids of their traces.
+    labels: HashMap<String, bool>,
     /// Traces that were read and are not added yet, each with its outcome.
     read: Vec<(Trace, SelectOutcome)>,
     /// How many have an outcome that readers fill in.
@@ -66,9 +69,9 @@ pub struct NativeCandidates {
 
 #[napi]
 impl NativeCandidates {
-    /// No candidates, which are compared by this method.
+    /// No candidates, which are compared by this method. `labels` tells whether runs succeeded, by the ids of their traces.
     #[napi(constructor, catch_unwind)]
-    pub fn new(env: &Env, method: String) -> Result<Self> {
+    pub fn new(env: &Env, method: String, labels: Vec<(String, bool)>) -> Result<Self> {
         let method = Method::of_traces(&method)
             .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
         let pool = Pool {
@@ -78,6 +81,7 @@ impl NativeCandidates {
         };
         Ok(Self {
             pool: Arc::new(Mutex::new(pool)),
+            labels: labels.into_iter().collect(),
             read: Vec::new(),
             filled_in: 0,
             compared: Arc::default(),
@@ -103,17 +107,17 @@ impl NativeCandidates {
         })
     }
 
-    /// Reads a trace, which the next call of `add` adds; `success` replaces its own. Returns the text to embed, if embedding was asked
-    /// for. Throws `ERR_INVALID_TRACE`.
+    /// Reads a trace, which the next call of `add` adds. Returns the text to embed, if embedding was asked for. Throws `ERR_INVALID_TRACE`.
     #[napi(catch_unwind)]
     pub fn read(
         &mut self,
         env: &Env,
         #[napi(ts_arg_type = "unknown")] trace: Unknown,
         digested: bool,
-        success: Option<bool>,
     ) -> Result<Option<String>> {
         let mut read = trace::read(env, trace, Some(Method::Full))?;
+        let label = read.label.as_deref();
+        let success = label.and_then(|label| self.labels.get(label)).copied();
         let noted = trace::noted(env, trace)?;
         if noted.is_none() && success.is_none() && outcomes::is_filled_in(&read) {
             self.filled_in += 1;

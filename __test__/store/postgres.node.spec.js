@@ -45,7 +45,11 @@ function entriesFor(novelty, count, first = 0) {
     entries.map((each, index) =>
       novelty === 'lexical'
         ? each
-        : { ...each, vector: embedded[index].vector, model: embedded[index].model },
+        : {
+            ...each,
+            packed: Buffer.concat([each.packed, new Uint8Array(embedded[index].vector.buffer)]),
+            model: embedded[index].model,
+          },
     ),
   );
 }
@@ -525,7 +529,7 @@ describeWithPostgres('PostgresStore', () => {
         expect(await store(options).size()).toBe(0);
 
         const entries = (await entriesFor(novelty, 120)).map((each) =>
-          each.vector ? { ...each, model: MODEL } : each,
+          each.model ? { ...each, model: MODEL } : each,
         );
         await made.compare(entries.slice(0, 1));
         await made.compare(entries.slice(1, 100));

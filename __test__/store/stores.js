@@ -4,7 +4,6 @@
 
 const { Scorer } = require('../..');
 const { addon } = require('../../lib/loader.js');
-const { packed } = require('../../lib/store/postgres.js');
 const { PostgresStore } = require('../../postgres.js');
 const { startPostgres, unavailable } = require('../support/postgres.js');
 const { needing } = require('../support/needs.js');
@@ -22,7 +21,12 @@ async function nearestOf(known, entry, method) {
     return { ...none, id: known[similarities.indexOf(similarity)].id, similarity };
   }
   const sample = await addon.NativeTraceSample.of([], method === 'full' ? 384 : 0);
-  const found = await sample.compare(known.map(packed), [packed(entry)], null, Number.POSITIVE_INFINITY);
+  const found = await sample.compare(
+    known.map(({ packed }) => packed),
+    [entry.packed],
+    null,
+    Number.POSITIVE_INFINITY,
+  );
   const [{ index, ...parts }] = JSON.parse(found);
   return { ...none, ...parts, id: known[index].id };
 }
@@ -115,7 +119,7 @@ function useServer(options) {
 }
 
 /** An entry of a store of embeddings. */
-const entry = (id, vector) => ({ id, vector, words: null, model: MODEL });
+const entry = (id, vector) => ({ id, vector, packed: null, model: MODEL });
 
 /** Has the pool hand out connections whose `query` is what `change` makes of it. */
 function changeQueries(database, change) {

@@ -21,7 +21,7 @@ const { name, connection, table, hnsw, rounds, batch, patient } = JSON.parse(pro
   for (let round = 0; round < rounds; round++) {
     const entries = Array.from({ length: batch }, (_, nth) => {
       const seed = round * batch + nth;
-      return { id: `${seed} ${name}`, vector: clusteredVector(seed, 20), words: null, model: MODEL };
+      return { id: `${seed} ${name}`, vector: clusteredVector(seed, 20), packed: null, model: MODEL };
     });
     const call = randomUUID();
     for (let isDone = false; !isDone; ) {

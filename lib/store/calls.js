@@ -13,9 +13,9 @@ const { asked } = require('./fallback.js');
  */
 
 /**
- * A trace to compare: its embedding, its words in bytes of the addon, or both; and the same in the addon.
+ * A trace to compare: its embedding, its words with it in bytes of the addon, or both; and the same in the addon.
  *
- * @typedef {{ id: string | null, vector: Float32Array | null, words: Uint8Array | null, model: { model: string, dtype: string } | null,
+ * @typedef {{ id: string | null, vector: Float32Array | null, packed: Uint8Array | null, model: { model: string, dtype: string } | null,
  *   embedded?: EmbeddedTrace }} Entry
  */
 
@@ -127,12 +127,12 @@ class StoreCalls {
  * @returns {Entry | null}
  */
 function entryOf(embedded) {
-  const { id, vector, words, model } = embedded;
-  if (vector === null && words === null) return null;
+  const { id, vector, packed, model } = embedded;
+  if (vector === null && packed === null) return null;
   return {
     id,
     vector: vector && new Float32Array(vector),
-    words: words && new Uint8Array(words),
+    packed: packed && new Uint8Array(packed),
     model: model && { model: model[0], dtype: model[1] },
     embedded,
   };

@@ -193,7 +193,7 @@ class PostgresStore {
    */
   async #compareTraces(ask, { lowest, beyond }, entries) {
     const { maxElements } = this.#settings;
-    const traces = entries.map(packed);
+    const traces = entries.map(({ packed }) => /** @type {Uint8Array} */ (packed));
     const size = beyond - lowest;
     const isSmall = size <= CANDIDATES;
     const all = isSmall ? await readTraces(ask, range(lowest, beyond)) : [];
@@ -347,27 +347,13 @@ function neighbourOf(id, { similarity, lexical = null, contained = null, embedde
 }
 
 /**
- * Returns the bytes of an entry with words for the addon: its words, then its embedding if it has one. All platforms of the addon are
- * little-endian.
- *
- * @param {Entry} entry
- * @returns {Uint8Array}
- */
-function packed({ words, vector }) {
-  const bytes = /** @type {Uint8Array} */ (words);
-  if (vector === null) return bytes;
-  return Buffer.concat([bytes, new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength)]);
-}
-
-/**
  * Returns the data of a trace as a text of PostgreSQL.
  *
  * @param {Entry} entry
  * @param {keyof typeof sql.COLUMNS} method
  */
-function dataOf(entry, method) {
-  if (method === 'prefix') return `[${entry.vector}]`;
-  return `\\x${Buffer.from(packed(entry)).toString('hex')}`;
+function dataOf({ vector, packed }, method) {
+  return method === 'prefix' ? `[${vector}]` : `\\x${Buffer.from(packed ?? []).toString('hex')}`;
 }
 
 /** @param {{ join(): string }} numbers */
@@ -458,4 +444,4 @@ function readTable(value, path) {
   throw invalidOption(RangeError, message);
 }
 
-module.exports = { PostgresStore, packed };
+module.exports = { PostgresStore };

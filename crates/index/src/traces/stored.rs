@@ -40,14 +40,15 @@ pub struct PackedTrace {
 }
 
 impl PackedTrace {
-    /// Returns the bytes of words.
+    /// Returns the bytes of a trace; `vector` is empty where words alone are compared.
     #[must_use]
-    pub fn pack_words(words: &Words) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(words.len() * WORD_BYTES);
+    pub fn pack(words: &Words, vector: &[f32]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(words.len() * WORD_BYTES + size_of_val(vector));
         for word in words.iter() {
             bytes.extend_from_slice(&word.hash.to_le_bytes());
             bytes.extend_from_slice(&word.count.code().to_le_bytes());
         }
+        bytes.extend(vector.iter().flat_map(|component| component.to_le_bytes()));
         bytes
     }
 

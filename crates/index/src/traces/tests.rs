@@ -216,9 +216,7 @@ fn novelty_of(memory: &mut TraceMemory, sketch: &Sketch) -> f64 {
 /// Returns traces as a store has them.
 fn packed_all(traces: &[Sketch], dimensions: usize) -> Vec<PackedTrace> {
     let pack = |sketch: &Sketch| {
-        let mut bytes = PackedTrace::pack_words(&sketch.words);
-        let vector = &sketch.vector[..dimensions];
-        bytes.extend(vector.iter().flat_map(|x| x.to_le_bytes()));
+        let bytes = PackedTrace::pack(&sketch.words, &sketch.vector[..dimensions]);
         PackedTrace::unpack(&bytes, dimensions).unwrap()
     };
     traces.iter().map(pack).collect()
@@ -831,7 +829,7 @@ fn packed(text: &str) -> PackedTrace {
 
 #[test]
 fn unpack_refuses_malformed_bytes() {
-    let bytes = PackedTrace::pack_words(&packed("flight to Boston").words);
+    let bytes = PackedTrace::pack(&packed("flight to Boston").words, &[]);
     let unpack =
         |bytes: &[u8], dimensions| PackedTrace::unpack(bytes, dimensions).map(|trace| trace.words.len());
     assert_eq!(unpack(&bytes, 0).unwrap(), 3);
