@@ -2,7 +2,7 @@
 //
 //   Miri               the core's and the encoder's unit tests in an interpreter that knows Rust's rules
 //   AddressSanitizer   the same tests compiled, with the SIMD kernels
-//   Valgrind           the addon in Node.js, with ONNX Runtime beside it
+//   Valgrind           the addon in Node.js, at hostile calls
 
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -63,38 +63,10 @@ const tools = {
   },
 };
 
-/** The addon under Valgrind: every call of the package, good and bad, with the real model. */
-const SCRIPT = `
-  const { makeTrace } = require('./__test__/support/make-trace.js');
-  const kp = require('.');
-  (async () => {
-    for (const lifetime of [undefined, 1]) {
-      const cache = new kp.VectorCache({ maxElements: 70, dimensions: 100, ttlMs: lifetime });
-      for (let i = 0; i < 150; i++) {
-        const vector = Array.from({ length: 100 }, (_, j) => Math.sin(i * j));
-        cache.add(i % 2 ? vector : Float32Array.from(vector));
-        cache.maxCosineSimilarity(vector);
-      }
-      for (const bad of [[1], [NaN], null, new Float32Array(99)]) try { cache.add(bad); } catch {}
-      cache.evictExpired();
-      cache.clear();
-    }
-    const getter = { get task() { throw new Error('on purpose'); } };
-    for (const bad of [null, 1, {}, getter, makeTrace({ confidence: 2 })]) await kp.evaluateValue(bad).catch(() => {});
-    const content = 'A word, a W\\u00f6rd [MASK] \\ud800 \\u4e2d'.repeat(4);
-    const traces = [makeTrace(), makeTrace({ objective: content }), makeTrace({ steps: [] })];
-    await new kp.Scorer().scoreAll([...traces, ...traces]);
-    if (!(await kp.embedderStatus()).available) throw new Error('no embedder');
-  })();
-`;
-
 /** Where an error is found if a wrong pointer is handed to the system's libraries. */
 const SYSTEM = /vgpreload|ld-linux|ld-musl|lib(c|m|pthread|stdc\+\+|gcc_s)\.so/;
 
-/**
- * Node.js and ONNX Runtime have findings of their own: only the addon's count. Memory that is never freed is no finding:
- * ONNX Runtime and the model stay until the process ends, on purpose.
- */
+/** Node.js has findings of its own: only the addon's count. Memory that is never freed is none: the model stays to the end. */
 function runValgrind() {
   const directory = temporaryDirectory('valgrind');
   const options = [
@@ -103,7 +75,8 @@ function runValgrind() {
     `--suppressions=${path.join(root, 'scripts', 'valgrind.supp')}`,
   ];
   // Valgrind does not follow code that changes while it runs.
-  runWith('valgrind', [...options, process.execPath, '--jitless', '-e', SCRIPT], {
+  const calls = ['__test__/fuzz/hostile.mjs', '--calls', '300'];
+  runWith('valgrind', [...options, process.execPath, '--jitless', ...calls], {
     // It runs one thread at a time, so waiting threads would only burn time.
     KNOWLEDGEPULSE_THREADS: '1',
   });

@@ -63,21 +63,12 @@ export function onBun(specs, milliseconds = jest.testTimeout) {
   return { name: 'the package on Bun', command: bun, args };
 }
 
-/**
- * Returns the specs in a folder of the repository, as paths that Bun takes for files.
- *
- * @param {string} folder
- */
-export function specsIn(folder) {
-  return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.spec.js') && !name.includes('node_modules'))
-    .map((name) => `./${folder}/${name.replaceAll(path.sep, '/')}`)
-    .sort();
-}
-
-/** Returns all specs, by whether their outcome depends on the JavaScript engine. */
+/** Returns all specs, as paths that Bun takes for files, by whether their outcome depends on the JavaScript engine. */
 export function specsByEngine() {
-  const specs = specsIn('__test__');
+  const specs = readdirSync(path.join(root, '__test__'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.spec.js') && !name.includes('node_modules'))
+    .map((name) => `./__test__/${name.replaceAll(path.sep, '/')}`)
+    .sort();
   const runOnce = specs.filter((spec) => spec.endsWith(NODE_ALONE));
   return { runOnBoth: specs.filter((spec) => !runOnce.includes(spec)), runOnce };
 }
