@@ -100,6 +100,14 @@ impl Decoder {
         Ok((text, lines))
     }
 
+    /// Returns how many bytes wait for the end of an input that can be read without it: of none that is an archive.
+    pub fn kept(&self) -> usize {
+        match self {
+            Self::Whole(bytes, _) if !bytes.starts_with(archive::MAGIC) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// Returns the text of the first bytes, by which the encoding is known.
     fn begin(&mut self) -> Result<Vec<u8>, Foreign> {
         let Self::Beginning(beginning) = self else {

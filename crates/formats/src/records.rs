@@ -71,6 +71,11 @@ impl Records {
         Ok(())
     }
 
+    /// Returns how many bytes of a table or a text wait for its end, which can be read without the rest.
+    pub(crate) fn kept(&self) -> usize {
+        self.decoder.kept()
+    }
+
     /// Reads a piece of the text; `None` if it has no value.
     fn read(&mut self, piece: Piece) -> Option<Record> {
         let text = &self.splitter.text()[piece.range.clone()];

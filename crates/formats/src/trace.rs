@@ -38,6 +38,12 @@ pub const DEFAULT_CONFIDENCE: f64 = 0.5;
 /// The field of `metadata.imported` with the names that the format gave, by which a session is known that has grown.
 pub const SESSION: &str = "session";
 
+/// The field of `metadata.imported` with the names of all models, where several were used.
+pub const MODELS: &str = "models";
+
+/// The field of `metadata.imported` that says how many steps were taken before the user said the objective, if there were some.
+pub const BEFORE_OBJECTIVE: &str = "steps_before_objective";
+
 /// Returns which parts of a trace are known: all, unless it was converted from a format that did not say.
 #[must_use]
 pub fn known_of(trace: &Value) -> Known {
@@ -212,6 +218,11 @@ static UNDO: LazyLock<Regex> = LazyLock::new(|| {
 /// How events are named that stop the agent.
 static STOPPED: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i-u:abort|interrupt|cancel)"));
 
+/// Returns whether the name of a model says that the program chooses it, or is none.
+fn is_open(model: &Value) -> bool {
+    str_of(Some(model)).is_some_and(|model| is_one(model, "no-model"))
+}
+
 /// Puts a trace together.
 #[derive(Debug, Default)]
 pub(crate) struct TraceBuilder {
@@ -225,6 +236,8 @@ pub(crate) struct TraceBuilder {
     reasoning: Vec<usize>,
     /// The last step before the user stopped the agent.
     interrupted: Option<usize>,
+    /// The models that were used, in the order of their first use.
+    models: Vec<Value>,
     /// The parts that were left out, with their counts, in the order of their first occurrence.
     left_out: Vec<(Text, u64)>,
     /// By the id of calls, several where it is used again, those that wait for their results, and the last one.
@@ -321,10 +334,7 @@ impl TraceBuilder {
 
     /// Keeps a value in `metadata.imported`, if there is one. That the program chooses the model is none.
     pub fn keep(&mut self, name: &str, value: Option<&Value>) {
-        let is_open = |value: &Value| {
-            name == "model" && str_of(Some(value)).is_some_and(|model| is_one(model, "no-model"))
-        };
-        if let Some(value) = value.filter(|value| !value.is_null() && !is_open(value)) {
+        if let Some(value) = value.filter(|value| !value.is_null() && !(name == "model" && is_open(value))) {
             self.details.insert(name, value.clone());
         }
     }
@@ -345,8 +355,14 @@ impl TraceBuilder {
         }
     }
 
-    /// Keeps a value, unless one was kept before.
+    /// Keeps a value, unless one was kept before. Of models, the names of all are kept.
     pub fn keep_first(&mut self, name: &str, value: Option<&Value>) {
+        let is_model = |value: &&Value| name == "model" && value.as_text().is_some() && !is_open(value);
+        let model = value
+            .filter(is_model)
+            .filter(|model| !self.models.contains(model));
+        self.models
+            .extend(model.filter(|_| self.models.len() < MAX_COUNTED).cloned());
         if !self.details.contains(name) {
             self.keep(name, value);
         }
@@ -448,7 +464,12 @@ impl TraceBuilder {
             _ if is_blank(&text) => self.leave_out("empty message"),
             TextKind::Message => self.summary = Some(self.add("thought", text)),
             TextKind::Told if self.objective.is_none() && self.steps.is_empty() => self.user_before(text),
-            TextKind::User if self.objective.is_none() => self.objective = Some(text),
+            TextKind::User if self.objective.is_none() => {
+                if !self.steps.is_empty() {
+                    self.details.insert(BEFORE_OBJECTIVE, self.steps.len());
+                }
+                self.objective = Some(text);
+            }
             TextKind::User if self.has_asked(&text) => self.leave_out("task of an agent that a call runs"),
             TextKind::Reasoning => {
                 let at = self.add("thought", text);
@@ -553,7 +574,9 @@ impl TraceBuilder {
         let reasoning: Vec<Value> = self.reasoning.iter().copied().map(Value::from).collect();
         let counts = self.left_out.drain(..);
         let counts: Object = counts.map(|(name, times)| (name, times.into())).collect();
-        let more: [(&str, Option<Value>); 5] = [
+        let models = std::mem::take(&mut self.models);
+        let more: [(&str, Option<Value>); 6] = [
+            (MODELS, (models.len() > 1).then(|| models.into())),
             (UNKNOWN_UNDO, (!unknown.is_empty()).then(|| unknown.into())),
             (SESSION, (!self.ids.is_empty()).then(|| names.into())),
             (REASONING, (!reasoning.is_empty()).then(|| reasoning.into())),

@@ -197,6 +197,30 @@ fn share_leaves_out_pieces_of_messages_and_documents() {
 }
 
 #[test]
+fn share_leaves_what_the_agent_said_before_the_user_before_it_and_names_all_models() {
+    let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":"{text}"}}"#);
+    let messages = [
+        message("assistant", "GREETING"),
+        message("user", "Explain the borrow checker"),
+        message("assistant", "It checks borrows"),
+    ];
+    let chat = format!(r#"{{"id":"n","messages":[{}]}}"#, messages.join(","));
+    for form in [Form::Native, Form::Messages, Form::Atif] {
+        let (shelf, _) = shared_as(&sessions_of("a.jsonl", &chat), form, ALL);
+        let is_of_session = |name: &str| name.starts_with("sessions/") || name == "messages.jsonl";
+        let written = shelf.files.iter().filter(|(name, _)| is_of_session(name));
+        let written: String = written.map(|(_, text)| text.as_str()).collect();
+        let places = ["GREETING", "Explain", "It checks"].map(|words| written.find(words).unwrap());
+        assert!(places.is_sorted(), "{form:?}: {written}");
+    }
+    let second = r#"{"type":"assistant","sessionId":"5b1f6e0a-0000-4000-8000-000000000001","uuid":"a4","parentUuid":"a2","message":{"id":"m2","model":"two","role":"assistant","content":"Done"}}"#;
+    let text = with_record(second).replace(r#""id":"m1","#, r#""id":"m1","model":"one","#);
+    let (_, manifest) = shared("a.jsonl", &text);
+    let model = manifest.entries[0].about.get("model").and_then(Value::as_str);
+    assert_eq!(model, Some("one, two"));
+}
+
+#[test]
 fn share_leaves_out_a_session_that_is_nested_too_deeply() {
     let deep = format!(r#"{{"a":{}"\u0067hp_"{}}}"#, "[".repeat(400), "]".repeat(400));
     let (shelf, manifest) = shared("a.jsonl", &with_record(&deep));

@@ -33,6 +33,9 @@ use crate::{
 /// So many bytes of a file are read at once for its first records. All that are read are parsed.
 const BEGINNING_SIZE: usize = 16 * 1024;
 
+/// So many bytes of a table hold its first records. Its last row in them may be cut off.
+const MOST_OF_TABLE: usize = 1024 * 1024;
+
 /// How many segments a thread has at most.
 const MOST_SEGMENTS: usize = 1000;
 
@@ -131,7 +134,10 @@ fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Re
             Ok(()) => take(&mut records),
             Err(_) => ControlFlow::Break(()),
         };
-        flow
+        match records.kept() > MOST_OF_TABLE {
+            true => ControlFlow::Break(()),
+            false => flow,
+        }
     };
     match lines_of_file(path)? {
         Some(mut lines) => drop(lines.try_for_each(|line| push(line.as_bytes()))),
@@ -305,7 +311,9 @@ fn meta_of(file: &str) -> Option<Object> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, io::Write};
+
+    use flate2::{Compression, write::GzEncoder};
 
     use super::*;
 
@@ -340,6 +348,23 @@ mod tests {
                 vec!["c/messages/message_9.json", "c/messages/message_10.json"],
             ]
         );
+    }
+
+    #[test]
+    fn head_of_a_table_needs_no_more_than_its_beginning() {
+        let row = format!(
+            "\"[{{\"\"role\"\":\"\"user\"\",\"\"content\"\":\"\"{}\"\"}}]\"\n",
+            "a".repeat(50_000)
+        );
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
+        gzip.write_all(format!("id,messages\n{}", format!("b,{row}").repeat(50)).as_bytes())
+            .unwrap();
+        // The file is cut off behind what is read.
+        let gzip = gzip.finish().unwrap();
+        file.write_all(&gzip[..gzip.len() - 1000]).unwrap();
+        let head = head_of(file.path()).unwrap();
+        assert_eq!(head.format, Some(FormatName::OpenaiChat));
     }
 
     #[test]

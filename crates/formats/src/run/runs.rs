@@ -17,7 +17,7 @@ use crate::{
     session::{COPIED, Session, is_said},
     spans::said_alone,
     trace::TraceBuilder,
-    values::{first_named, joined, list_at, object_of, str_of, string_of},
+    values::{first_named, joined, list_at, object_of, role_of, str_of, string_of},
 };
 
 /// Options of an input.
@@ -172,8 +172,9 @@ pub struct Runs {
     /// The value that the records change, if the file is a log of changes, and where it is.
     whole: Value,
     place: Option<Place>,
-    /// Where the record before stood in its array.
+    /// Where the record before stood in its array, and the role of its message.
     index: Option<u64>,
+    role: Text,
     /// Whether the next record goes on with the run, whichever list it is in.
     is_joined: bool,
 }
@@ -315,10 +316,13 @@ impl Runs {
         self.is_joined = true;
     }
 
-    /// Returns whether a record is next to the one before: the elements of one array follow each other, and so do lines.
-    fn follows(&mut self, index: Option<u64>) -> bool {
+    /// Returns whether a record is next to the one before: the elements of one array follow each other, and so do lines, and arrays of one
+    /// message each by turns.
+    fn follows(&mut self, value: &Value, index: Option<u64>) -> bool {
         let before = mem::replace(&mut self.index, index);
-        mem::take(&mut self.is_joined) || index == before.map(|before| before + 1)
+        let said_before = mem::replace(&mut self.role, role_of(value).into());
+        let is_turn = index.is_some() && index == before && said_before != self.role;
+        mem::take(&mut self.is_joined) || is_turn || index == before.map(|before| before + 1)
     }
 }
 
@@ -538,7 +542,7 @@ impl Runs {
     }
 
     fn read_all(&mut self, value: &Value, place: Place, runs: &mut Vec<Run>) -> Result<(), Wrong> {
-        if !self.follows(place.index) && self.agent().kind == Kind::Rows {
+        if !self.follows(value, place.index) && self.agent().kind == Kind::Rows {
             self.end_all(runs);
         }
         if (self.agent().patch)(&mut self.whole, value) {

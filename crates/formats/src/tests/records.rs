@@ -1,4 +1,4 @@
-use knowledgepulse_json::parse_str;
+use knowledgepulse_json::{Value, parse_str};
 
 use crate::{
     agents::FormatName,
@@ -222,4 +222,61 @@ fn a_file_of_an_agent_without_a_record_of_a_session_is_skipped() {
     assert_eq!(read(&[snapshot, snapshot]), [skipped()]);
     let found = read(&[snapshot, turn, snapshot]);
     assert!(matches!(found[..], [Content::Read(_)]), "{found:?}");
+}
+
+/// Returns the traces of a text.
+fn traces_of(text: &str) -> Vec<Value> {
+    let items = TraceReader::new(Settings::default()).read_all(text.as_bytes());
+    let traces = items.unwrap().into_iter().filter_map(|item| match item.content {
+        Content::Read(trace) if item.format.is_some() => Some(trace),
+        _ => None,
+    });
+    traces.collect()
+}
+
+#[test]
+fn arrays_of_one_message_a_line_are_one_conversation_if_the_speakers_take_turns() {
+    let line = |role: &str, text: &str| format!(r#"[{{"role":"{role}","content":"{text}"}}]"#) + "\n";
+    let turns = [
+        line("user", "Hello"),
+        line("assistant", "Hi"),
+        line("user", "Bye"),
+    ]
+    .concat();
+    assert_eq!(traces_of(&turns).len(), 1);
+    let prompts = [line("user", "Hello"), line("user", "Bye")].concat();
+    assert_eq!(traces_of(&prompts).len(), 2);
+}
+
+#[test]
+fn a_trajectory_of_a_browser_is_not_one_of_swe_agent() {
+    let step = r#"{"url":"https://a.example","action":"click 3","observation":"a page","thought":"next"}"#;
+    let record = format!(r#"{{"intent":"Find a kettle","trajectory":[{step}]}}"#);
+    assert_eq!(FormatName::of(&parse_str(&record).unwrap(), None), None);
+    let of_swe_agent = record.replace("\"url\":\"https://a.example\",", "");
+    let format = FormatName::of(&parse_str(&of_swe_agent).unwrap(), None);
+    assert_eq!(format, Some(FormatName::SweAgent));
+}
+
+#[test]
+fn a_trace_names_all_models_and_the_steps_before_the_objective() {
+    let said = |model: &str| {
+        let message = format!(r#"{{"role":"assistant","model":"{model}","content":"Hi"}}"#);
+        format!(r#"{{"type":"assistant","uuid":"u{model}","sessionId":"s","message":{message}}}"#) + "\n"
+    };
+    let asked = r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","content":"Hello"}}"#;
+    let text = [
+        &said("a"),
+        &said("b"),
+        asked,
+        "\n",
+        &said("<synthetic>"),
+        &said("c"),
+    ]
+    .map(String::from);
+    let trace = &traces_of(&text.concat())[0];
+    let imported = |name| trace.at(&["metadata", "imported", name]).map(Value::to_json);
+    assert_eq!(imported("model").as_deref(), Some(r#""a""#));
+    assert_eq!(imported("models").as_deref(), Some(r#"["a","b","c"]"#));
+    assert_eq!(imported("steps_before_objective").as_deref(), Some("2"));
 }

@@ -6,7 +6,7 @@ use knowledgepulse_trace::facts::Fact;
 
 use super::{
     messages::recorded_tools,
-    model_of, text_at,
+    models_of, text_at,
     turns::{Turn, turns_of},
 };
 use crate::set::count_of;
@@ -38,7 +38,7 @@ pub(crate) fn facts_of(trace: &Value) -> Object {
     let observed = knowledgepulse_trace::facts::facts_of(trace).into_iter();
     let facts = json_object! {
         "session": text_at(trace, &["metadata", "imported", SESSION]),
-        "model": model_of(trace),
+        "model": models_of(trace),
         "project": project_of(trace),
         "language": language_of(&turns),
         "steps": trace.get("steps").and_then(Value::as_array).map_or(0, <[Value]>::len),

@@ -7,6 +7,7 @@ pub(crate) mod simple;
 pub(crate) mod turns;
 pub(crate) mod unit;
 
+use knowledgepulse_formats::trace::MODELS;
 use knowledgepulse_json::{Object, Text, Value, object};
 
 pub(crate) fn text_at(value: &Value, path: &[&str]) -> Option<Text> {
@@ -22,6 +23,21 @@ fn time_of(trace: &Value) -> Option<Value> {
 /// Returns the model of a trace.
 fn model_of(trace: &Value) -> Option<Value> {
     text_at(trace, &["metadata", "imported", "model"]).map(Value::from)
+}
+
+/// Returns the names of all models of a trace, with commas between them.
+fn models_of(trace: &Value) -> Option<Value> {
+    let models = trace
+        .at(&["metadata", "imported", MODELS])
+        .and_then(Value::as_array);
+    let names = models.map(|models| {
+        models
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
+    names.map(Value::from).or_else(|| model_of(trace))
 }
 
 /// Returns the name of the agent of a trace.

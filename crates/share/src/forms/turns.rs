@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use knowledgepulse_formats::trace::REASONING;
+use knowledgepulse_formats::trace::{BEFORE_OBJECTIVE, REASONING};
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_trace::{
     OBJECTIVE_OF_FIRST_STEP,
@@ -60,15 +60,17 @@ fn text_of(value: Option<&Value>) -> Text {
 /// Returns the turns of a trace, in its order. Results are with their calls, which they may follow late.
 pub fn turns_of(trace: &Value) -> Vec<Turn> {
     let mut turns = Turns::default();
-    let objective = text_of(trace.at(&["task", "objective"]));
-    if !objective.starts_with(OBJECTIVE_OF_FIRST_STEP) {
-        turns.list.push(Turn::User(objective));
-    }
+    let objective = Some(text_of(trace.at(&["task", "objective"])));
+    let mut objective = objective.filter(|objective| !objective.starts_with(OBJECTIVE_OF_FIRST_STEP));
+    let before = trace.at(&["metadata", "imported", BEFORE_OBJECTIVE]);
     let reasoning = trace.at(&["metadata", "imported", REASONING]);
     let reasoning = reasoning.and_then(Value::as_array).unwrap_or_default().iter();
     let mut reasoning = reasoning.peekable();
     let steps = trace.get("steps").and_then(Value::as_array).unwrap_or_default();
     for (at, (step, role)) in steps.iter().zip(roles_of(trace)).enumerate() {
+        if before.is_none_or(|before| *before == at.into()) {
+            turns.list.extend(objective.take().map(Turn::User));
+        }
         let is_reasoning = reasoning.next_if_eq(&&at.into()).is_some();
         let text = text_of(step.get("content"));
         let failed = step.get("type").and_then(Value::as_str) == Some("error_recovery");
@@ -83,6 +85,7 @@ pub fn turns_of(trace: &Value) -> Vec<Turn> {
             Role::Agent => turns.say(text),
         }
     }
+    turns.list.extend(objective.map(Turn::User));
     turns.list
 }
 
