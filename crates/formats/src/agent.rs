@@ -1,11 +1,12 @@
 //! What an agent is registered with, and what its adapter does.
 
 use std::{
+    borrow::Cow,
     path::{Path, PathBuf},
     str::Split,
 };
 
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, parse_str};
 
 use crate::{
     Wrong,
@@ -13,7 +14,7 @@ use crate::{
     places,
     shapes::{is, is_known},
     values::{all_in_path, has_list},
-    words::{row_where, rows_of, words},
+    words::{row_where, rows_of, tags, words},
 };
 
 /// Returns whether a record is of a format.
@@ -139,17 +140,25 @@ impl Format {
         is(record, self.name) || (self.also)(record) || self.of_file.is_some_and(is_of_file)
     }
 
-    /// Returns the list of messages of a record that is a run: the longest at the first place where the format keeps one.
-    pub(crate) fn list_in<'r>(&self, record: &'r Value) -> Option<&'r [Value]> {
+    /// Returns the list of messages of a record that is a run: the longest at the first place where the format keeps one. A text that has
+    /// what the row of the place says may be such a list in JSON.
+    pub(crate) fn list_in<'r>(&self, record: &'r Value) -> Option<Cow<'r, [Value]>> {
         let is_run = is(record, self.name);
-        let is_list = |list: &&[Value]| is_run || list.first().is_some_and(|first| is(first, self.name));
-        let kind = format!("{}-list", self.name);
-        let mut places = words(&kind);
-        places.find_map(|path| {
-            let lists = all_in_path(record, path).into_iter();
-            let lists = lists.filter_map(Value::as_array).filter(is_list);
-            lists.max_by_key(|list| list.len())
-        })
+        let is_list = |list: &Cow<[Value]>| is_run || list.first().is_some_and(|first| is(first, self.name));
+        let list_at = |value: &'r Value, mark: &str| match value {
+            Value::Array(list) => Some(Cow::Borrowed(&list[..])),
+            Value::String(text) if !mark.is_empty() && text.contains(mark) => {
+                Some(Cow::Owned(parse_str(text).ok()?.as_array()?.to_vec()))
+            }
+            _ => None,
+        };
+        tags(&format!("{}-list", self.name))
+            .iter()
+            .find_map(|[path, mark]| {
+                let lists = all_in_path(record, path).into_iter();
+                let lists = lists.filter_map(|value| list_at(value, mark)).filter(is_list);
+                lists.max_by_key(|list| list.len())
+            })
     }
 
     /// Returns where a record has further runs, which are decoded by themselves: the field with their list, and what a row `inner` has beside it.
@@ -182,7 +191,7 @@ impl Format {
             return Ok(Decoded::GoesOn);
         }
         say.begin_run(&format!("{}-facts", self.name), record);
-        for each in list.unwrap_or_default() {
+        for each in list.iter().flat_map(|list| &**list) {
             say.begin_message(messages, each);
             add(say, each);
         }

@@ -1,39 +1,10 @@
 //! Pydantic AI: the messages of a run as `all_messages_json()` writes them, requests and responses with parts by `part_kind`, in a list or in a
 //! field of a record.
 
-use std::borrow::Cow;
-
 use crate::prelude::*;
 
 pub static FORMAT: Format =
-    Format::sessions("pydantic-ai", decode).also(|record| messages_of(record).is_some());
-
-/// Returns the messages of a run, which may be JSON in a text.
-fn messages_of(record: &Value) -> Option<Cow<'_, [Value]>> {
-    let list = |name: &str| match record.get(name)? {
-        Value::Array(list) => Some(Cow::Borrowed(&list[..])),
-        Value::String(text) if text.contains("part_kind") => match parse_str(text) {
-            Ok(Value::Array(list)) => Some(Cow::Owned(list)),
-            _ => None,
-        },
-        _ => None,
-    };
-    let mut lists = words("pydantic-ai-list").filter_map(list);
-    lists.find(|list| list.first().is_some_and(|first| is(first, "pydantic-ai")))
-}
-
-fn decode(record: &Value, say: &mut Events) -> Result<Decoded, Wrong> {
-    if let Some(messages) = messages_of(record) {
-        say.begin_run("pydantic-ai-facts", record);
-        messages.iter().for_each(|message| add_request(say, message));
-        return Ok(Decoded::Whole);
-    }
-    if !is(record, "pydantic-ai") {
-        return Ok(Decoded::Unknown);
-    }
-    add_request(say, record);
-    Ok(Decoded::GoesOn)
-}
+    Format::of_messages("pydantic-ai", add_request).also(|record| FORMAT.list_in(record).is_some());
 
 fn add_request(say: &mut Events, message: &Value) {
     let parts = list_at(message, "parts");
