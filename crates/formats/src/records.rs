@@ -26,7 +26,7 @@ pub const MOST_FIRST_RECORDS: usize = 10;
 /// value to the end of its line. Blank lines are skipped. After a value that is broken, reading goes on with the next line.
 pub struct Records {
     limit: usize,
-    decoder: Decoder,
+    pub(crate) decoder: Decoder,
     /// The lines that are still to be split, once all was pushed.
     lines: Option<Lines>,
     splitter: Splitter,
@@ -69,11 +69,6 @@ impl Records {
         self.splitter.push(&rest);
         self.lines = Some(lines);
         Ok(())
-    }
-
-    /// Returns how many bytes of a table or a text wait for its end, which can be read without the rest.
-    pub(crate) fn kept(&self) -> usize {
-        self.decoder.kept()
     }
 
     /// Reads a piece of the text; `None` if it has no value.

@@ -134,7 +134,7 @@ fn first_records(path: &Path, mut goes_on: impl FnMut(Record) -> bool) -> io::Re
             Ok(()) => take(&mut records),
             Err(_) => ControlFlow::Break(()),
         };
-        match records.kept() > MOST_OF_TABLE {
+        match records.decoder.kept() > MOST_OF_TABLE {
             true => ControlFlow::Break(()),
             false => flow,
         }
