@@ -334,7 +334,7 @@ impl TraceBuilder {
 
     /// Keeps a value in `metadata.imported`, if there is one. That the program chooses the model is none.
     pub fn keep(&mut self, name: &str, value: Option<&Value>) {
-        if let Some(value) = value.filter(|value| !value.is_null() && !(name == "model" && is_open(value))) {
+        if let Some(value) = value.filter(|value| !(value.is_null() || name == "model" && is_open(value))) {
             self.details.insert(name, value.clone());
         }
     }
