@@ -170,8 +170,9 @@ function packPublished(manifest, outputDirectory) {
  * @param {string} directory
  */
 export function copyLicence(directory) {
-  const licence = path.join(root, 'LICENSE');
-  if (path.resolve(directory) !== root) copyFileSync(licence, path.join(directory, 'LICENSE'));
+  const licence = path.join(directory, 'LICENSE');
+  // One that is there stays: another process may pack the same folder.
+  if (!existsSync(licence)) copyFileSync(path.join(root, 'LICENSE'), licence);
 }
 
 /**
