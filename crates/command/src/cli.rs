@@ -8,9 +8,9 @@ use knowledgepulse_error::guarded;
 use knowledgepulse_index::method::Method;
 
 use crate::{
-    Exit, Failure, Host, Messages, Output, Result, Stop, VERSION, commands::clean, commands::completions,
+    Context, Exit, Failure, Messages, Output, Result, Stop, VERSION, commands::clean, commands::completions,
     commands::formats, commands::report, commands::score, commands::select, commands::sessions,
-    commands::share, commands::show, show::messages::MessageArgs,
+    commands::share, commands::show, host::Host, show::messages::MessageArgs,
 };
 
 /// The example stands before the usage.
@@ -67,7 +67,8 @@ const DOCTOR: &str = "doctor needs Node.js: npx @knowledgepulse/native doctor; -
 /// Runs the command with these arguments, without the name of the program. Returns the exit code. A panic, which is a bug, ends the run with
 /// a message.
 pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Exit {
-    let attempt = || Ok(attempt(arguments, host, messages, stop));
+    let run = Context { host, messages, stop };
+    let attempt = || Ok(attempt(arguments, run));
     let result = guarded(attempt).unwrap_or_else(|panic| Err(Failure::file(panic.to_string())));
     messages.stop_progress();
     result.unwrap_or_else(|failure| {
@@ -104,20 +105,21 @@ fn parse(arguments: &[String]) -> std::result::Result<Cli, clap::Error> {
     Cli::from_arg_matches_mut(&mut matches)
 }
 
-fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+fn attempt(arguments: &[String], run: Context) -> Result<Exit> {
+    let messages = run.messages;
     let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return answer(&error, messages),
     };
     messages.set(cli.messages);
     match cli.command {
-        None => sessions::run(&cli.sessions, host, messages, stop),
+        None => sessions::run(&cli.sessions, run),
         Some(Command::Show(args)) => show::run(&args, messages),
-        Some(Command::Score(args)) => score::run(&args, host, messages, stop),
-        Some(Command::Select(args)) => select::run(&args, host, messages, stop),
-        Some(Command::Share(args)) => share::run(args, host, messages, stop),
-        Some(Command::Report(args)) => report::run(&args, host, messages, stop),
-        Some(Command::Clean(args)) => clean::run(&args, messages, stop),
+        Some(Command::Score(args)) => score::run(&args, run),
+        Some(Command::Select(args)) => select::run(&args, run),
+        Some(Command::Share(args)) => share::run(args, run),
+        Some(Command::Report(args)) => report::run(&args, run),
+        Some(Command::Clean(args)) => clean::run(&args, messages, run.stop),
         Some(Command::Formats) => formats::run(messages),
         Some(Command::Completions(args)) => completions::run(&args, &command()),
         Some(Command::Doctor) => Err(Failure::usage(DOCTOR)),

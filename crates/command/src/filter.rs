@@ -9,18 +9,11 @@ use std::{
 
 use clap::Args;
 use jiff::Timestamp;
-use knowledgepulse_formats::{
-    FormatName, PARENT, date, settings_folder,
-    trace::{SESSION, project_of, time_of},
-};
+use knowledgepulse_formats::{FormatName, date, settings_folder, trace::SESSION};
 use knowledgepulse_json::Value;
 use knowledgepulse_os::home_folder;
-use knowledgepulse_trace::roles::{roles_of, turns_in};
 
-use crate::{Failure, Result, STDIN, args::whole, counted, duration, one_of};
-
-/// Where a reader notes the session whose agent started a sub-agent.
-const PARENT_OF: [&str; 3] = ["metadata", "imported", PARENT];
+use crate::{Failure, Messages, Result, STDIN, TraceInfo, args::whole, counted, duration, one_of};
 
 /// Which sessions are read: those for which all hold.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -80,15 +73,15 @@ impl Excluded {
         self.paths.iter().any(|above| path.starts_with(above))
     }
 
-    fn has_session(&self, file: &str, trace: &Value) -> bool {
-        let text = |path: &[&str]| trace.at(path).and_then(Value::as_str);
+    fn has_session(&self, file: &str, about: &TraceInfo, trace: &Value) -> bool {
+        let noted = |name| trace.at(&["metadata", "imported", name]).and_then(Value::as_str);
         // Sub-agents go with their session.
-        let ids = text(&["metadata", "imported", SESSION]).unwrap_or_default();
-        let mut ids = ids.split(' ').chain(text(&["id"])).chain(text(&PARENT_OF));
-        let folder = text(&["metadata", "imported", "cwd"]);
+        let ids = noted(SESSION).unwrap_or_default().split(' ');
+        let known = [&about.id, &about.run.parent].into_iter().flatten();
+        let mut ids = ids.chain(known.map(|id| id.as_str()));
         ids.any(|id| id == self.name)
-            || is_project(trace, &self.name)
-            || folder.is_some_and(|folder| self.has_path(Path::new(folder)))
+            || about.is_of_project(&self.name)
+            || noted("cwd").is_some_and(|folder| self.has_path(Path::new(folder)))
             || self.has_file(file)
     }
 }
@@ -158,36 +151,36 @@ impl Filter {
     }
 
     /// Returns whether the session of a trace is wanted; what is no session is.
-    pub(crate) fn of_session(&self, file: &str, format: Option<FormatName>, trace: &Value) -> Verdict {
+    pub(crate) fn of_session(&self, file: &str, about: &TraceInfo, trace: &Value) -> Verdict {
         if trace.get("steps").is_none() {
             return Verdict::Wanted;
         }
-        let has = |excluded: &[Excluded]| excluded.iter().any(|excluded| excluded.has_session(file, trace));
-        if has(&self.ignored.0) {
-            return Verdict::Ignored;
-        }
-        let agent = agent_of(trace).unwrap_or(format.unwrap_or(FormatName::Trace).name());
-        let began = time_of(trace);
-        let is_late = |since: &String| began.as_ref().is_none_or(|began| began >= since);
-        let is_of_agent = |wanted: &FormatName| wanted.name() == agent;
-        let is_sub_agent = trace.at(&PARENT_OF).is_some();
-        let has_turns = |least: &usize| is_sub_agent || turns_in(&roles_of(trace)) >= *least;
-        let is_of_project = |project: &String| is_project(trace, project);
+        let has = |excluded: &[Excluded]| excluded.iter().any(|it| it.has_session(file, about, trace));
+        let is_late = |since: &String| about.when.as_ref().is_none_or(|began| began >= since);
+        let is_of_agent = |wanted: &FormatName| about.agent == wanted.name();
+        // A sub-agent goes with its session.
+        let has_turns = |least: usize| about.run.parent.is_some() || about.turns >= least as u64;
         let is_wanted = self.since.as_ref().is_none_or(is_late)
             && (self.agents.is_empty() || self.agents.iter().any(is_of_agent))
-            && self.project.as_ref().is_none_or(is_of_project)
-            && self.min_turns.as_ref().is_none_or(has_turns)
+            && self
+                .project
+                .as_ref()
+                .is_none_or(|project| about.is_of_project(project))
+            && self.min_turns.is_none_or(has_turns)
             && !has(&self.excluded);
         match is_wanted {
+            _ if has(&self.ignored.0) => Verdict::Ignored,
             true => Verdict::Wanted,
             false => Verdict::Other,
         }
     }
 
-    /// Returns the words that count what the file `ignore` left out; `None` if that is nothing.
-    pub(crate) fn ignored_words(&self, left: &LeftOut) -> Option<String> {
-        let words = || format!("{}, as {} says", counted(left.ignored, "session"), self.ignored.1);
-        (left.ignored > 0).then(words)
+    /// Tells how much the file `ignore` left out.
+    pub(crate) fn tell_ignored(&self, left: &LeftOut, messages: &Messages) {
+        if left.ignored > 0 {
+            let sessions = counted(left.ignored, "session");
+            messages.note(format!("left out: {sessions}, as {} says", self.ignored.1));
+        }
     }
 }
 
@@ -199,10 +192,6 @@ pub(crate) fn agent_of(trace: &Value) -> Option<&str> {
 /// Returns a file of this program in the user's settings folder.
 pub(crate) fn settings_file(name: &str) -> Option<PathBuf> {
     Some(settings_folder()?.join("kp-score").join(name))
-}
-
-fn is_project(trace: &Value, name: &str) -> bool {
-    project_of(trace).is_some_and(|project| project.to_lowercase() == name.to_lowercase())
 }
 
 fn excluded(name: &str) -> std::result::Result<Excluded, String> {
@@ -231,6 +220,10 @@ mod tests {
         parse_str(&text).unwrap()
     }
 
+    fn about(session: &Value) -> TraceInfo {
+        TraceInfo::of(session, FormatName::Trace)
+    }
+
     #[test]
     fn of_session_wants_those_for_which_all_options_hold() {
         let filter = Filter {
@@ -240,7 +233,10 @@ mod tests {
             min_turns: Some(2),
             ..Filter::default()
         };
-        let verdict = |filter: &Filter, began: &str| filter.of_session("f", None, &session(began));
+        let verdict = |filter: &Filter, began: &str| {
+            let session = session(began);
+            filter.of_session("f", &about(&session), &session)
+        };
         assert_eq!(verdict(&filter, "2026-10-01T02:00:00+02:00"), Verdict::Wanted);
         assert_eq!(verdict(&filter, "2026-09-30T23:59:59Z"), Verdict::Other);
         for other in [
@@ -278,7 +274,8 @@ mod tests {
             ("codex", false),
         ] {
             let excluded = Excluded::new(name, Path::new("/home/maja"));
-            let has = excluded.has_session("/home/maja/logs/f.jsonl", &session("2026-10-02"));
+            let session = session("2026-10-02");
+            let has = excluded.has_session("/home/maja/logs/f.jsonl", &about(&session), &session);
             assert_eq!(has, is_excluded, "{name}");
         }
     }
@@ -293,7 +290,8 @@ mod tests {
         let excluded = Excluded::new("link", folder.path());
         let there = there.canonicalize().unwrap().display().to_string();
         let text = format!(r#"{{"metadata":{{"imported":{{"cwd":"{there}/shop"}}}}}}"#);
-        assert!(excluded.has_session("f", &parse_str(&text).unwrap()));
+        let session = parse_str(&text).unwrap();
+        assert!(excluded.has_session("f", &about(&session), &session));
     }
 
     #[test]

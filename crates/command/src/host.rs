@@ -2,6 +2,8 @@
 
 use knowledgepulse_score::engine::Engine;
 
+use crate::{Messages, Stop};
+
 /// The program around the command.
 pub trait Host: Send + Sync {
     /// Returns the engine of the process.
@@ -9,4 +11,12 @@ pub trait Host: Send + Sync {
 
     /// Finds the model, and configures the engine, which tells that a model is missing; does nothing where that is done before.
     fn configure(&self) {}
+}
+
+/// What the steps of a run have at hand.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'r> {
+    pub host: &'r dyn Host,
+    pub messages: &'r Messages,
+    pub stop: &'r Stop,
 }

@@ -28,7 +28,7 @@ pub(crate) use {
     error::{Exit, Failure, Result, reason_of},
     files::{Output, STDIN, Target, Waiting, is_same_file, name_of, target_of},
     filter::{Filter, agent_of},
-    host::Host,
+    host::Context,
     read::{Inputs, Item, Seen, State},
     score::{Candidate, Scoring, load_embedder},
     scored::{Place, RunInfo, Scored, TraceInfo},

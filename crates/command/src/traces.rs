@@ -66,13 +66,17 @@ pub(crate) fn each(inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Resu
 }
 
 /// Writes a trace as JSON, on any core.
-fn prepared(format: Option<FormatName>, value: Value) -> std::result::Result<TraceRead, Text> {
-    let Some(format) = format.filter(|_| value.as_object().is_some()) else {
+fn prepared(
+    format: Option<FormatName>,
+    about: TraceInfo,
+    value: Value,
+) -> std::result::Result<TraceRead, Text> {
+    if format.is_none() || value.as_object().is_none() {
         return Err(of_no_format(&value).into());
-    };
+    }
     Ok(TraceRead {
         known: known_of(&value),
-        about: TraceInfo::of(&value, format),
+        about,
         json: value.to_json(),
     })
 }

@@ -13,8 +13,8 @@ use knowledgepulse_score::engine::Status;
 use knowledgepulse_share::{self as share, MANIFEST};
 
 use crate::{
-    Candidate, ChoiceArgs, Failure, Filter, Host, Inputs, Messages, Purpose, Result, STDIN, Scored, Scoring,
-    Stop, score::score,
+    Candidate, ChoiceArgs, Context, Failure, Filter, Inputs, Purpose, Result, STDIN, Scored, Scoring,
+    score::score,
 };
 
 /// Returns a new memory of the usual size.
@@ -30,9 +30,8 @@ pub(crate) fn new_memory(method: Method) -> Memory {
 pub(crate) fn read_known<'h>(
     choice: &ChoiceArgs,
     purpose: &Purpose,
-    (host, status): (&'h dyn Host, &Status),
-    messages: &Messages,
-    stop: &Stop,
+    status: &Status,
+    run: Context<'h>,
 ) -> Result<(TraceMemory, Vec<share::Set>, Scoring<'h>)> {
     let method = choice.novelty;
     let unbounded = MemoryOptions {
@@ -59,14 +58,14 @@ pub(crate) fn read_known<'h>(
         sources.retain(|file| Path::new(file).exists());
         files.push(("", sources));
     }
-    let scoring = Scoring::beside(memory, host, purpose.keeps, false);
+    let scoring = Scoring::beside(memory, run, purpose.keeps, false);
     files.retain(|(_, sources)| !sources.is_empty());
     for (option, sources) in files {
         let (first, before) = (sources[0].clone(), known.len(Instant::now()));
         let mut add = |_: Scored, candidate: Candidate| Ok(known.add(candidate.entry()?, Instant::now())?);
         let inputs = Inputs::new(sources, Filter::default());
-        let seen = score(&inputs, &scoring, &mut add, messages, stop)?;
-        if let Some(lack) = seen.why_incomplete(stop) {
+        let seen = score(&inputs, &scoring, &mut add)?;
+        if let Some(lack) = seen.why_incomplete(run.stop) {
             return Err(Failure::file(format!("{option}{lack}")));
         }
         if known.len(Instant::now()) == before {

@@ -17,8 +17,8 @@ use knowledgepulse_share::{self as share, Log, Published, logs::WholeFiles};
 
 use self::{known::read_known, labels::Labels};
 use crate::{
-    Candidate, Failure, Host, Inputs, Kept, Messages, Result, RunInfo, Scored, Seen, Stop, Summary,
-    args::count, load_embedder, one_of, score::score,
+    Candidate, Context, Failure, Inputs, Kept, Result, RunInfo, Scored, Seen, Summary, args::count,
+    load_embedder, one_of, score::score,
 };
 
 /// How many of the traces that a chosen one stands for are listed.
@@ -112,19 +112,12 @@ pub(crate) struct Set {
 ///
 /// # Errors
 /// If a file of the options cannot be read, the model is missing, or a second signal ends the choice.
-pub(crate) fn choose(
-    inputs: &Inputs,
-    choice: &ChoiceArgs,
-    purpose: &Purpose,
-    host: &dyn Host,
-    messages: &Messages,
-    stop: &Stop,
-) -> Result<Set> {
+pub(crate) fn choose(inputs: &Inputs, choice: &ChoiceArgs, purpose: &Purpose, run: Context) -> Result<Set> {
     let method = choice.novelty;
     let labels = choice.told.labels.as_deref();
     let mut labels = labels.map(Labels::read).transpose()?;
-    let status = load_embedder(method, host, messages)?;
-    let (mut known, sets, scoring) = read_known(choice, purpose, (host, &status), messages, stop)?;
+    let status = load_embedder(method, run)?;
+    let (mut known, sets, scoring) = read_known(choice, purpose, &status, run)?;
     let has_known = known.len(Instant::now()) > 0;
     let mut candidates = Candidates::beside(&mut known);
     let mut set = Set {
@@ -153,10 +146,10 @@ pub(crate) fn choose(
         set.scored.push(scored);
         Ok(())
     };
-    let seen = score(inputs, &scoring, &mut add, messages, stop)?;
+    let seen = score(inputs, &scoring, &mut add)?;
     set.seen = seen;
     if let Some(problems) = labels.map_or(Ok(None), |labels| labels.problems())? {
-        messages.warning(problems);
+        run.messages.warning(problems);
     }
     let least = inputs.filter.min_turns.unwrap_or_default() as u64;
     for (index, root) in set.roots().into_iter().enumerate() {
@@ -174,6 +167,7 @@ pub(crate) fn choose(
         only_new: purpose.only_new,
         ends: purpose.ends,
     };
+    let Context { messages, stop, .. } = run;
     let interrupted_before = stop.is_interrupted();
     let go_on = |_| interrupted_before || !stop.is_interrupted();
     set.selection = select(&mut candidates, &options, &go_on)?;

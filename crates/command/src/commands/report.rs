@@ -5,7 +5,7 @@ use knowledgepulse_score::select::{Count, Unfit};
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    ChoiceArgs, Exit, Host, InputArgs, Messages, Purpose, Result, Stop, choose::ToldArgs, choose::choose,
+    ChoiceArgs, Context, Exit, InputArgs, Messages, Purpose, Result, choose::ToldArgs, choose::choose,
     counted, desk,
 };
 
@@ -40,7 +40,8 @@ pub(crate) struct ReportArgs {
 }
 
 /// Chooses sessions as `select` does, and writes the page.
-pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+pub(crate) fn run(args: &ReportArgs, run: Context) -> Result<Exit> {
+    let messages = run.messages;
     let mut choice = ChoiceArgs::of(Count::Number(PROPOSED));
     choice.told = args.told.clone();
     let cleaner = args.cleaning.open()?;
@@ -52,11 +53,11 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
         keeps: true,
         ..Purpose::default()
     };
-    let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
+    let set = choose(&inputs, &choice, &purpose, run)?;
     set.refuse_no_session(&args.out)?;
     let command = next_command(&args.input.paths, "shared");
     let how = ((!args.raw).then_some(&cleaner), command);
-    desk::write(&args.out, &set, &inputs.sources, how, messages, stop)?;
+    desk::write(&args.out, &set, &inputs.sources, how, run)?;
     let left = set.selection.left.iter();
     let subagents = left.filter(|left| left.unfit == Some(Unfit::SubAgent)).count();
     let sessions = counted((set.scored.len() - subagents) as u64, "session");
@@ -66,9 +67,6 @@ pub(crate) fn run(args: &ReportArgs, host: &dyn Host, messages: &Messages, stop:
         ""
     };
     messages.note(format!("wrote {} with {sessions}{warning}", args.out));
-    if let Some(ignored) = &set.seen.ignored {
-        messages.note(format!("left out: {ignored}"));
-    }
     if args.open {
         open(&args.out, messages);
     }

@@ -6,8 +6,8 @@ use clap::Args;
 use knowledgepulse_index::method::Method;
 
 use crate::{
-    Candidate, Exit, Format, Host, InputArgs, Messages, Result, Results, Scored, Scoring, Stop, Summary,
-    Table, args::unit, load_embedder, new_memory, one_of, score::score,
+    Candidate, Context, Exit, Format, InputArgs, Result, Results, Scored, Scoring, Summary, Table,
+    args::unit, load_embedder, new_memory, one_of, score::score,
 };
 
 /// How many of the best traces a table shows.
@@ -51,22 +51,22 @@ pub(crate) struct ScoreArgs {
 }
 
 /// Scores the inputs that the arguments name.
-pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+pub(crate) fn run(args: &ScoreArgs, run: Context) -> Result<Exit> {
     let (out, novelty) = (args.out.as_deref(), args.novelty.unwrap_or(Method::Lexical));
     let files: Vec<_> = out.iter().map(|file| ("out", *file)).collect();
-    let inputs = args.input.open(&files, &[], messages)?;
-    let status = load_embedder(novelty, host, messages)?;
-    let scoring = Scoring::beside(new_memory(novelty), host, out.is_some(), args.explain);
+    let inputs = args.input.open(&files, &[], run.messages)?;
+    let status = load_embedder(novelty, run)?;
+    let scoring = Scoring::beside(new_memory(novelty), run, out.is_some(), args.explain);
     let usual = match args.explain {
         true => Some(Format::JsonLines),
         false => out.is_none().then_some(Format::Table),
     };
     let format = args.format.or(usual);
     if matches!(format, Some(Format::Json | Format::JsonLines)) && std::io::stdout().is_terminal() {
-        messages.hide_bar();
+        run.messages.hide_bar();
     }
     let table = Table::new(true, (!args.all).then_some(BEST));
-    let mut results = Results::open(format, args.explain, out, table, (messages, stop))?;
+    let mut results = Results::open(format, args.explain, out, table, run)?;
     let mut summary = Summary::new(("trace", "scored"), novelty, status);
     let mut record = |scored: Scored, candidate: Candidate| {
         summary.count += 1;
@@ -76,6 +76,6 @@ pub(crate) fn run(args: &ScoreArgs, host: &dyn Host, messages: &Messages, stop: 
         }
         results.add(&scored, || Ok(candidate.trace), None, String::new())
     };
-    let seen = score(&inputs, &scoring, &mut record, messages, stop)?;
+    let seen = score(&inputs, &scoring, &mut record)?;
     results.finish(&summary, &seen)
 }

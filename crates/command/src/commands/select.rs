@@ -6,7 +6,7 @@ use knowledgepulse_score::select::Chosen;
 
 use super::sessions::next_command;
 use crate::{
-    ChoiceArgs, Exit, Failure, Format, Host, InputArgs, Messages, Purpose, Result, Results, Set, Stop, Table,
+    ChoiceArgs, Context, Exit, Failure, Format, InputArgs, Purpose, Result, Results, Set, Table,
     choose::choose, counted, desk,
 };
 
@@ -36,7 +36,7 @@ pub(crate) struct SelectArgs {
 }
 
 /// Chooses a set, and shows and writes it.
-pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+pub(crate) fn run(args: &SelectArgs, run: Context) -> Result<Exit> {
     let (choice, input) = (&args.choice, &args.input);
     if choice.count.is_none() {
         return Err(Failure::usage("select needs a number of sessions: 20, or 5%"));
@@ -44,27 +44,27 @@ pub(crate) fn run(args: &SelectArgs, host: &dyn Host, messages: &Messages, stop:
     let (out, page) = (args.out.as_deref(), args.report.as_deref());
     let files = [("out", out), ("report", page)].into_iter();
     let files: Vec<_> = files.filter_map(|(option, file)| Some((option, file?))).collect();
-    let inputs = input.open(&files, &choice.told.files(), messages)?;
+    let inputs = input.open(&files, &choice.told.files(), run.messages)?;
     let format = args.format.or(files.is_empty().then_some(Format::Table));
-    let mut results = Results::open(format, false, out, Table::new(false, None), (messages, stop))?;
+    let mut results = Results::open(format, false, out, Table::new(false, None), run)?;
     let purpose = Purpose {
         keeps: !files.is_empty(),
         ..Purpose::default()
     };
-    let mut set = choose(&inputs, choice, &purpose, host, messages, stop)?;
+    let mut set = choose(&inputs, choice, &purpose, run)?;
     add_chosen(&set, &mut results, |chosen| {
         let others = chosen.stands_for.len() as u64;
         let end = (others > 0).then(|| format!("for {}", counted(others, "other")));
         end.unwrap_or_default()
     })?;
-    if let Some(page) = page.filter(|_| set.seen.why_incomplete(stop).is_none()) {
+    if let Some(page) = page.filter(|_| set.seen.why_incomplete(run.stop).is_none()) {
         set.refuse_no_session(page)?;
         let cleaner = Cleaner::new(CleanOptions {
             identifiers: true,
             strict: true,
         });
         let how = (Some(&cleaner), next_command(&input.paths, "shared"));
-        desk::write(page, &set, &inputs.sources, how, messages, stop)?;
+        desk::write(page, &set, &inputs.sources, how, run)?;
     }
     set.summary.note_chosen(&set.selection);
     results.finish(&set.summary, &set.seen)

@@ -12,8 +12,8 @@ use knowledgepulse_score::select::{COPY, Chosen, Count, Unfit};
 
 use super::{score::BEST, select::add_chosen};
 use crate::{
-    ChoiceArgs, Exit, Format, Host, InputArgs, Messages, Purpose, Result, Results, Set, Stop, Table,
-    choose::choose, counted, listed::remember,
+    ChoiceArgs, Context, Exit, Format, InputArgs, Purpose, Result, Results, Set, Table, choose::choose,
+    counted, listed::remember,
 };
 
 /// What is looked at.
@@ -37,17 +37,17 @@ pub(crate) struct SessionsArgs {
 }
 
 /// Lists the sessions in the order in which they are worth sharing, without copies.
-pub(crate) fn run(args: &SessionsArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
-    let inputs = args.input.open(&[], &[], messages)?;
+pub(crate) fn run(args: &SessionsArgs, run: Context) -> Result<Exit> {
+    let inputs = args.input.open(&[], &[], run.messages)?;
     let choice = ChoiceArgs::of(Count::Percent(100.0));
     let format = args.format.unwrap_or(Format::Table);
     let table = Table::new(false, (!args.all).then_some(BEST));
-    let mut results = Results::open(Some(format), false, None, table, (messages, stop))?;
+    let mut results = Results::open(Some(format), false, None, table, run)?;
     let purpose = Purpose {
         only_new: true,
         ..Purpose::default()
     };
-    let set = choose(&inputs, &choice, &purpose, host, messages, stop)?;
+    let set = choose(&inputs, &choice, &purpose, run)?;
     add_chosen(&set, &mut results, folded(&set))?;
     let others = others(&set, args.all, format == Format::Table);
     for (index, why) in &others {
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &SessionsArgs, host: &dyn Host, messages: &Messages, sto
             none if none.is_empty() => "kp-score show 1".to_owned(),
             numbers => format!("kp-score show 1, or kp-score share --pick {numbers} -o shared"),
         };
-        messages.note(format!("next: {next}"));
+        run.messages.note(format!("next: {next}"));
     }
     Ok(exit)
 }

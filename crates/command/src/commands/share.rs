@@ -22,8 +22,8 @@ use knowledgepulse_share::{
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    ChoiceArgs, Exit, Failure, Host, InputArgs, Inputs, MOST_UNITS, Messages, Output, Purpose, Result, STDIN,
-    Scored, Set, Stop, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
+    ChoiceArgs, Context, Exit, Failure, InputArgs, Inputs, MOST_UNITS, Messages, Output, Purpose, Result,
+    STDIN, Scored, Set, VERSION, choose::choose, choose::decisions::Decisions, counted, desk, duration,
     listed::files_of_all, listed::listed, named::with_subagents, new_memory, one_of, printable, tell_places,
     told,
 };
@@ -87,7 +87,8 @@ pub(crate) struct ShareArgs {
 }
 
 /// Chooses sessions, cleans them, shows them, asks, and adds them to the folder.
-pub(crate) fn run(mut args: ShareArgs, host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+pub(crate) fn run(mut args: ShareArgs, run: Context) -> Result<Exit> {
+    let Context { messages, stop, .. } = run;
     let picked = listed(&args.pick)?;
     if args.input.paths.is_empty() {
         args.input.paths = files_of_all(&picked);
@@ -131,7 +132,7 @@ pub(crate) fn run(mut args: ShareArgs, host: &dyn Host, messages: &Messages, sto
             ends: true,
             keeps: true,
         };
-        let mut chosen = choose(&inputs, &args.choice, &purpose, host, messages, stop)?;
+        let mut chosen = choose(&inputs, &args.choice, &purpose, run)?;
         if stop.is_interrupted() {
             return Err(Error::Aborted.into());
         }
@@ -143,7 +144,7 @@ pub(crate) fn run(mut args: ShareArgs, host: &dyn Host, messages: &Messages, sto
         tell_beside(&chosen, messages);
         if let Some(page) = &args.report {
             let how = (Some(&cleaner), next_command(&args.input.paths, out));
-            desk::write(page, &chosen, &inputs.sources, how, messages, stop)?;
+            desk::write(page, &chosen, &inputs.sources, how, run)?;
             messages.note(format!("wrote {page}"));
         }
         to_share = sessions(args, (&set, &removed), &chosen, &WholeFiles::of(&inputs.sources));
@@ -153,7 +154,7 @@ pub(crate) fn run(mut args: ShareArgs, host: &dyn Host, messages: &Messages, sto
     let settings = Settings {
         form,
         cleaner: &cleaner,
-        quality: &Quality::beside(host.engine(), memory),
+        quality: &Quality::beside(run.host.engine(), memory),
         chosen: chosen_by,
         program: format!("kp-score {VERSION}"),
     };
@@ -313,9 +314,6 @@ fn tell_beside(chosen: &Set, messages: &Messages) {
     let beside = [(chosen.published, "shared already"), removed];
     for (count, why) in beside.into_iter().filter(|(count, _)| *count > 0) {
         messages.note(format!("{}: {why}", counted(count, "session")));
-    }
-    if let Some(ignored) = &chosen.seen.ignored {
-        messages.note(format!("left out: {ignored}"));
     }
 }
 

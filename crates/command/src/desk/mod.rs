@@ -17,7 +17,7 @@ use knowledgepulse_json::{Value, json_object};
 use knowledgepulse_score::select::{Chosen, Left, Neighbour, Standing, Unfit};
 use knowledgepulse_share::{Log, Shown, USUAL_ROOM, in_order, logs::WholeFiles, shown, told_apart};
 
-use crate::{Failure, Messages, Output, Result, Set, Stop, VERSION, counted, escaped};
+use crate::{Context, Failure, Output, Result, Set, VERSION, counted, escaped};
 
 /// Where the page takes its data and the conversations.
 const DATA: &str = "__KNOWLEDGEPULSE_REPORT__";
@@ -53,8 +53,7 @@ pub(crate) fn write(
     set: &Set,
     sources: &[String],
     (cleaner, command): (Option<&Cleaner>, String),
-    messages: &Messages,
-    stop: &Stop,
+    run: Context,
 ) -> Result<()> {
     let page = page()?;
     let mut out = Output::open(file)?;
@@ -81,11 +80,11 @@ pub(crate) fn write(
         describe,
         |log, described: std::result::Result<_, String>| {
             let at = rows.len();
-            if stop.is_interrupted() {
+            if run.stop.is_interrupted() {
                 return Err(Failure::interrupted("interrupted: the page was not written"));
             }
             let (mut row, text) = described.unwrap_or_else(|reason| {
-                messages.warning(format!("{}: {reason}", log.name));
+                run.messages.warning(format!("{}: {reason}", log.name));
                 let mut row = row::of(&Shown::default(), log.format, 0);
                 if let Value::Object(row) = &mut row {
                     row.insert("name", "(it could not be read)");
@@ -126,7 +125,7 @@ pub(crate) fn write(
     tell_apart(&mut rows);
     let beyond = conversations.iter().filter(|text| text.is_empty()).count() as u64;
     if beyond > 0 {
-        messages.note(format!(
+        run.messages.note(format!(
             "the page has no room for the conversations of {}",
             counted(beyond, "session")
         ));

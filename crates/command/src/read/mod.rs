@@ -24,8 +24,8 @@ use knowledgepulse_json::{Text, Value};
 use rayon::prelude::*;
 
 use crate::{
-    Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, files::metadata_of, files::read_chunks,
-    files::total_size, filter::LeftOut, filter::Verdict, name_of, reason_of,
+    Context, Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, TraceInfo, files::metadata_of,
+    files::read_chunks, files::total_size, filter::LeftOut, filter::Verdict, name_of, reason_of,
 };
 
 /// So many bytes of input are handed on at once, if those are so many records for each core, and at most so many bytes, or a record.
@@ -91,12 +91,12 @@ pub enum State<P> {
     Unread(String),
 }
 
-/// Prepares a trace, and the format that it was converted from, on any core. A value of no known format may be a trace.
+/// Prepares a trace, with what it tells and the format that it was converted from, on any core. A value of no known format may be a trace.
 ///
 /// # Errors
 /// Why it is no trace.
 pub(crate) type Prepare<'p, P> =
-    dyn Fn(Option<FormatName>, Value) -> std::result::Result<P, Text> + Sync + 'p;
+    dyn Fn(Option<FormatName>, TraceInfo, Value) -> std::result::Result<P, Text> + Sync + 'p;
 
 /// Takes records in the order of the input: traces, and what is wrong or unread.
 pub(crate) type Take<'t, P> = dyn FnMut(Vec<Item<P>>, &mut Seen) -> Result<()> + 't;
@@ -112,8 +112,6 @@ pub(crate) struct Seen {
     pub unread: u64,
     /// What the filter left out.
     pub(crate) left_out: LeftOut,
-    /// The words that count what the file `ignore` names.
-    pub ignored: Option<String>,
 }
 
 /// So many bad lines are told, unless all are asked for.
@@ -162,8 +160,7 @@ pub(crate) fn read<P: Send>(
     inputs: &Inputs,
     prepare: &Prepare<P>,
     take: &mut Take<P>,
-    messages: &Messages,
-    stop: &Stop,
+    Context { messages, stop, .. }: Context,
 ) -> Result<Seen> {
     let mut reading = Reading::begin(inputs.clone(), messages.clone())?;
     messages.start_progress(total_size(&inputs.sources));
@@ -178,7 +175,7 @@ pub(crate) fn read<P: Send>(
     if seen.bad > MOST_TOLD && !messages.is_verbose() {
         messages.note("further bad lines are only counted; --verbose names them all");
     }
-    seen.ignored = inputs.filter.ignored_words(&seen.left_out);
+    inputs.filter.tell_ignored(&seen.left_out, messages);
     Ok(seen)
 }
 
@@ -294,10 +291,15 @@ impl Reading {
             state: match item.content {
                 Content::Wrong(reason) => State::Wrong(reason),
                 Content::Skipped(reason) => State::Skipped(reason),
-                Content::Read(value) => match self.filter.of_session(&source, item.format, &value) {
-                    Verdict::Wanted => prepare(item.format, value).map_or_else(State::Wrong, State::Read),
-                    verdict => State::LeftOut(verdict),
-                },
+                Content::Read(value) => {
+                    let about = TraceInfo::of(&value, item.format.unwrap_or(FormatName::Trace));
+                    match self.filter.of_session(&source, &about, &value) {
+                        Verdict::Wanted => {
+                            prepare(item.format, about, value).map_or_else(State::Wrong, State::Read)
+                        }
+                        verdict => State::LeftOut(verdict),
+                    }
+                }
             },
         });
         prepared.collect()

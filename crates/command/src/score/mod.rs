@@ -13,7 +13,7 @@ use knowledgepulse_index::{memory::Memory, method::Method};
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
     ScoreInput, Scorer,
-    engine::{Comparable, ComparedScore, Engine, Status},
+    engine::{Comparable, ComparedScore, Status},
     select::{SelectOutcome, Unfit},
     weights::Profiles,
 };
@@ -24,8 +24,8 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
-    Failure, Host, Inputs, Item, Messages, Scored, Seen, State, Stop, TraceInfo, agent_of,
-    choose::labels::ids_of, read::read,
+    Context, Failure, Inputs, Item, Scored, Seen, State, TraceInfo, agent_of, choose::labels::ids_of,
+    read::read,
 };
 
 /// Loads the model, if traces are compared by it.
@@ -34,8 +34,7 @@ use crate::{
 /// If there is none, with the way out.
 pub(crate) fn load_embedder(
     method: Method,
-    host: &dyn Host,
-    messages: &Messages,
+    Context { host, messages, .. }: Context,
 ) -> crate::error::Result<Status> {
     if method == Method::Lexical {
         return Ok(Status::default());
@@ -66,7 +65,7 @@ pub(crate) fn load_embedder(
 
 /// How traces are scored.
 pub(crate) struct Scoring<'h> {
-    pub engine: &'h Engine,
+    pub run: Context<'h>,
     pub scorer: Arc<Scorer>,
     /// Whether traces are written.
     pub writes: bool,
@@ -104,23 +103,22 @@ pub(crate) fn score(
     inputs: &Inputs,
     scoring: &Scoring,
     on_scored: &mut OnScored,
-    messages: &Messages,
-    stop: &Stop,
 ) -> crate::error::Result<Seen> {
     let explains = scoring.explains;
-    let prepare = |format, trace| prepared(format, trace, &scoring.scorer, (scoring.writes, explains));
+    let prepare =
+        |format, about, trace| prepared(format, about, trace, &scoring.scorer, (scoring.writes, explains));
     let mut take = |items: Vec<Item<Prepared>>, seen: &mut Seen| {
         let begun = items.into_iter().filter_map(|item| {
             let State::Read(prepared) = item.state else {
                 return None;
             };
             let (about, candidate, input) = *prepared;
-            let reply = begin(scoring.engine, &scoring.scorer, input, explains);
+            let reply = begin(scoring.run.host.engine(), &scoring.scorer, input, explains);
             Some((item.place, about, candidate, reply))
         });
         let begun: Vec<_> = begun.collect();
         for (place, about, mut candidate, reply) in begun {
-            match scoring.wait(&reply, messages) {
+            match scoring.wait(&reply) {
                 Ok((breakdown, compared)) => {
                     candidate.compared = compared;
                     let scored = Scored {
@@ -131,23 +129,23 @@ pub(crate) fn score(
                     };
                     on_scored(scored, candidate)?;
                 }
-                Err(reason) => seen.add_bad(&place, &reason.into(), messages),
+                Err(reason) => seen.add_bad(&place, &reason.into(), scoring.run.messages),
             }
         }
         Ok(())
     };
-    read(inputs, &prepare, &mut take, messages, stop)
+    read(inputs, &prepare, &mut take, scoring.run)
 }
 
 impl<'h> Scoring<'h> {
     /// Returns how traces are scored beside a memory, which remembers them.
-    pub(crate) fn beside(memory: Memory, host: &'h dyn Host, writes: bool, explains: bool) -> Self {
+    pub(crate) fn beside(memory: Memory, run: Context<'h>, writes: bool, explains: bool) -> Self {
         let scorer = Arc::new(Scorer {
             memory: Some(memory),
             profiles: Profiles::default(),
         });
         Self {
-            engine: host.engine(),
+            run,
             scorer,
             writes,
             explains,
@@ -158,12 +156,11 @@ impl<'h> Scoring<'h> {
     fn wait(
         &self,
         reply: &Receiver<knowledgepulse_error::Result<ComparedScore>>,
-        messages: &Messages,
     ) -> Result<ComparedScore, String> {
         let received = reply.recv().ok();
-        if let Some(warning) = self.engine.take_warning() {
+        if let Some(warning) = self.run.host.engine().take_warning() {
             let reason = warning.reason;
-            messages.warning(format!(
+            self.run.messages.warning(format!(
                 "the embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
             ));
         }
@@ -175,6 +172,7 @@ impl<'h> Scoring<'h> {
 /// Prepares a trace on any core: reads it, with the text that a comparison needs, and its words.
 fn prepared(
     format: Option<FormatName>,
+    about: TraceInfo,
     value: Value,
     scorer: &Scorer,
     (writes, explains): (bool, bool),
@@ -191,7 +189,6 @@ fn prepared(
         Some(_) if format.is_none() => Text::from(format!("{error}, and it is {}", of_no_format(&value))),
         _ => error.to_string().into(),
     })?;
-    let about = TraceInfo::of(&value, format.unwrap_or(FormatName::Trace));
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
     let unfit = Unfit::of(&trace);

@@ -96,6 +96,12 @@ impl TraceInfo {
         }
     }
 
+    /// Returns whether it is of the project of a name.
+    pub(crate) fn is_of_project(&self, name: &str) -> bool {
+        let project = self.project.as_ref().map(|project| project.to_lowercase());
+        project.is_some_and(|project| project == name.to_lowercase())
+    }
+
     /// Returns the facts in words, such as `tests passed`; not that a session ends with an answer, as most do.
     pub(crate) fn facts_in_words(&self) -> Vec<String> {
         let told = self.facts.iter().filter(|fact| fact.kind != FactKind::Answered);

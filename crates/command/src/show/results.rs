@@ -3,9 +3,7 @@
 use knowledgepulse_json::Value;
 use knowledgepulse_share::metadata_of;
 
-use crate::{
-    Exit, Format, Messages, Output, Result, Scored, Seen, Stop, Summary, Table, show::rows::json_row,
-};
+use crate::{Context, Exit, Format, Output, Result, Scored, Seen, Summary, Table, show::rows::json_row};
 
 /// What stands before the first row of an object of JSON.
 const JSON_BEGINS: &str = "{\"results\":[";
@@ -22,8 +20,7 @@ pub(crate) struct Results<'r> {
     /// The file with its name.
     out: Option<(Output, &'r str)>,
     stdout: Output,
-    messages: &'r Messages,
-    stop: &'r Stop,
+    run: Context<'r>,
 }
 
 impl<'r> Results<'r> {
@@ -33,7 +30,7 @@ impl<'r> Results<'r> {
         explains: bool,
         out: Option<&'r str>,
         table: Table,
-        (messages, stop): (&'r Messages, &'r Stop),
+        run: Context<'r>,
     ) -> Result<Self> {
         Ok(Self {
             format,
@@ -42,8 +39,7 @@ impl<'r> Results<'r> {
             count: 0,
             out: out.map(|out| Result::Ok((Output::open(out)?, out))).transpose()?,
             stdout: Output::standard(),
-            messages,
-            stop,
+            run,
         })
     }
 
@@ -70,7 +66,7 @@ impl<'r> Results<'r> {
         // A reader sees rows as they come. Without anything else to write, results reach no one once it is gone.
         let is_read = self.stdout.write(text.as_bytes())? && self.stdout.flush()?;
         if !is_read && self.out.is_none() {
-            self.stop.end_reading();
+            self.run.stop.end_reading();
         }
         if let Some((out, _)) = &mut self.out {
             out.write(with_score(trace()?, scored, selection).as_bytes())?;
@@ -81,7 +77,7 @@ impl<'r> Results<'r> {
     /// Completes the file, unless not all of the input was read; then only a pipe or a device has its bytes. Tells the figures, and what is
     /// wrong. Returns the exit code.
     pub(crate) fn finish(mut self, summary: &Summary, seen: &Seen) -> Result<Exit> {
-        let lack = seen.why_incomplete(self.stop);
+        let lack = seen.why_incomplete(self.run.stop);
         let is_nothing = summary.count == 0;
         let (mut left, mut written) = (String::new(), None);
         let has_file = self.out.is_some();
@@ -105,26 +101,27 @@ impl<'r> Results<'r> {
         self.stdout.flush()?;
         // Why there was nothing was told, or is told below.
         let all = summary.count + seen.bad + seen.without_conversation;
-        if !self.messages.is_quiet() && all > 0 {
+        if !self.run.messages.is_quiet() && all > 0 {
             let figures = summary.render(seen, written);
             match self.format.is_some() {
-                true => self.messages.text(&figures),
+                true => self.run.messages.text(&figures),
                 false => Output::print(&figures)?,
             }
         }
         if is_nothing && has_file {
-            self.messages
+            self.run
+                .messages
                 .failure("nothing was scored, so no file was written");
         } else if let Some(lack) = lack {
             // Unreadable inputs were named when they were met.
             if seen.unread == 0 || !left.is_empty() {
-                self.messages.failure(format!("{lack}{left}"));
+                self.run.messages.failure(format!("{lack}{left}"));
             }
         } else if is_nothing && seen.bad == 0 {
-            self.messages.warning(seen.why_nothing());
+            self.run.messages.warning(seen.why_nothing());
         }
         Ok(match is_nothing && has_file {
-            _ if self.stop.is_interrupted() => Exit::Interrupted,
+            _ if self.run.stop.is_interrupted() => Exit::Interrupted,
             true => Exit::File,
             false => seen.exit(),
         })

@@ -81,7 +81,6 @@ impl Summary {
             ("chosen", self.chosen.clone()),
             ("outcome", unknown),
             ("skipped", skipped),
-            ("ignored", seen.ignored.clone()),
             ("written", written),
         ];
         let lines = lines.into_iter().filter_map(|(name, words)| Some((name, words?)));
