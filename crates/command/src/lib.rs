@@ -19,7 +19,7 @@ pub mod traces;
 
 pub use files::Stop;
 pub use score::scored;
-pub use show::{breakdown, messages, summary::embedder_value};
+pub use show::{breakdown, messages, rows::embedder_value};
 
 // What most modules use of others.
 pub(crate) use {
@@ -38,7 +38,6 @@ pub(crate) use {
         results::Results,
         review::{tell_places, told},
         rows::Format,
-        summary::Summary,
         table::Table,
     },
     traces::TraceRead,

@@ -10,6 +10,7 @@ use std::{collections::BTreeMap, path::Path, time::Instant};
 use clap::Args;
 use knowledgepulse_index::{memory::Memory, method::Method, shared::SharedMemory, traces::TraceEntry};
 use knowledgepulse_json::{Value, json_object};
+use knowledgepulse_score::engine::Status;
 use knowledgepulse_score::select::{
     Candidates, Chosen, Count, Neighbour, SelectOptions, Selection, Unfit, select,
 };
@@ -17,8 +18,8 @@ use knowledgepulse_share::{self as share, Log, Published, logs::WholeFiles};
 
 use self::{known::read_known, labels::Labels};
 use crate::{
-    Candidate, Context, Failure, Inputs, Kept, Result, RunInfo, Scored, Seen, Summary, args::count,
-    load_embedder, one_of, score::score,
+    Candidate, Context, Failure, Inputs, Kept, Result, RunInfo, Scored, Seen, args::count, load_embedder,
+    one_of, score::score,
 };
 
 /// How many of the traces that a chosen one stands for are listed.
@@ -92,8 +93,8 @@ pub(crate) struct Purpose<'p> {
 /// A set that was chosen.
 pub(crate) struct Set {
     pub selection: Selection,
-    /// The figures of all traces.
-    pub summary: Summary,
+    /// The embedder, if sessions are compared by one.
+    pub embedder: Option<Status>,
     pub seen: Seen,
     /// The traces to choose from, in the order of the input.
     pub scored: Vec<Scored>,
@@ -122,7 +123,7 @@ pub(crate) fn choose(inputs: &Inputs, choice: &ChoiceArgs, purpose: &Purpose, ru
     let mut candidates = Candidates::beside(&mut known);
     let mut set = Set {
         selection: Selection::default(),
-        summary: Summary::new(("session", "read"), method, status),
+        embedder: (method != Method::Lexical).then_some(status),
         seen: Seen::default(),
         scored: Vec::new(),
         known: known.into(),
@@ -141,7 +142,6 @@ pub(crate) fn choose(inputs: &Inputs, choice: &ChoiceArgs, purpose: &Purpose, ru
         let trace = std::mem::take(&mut candidate.trace);
         let Candidate { outcome, unfit, .. } = candidate;
         candidates.add(candidate.entry()?, outcome, unfit)?;
-        set.summary.count += 1;
         scored.text = set.kept.add(&trace.to_json())?;
         set.scored.push(scored);
         Ok(())

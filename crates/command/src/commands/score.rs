@@ -6,8 +6,8 @@ use clap::Args;
 use knowledgepulse_index::method::Method;
 
 use crate::{
-    Candidate, Context, Exit, Format, InputArgs, Result, Results, Scored, Scoring, Summary, Table,
-    args::unit, load_embedder, new_memory, one_of, score::score,
+    Candidate, Context, Exit, Format, InputArgs, Result, Results, Scored, Scoring, Table, args::unit,
+    load_embedder, new_memory, one_of, score::score,
 };
 
 /// How many of the best traces a table shows.
@@ -67,15 +67,16 @@ pub(crate) fn run(args: &ScoreArgs, run: Context) -> Result<Exit> {
     }
     let table = Table::new(true, (!args.all).then_some(BEST));
     let mut results = Results::open(format, args.explain, out, table, run)?;
-    let mut summary = Summary::new(("trace", "scored"), novelty, status);
+    results.embedder = (novelty != Method::Lexical).then_some(status);
+    let mut count = 0;
     let mut record = |scored: Scored, candidate: Candidate| {
-        summary.count += 1;
-        summary.unknown += u64::from(scored.about.success.is_none());
+        count += 1;
+        results.unknown += u64::from(scored.about.success.is_none());
         if args.min.is_some_and(|min| scored.breakdown.score < min) {
             return Ok(());
         }
         results.add(&scored, || Ok(candidate.trace), None, String::new())
     };
     let seen = score(&inputs, &scoring, &mut record)?;
-    results.finish(&summary, &seen)
+    results.finish(count, &seen)
 }

@@ -7,7 +7,7 @@ use knowledgepulse_score::select::Chosen;
 use super::sessions::next_command;
 use crate::{
     ChoiceArgs, Context, Exit, Failure, Format, InputArgs, Purpose, Result, Results, Set, Table,
-    choose::choose, counted, desk,
+    choose::choose, counted, desk, grouped,
 };
 
 /// Choose a set of sessions to share: many tasks instead of near-copies of one
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &SelectArgs, run: Context) -> Result<Exit> {
         keeps: !files.is_empty(),
         ..Purpose::default()
     };
-    let mut set = choose(&inputs, choice, &purpose, run)?;
+    let set = choose(&inputs, choice, &purpose, run)?;
     add_chosen(&set, &mut results, |chosen| {
         let others = chosen.stands_for.len() as u64;
         let end = (others > 0).then(|| format!("for {}", counted(others, "other")));
@@ -66,8 +66,17 @@ pub(crate) fn run(args: &SelectArgs, run: Context) -> Result<Exit> {
         let how = (Some(&cleaner), next_command(&input.paths, "shared"));
         desk::write(page, &set, &inputs.sources, how, run)?;
     }
-    set.summary.note_chosen(&set.selection);
-    results.finish(&set.summary, &set.seen)
+    let chosen = &set.selection.chosen;
+    let covered = chosen
+        .last()
+        .map_or(set.selection.covered_before, |last| last.covered);
+    results.chosen = Some(format!(
+        "{}, which cover {:.0} % of what all sessions show",
+        grouped(chosen.len() as u64),
+        100.0 * covered
+    ));
+    results.embedder = set.embedder;
+    results.finish(set.scored.len() as u64, &set.seen)
 }
 
 /// Adds the chosen traces to the results; `end` says what a row ends with.

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &SessionsArgs, run: Context) -> Result<Exit> {
     for (index, why) in &others {
         results.add(&set.scored[*index], || Ok(Value::Null), None, (*why).to_owned())?;
     }
-    let exit = results.finish(&set.summary, &set.seen)?;
+    let exit = results.finish(set.scored.len() as u64, &set.seen)?;
     let chosen = set.selection.chosen.iter().map(|chosen| chosen.index);
     let listed: Vec<_> = chosen.chain(others.iter().map(|(index, _)| *index)).collect();
     let is_remembered = remember(&set, &listed, &inputs.sources);

@@ -5,6 +5,5 @@ pub mod messages;
 pub(crate) mod printable;
 pub(crate) mod results;
 pub(crate) mod review;
-pub(crate) mod rows;
-pub(crate) mod summary;
+pub mod rows;
 pub(crate) mod table;

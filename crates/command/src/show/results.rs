@@ -1,15 +1,22 @@
 //! Where the results of a run go: a table or rows on standard output, the files of `--out` and `--report`, and the figures.
 
-use knowledgepulse_json::Value;
+use std::time::Instant;
+
+use knowledgepulse_json::{Value, json_object};
+use knowledgepulse_score::engine::Status;
 use knowledgepulse_share::metadata_of;
 
-use crate::{Context, Exit, Format, Output, Result, Scored, Seen, Summary, Table, show::rows::json_row};
+use crate::{
+    Context, Exit, Format, Output, Result, Scored, Seen, Table, counted, show::rows::embedder_value,
+    show::rows::json_row,
+};
 
 /// What stands before the first row of an object of JSON.
 const JSON_BEGINS: &str = "{\"results\":[";
 
 /// The results of a run, while it goes on.
 pub(crate) struct Results<'r> {
+    start: Instant,
     format: Option<Format>,
     /// The rows of a table, which comes as a whole at the end.
     table: Table,
@@ -21,6 +28,12 @@ pub(crate) struct Results<'r> {
     out: Option<(Output, &'r str)>,
     stdout: Output,
     run: Context<'r>,
+    /// Of how many traces nobody knows whether the agent succeeded.
+    pub unknown: u64,
+    /// The embedder, if there was one.
+    pub embedder: Option<Status>,
+    /// Tells the set that was chosen.
+    pub chosen: Option<String>,
 }
 
 impl<'r> Results<'r> {
@@ -33,6 +46,7 @@ impl<'r> Results<'r> {
         run: Context<'r>,
     ) -> Result<Self> {
         Ok(Self {
+            start: Instant::now(),
             format,
             table,
             explains,
@@ -40,6 +54,9 @@ impl<'r> Results<'r> {
             out: out.map(|out| Result::Ok((Output::open(out)?, out))).transpose()?,
             stdout: Output::standard(),
             run,
+            unknown: 0,
+            embedder: None,
+            chosen: None,
         })
     }
 
@@ -75,10 +92,10 @@ impl<'r> Results<'r> {
     }
 
     /// Completes the file, unless not all of the input was read; then only a pipe or a device has its bytes. Tells the figures, and what is
-    /// wrong. Returns the exit code.
-    pub(crate) fn finish(mut self, summary: &Summary, seen: &Seen) -> Result<Exit> {
+    /// wrong. `traces` is how many there were. Returns the exit code.
+    pub(crate) fn finish(mut self, traces: u64, seen: &Seen) -> Result<Exit> {
         let lack = seen.why_incomplete(self.run.stop);
-        let is_nothing = summary.count == 0;
+        let is_nothing = traces == 0;
         let (mut left, mut written) = (String::new(), None);
         let has_file = self.out.is_some();
         if let Some((out, name)) = self.out.take().filter(|_| !is_nothing) {
@@ -92,7 +109,7 @@ impl<'r> Results<'r> {
         let end = match self.format {
             Some(Format::Json) => {
                 let begin = if self.count == 0 { JSON_BEGINS } else { "" };
-                let figures = summary.to_value(seen, written).to_json();
+                let figures = self.figures(traces, seen, written).to_json();
                 format!("{begin}\n],\"summary\":{figures}}}\n")
             }
             _ => self.table.render(),
@@ -100,12 +117,12 @@ impl<'r> Results<'r> {
         self.stdout.write(end.as_bytes())?;
         self.stdout.flush()?;
         // Why there was nothing was told, or is told below.
-        let all = summary.count + seen.bad + seen.without_conversation;
+        let all = traces + seen.bad + seen.without_conversation;
         if !self.run.messages.is_quiet() && all > 0 {
-            let figures = summary.render(seen, written);
+            let summary = self.summary(traces, seen, written);
             match self.format.is_some() {
-                true => self.run.messages.text(&figures),
-                false => Output::print(&figures)?,
+                true => self.run.messages.text(&summary),
+                false => Output::print(&summary)?,
             }
         }
         if is_nothing && has_file {
@@ -125,6 +142,47 @@ impl<'r> Results<'r> {
             true => Exit::File,
             false => seen.exit(),
         })
+    }
+
+    /// Returns the figures for programs; `written` is the file that was written, and how many traces it has.
+    fn figures(&self, traces: u64, seen: &Seen, written: Option<(&str, u64)>) -> Value {
+        json_object! {
+            "scored": traces,
+            "bad": seen.bad,
+            "withoutConversation": seen.without_conversation,
+            "ignored": seen.left_out.ignored,
+            "seconds": self.start.elapsed().as_secs_f64(),
+            "embedder": self.embedder.as_ref().map(embedder_value),
+            "written": written.map(|(file, traces)| json_object! { "file": file, "traces": traces }),
+        }
+    }
+
+    /// Returns the figures for people.
+    fn summary(&self, traces: u64, seen: &Seen, written: Option<(&str, u64)>) -> String {
+        let (noun, done) = match self.table.has_scores {
+            true => ("trace", "scored"),
+            false => ("session", "read"),
+        };
+        let seconds = self.start.elapsed().as_secs_f64();
+        let mut text = format!("{} {done} in {seconds:.1} s", counted(traces, noun));
+        if seen.bad > 0 {
+            text = format!("{text}; {}", counted(seen.bad, "bad line"));
+        }
+        text.push('\n');
+        let some = |count: u64| (count > 0).then(|| counted(count, noun));
+        let unknown = some(self.unknown).map(|count| format!("not known of {count}: scored as failed"));
+        let skipped = some(seen.without_conversation);
+        let skipped = skipped.map(|count| format!("{count} without a conversation: see --verbose"));
+        let written = written.map(|(file, traces)| format!("{file}: {}", counted(traces, "trace")));
+        let lines = [
+            ("chosen", self.chosen.clone()),
+            ("outcome", unknown),
+            ("skipped", skipped),
+            ("written", written),
+        ];
+        let lines = lines.into_iter().filter_map(|(name, words)| Some((name, words?)));
+        text.extend(lines.map(|(name, words)| format!("  {name:10}{words}\n")));
+        text
     }
 }
 

@@ -1,7 +1,10 @@
-//! The results on standard output for programs: a row for each trace.
+//! The results on standard output for programs: a row for each trace, and the embedder among the figures.
+
+use std::path::Path;
 
 use clap::ValueEnum;
-use knowledgepulse_json::{Value, json_object};
+use knowledgepulse_json::{Text, Value, json_object};
+use knowledgepulse_score::engine::{EngineKind, Status};
 
 use crate::{
     Scored, escaped,
@@ -46,6 +49,27 @@ pub(crate) fn json_row(scored: &Scored, explains: bool, selection: Option<&Value
         row.extend(explains.then(|| ("breakdown".into(), value_of(breakdown))));
     }
     escaped(&row.to_json(), |character| !is_shown(character))
+}
+
+/// Returns the fields of `EmbedderStatus` in index.d.ts.
+#[must_use]
+pub fn embedder_value(status: &Status) -> Value {
+    let path = |path: &Option<_>| path.as_deref().map(Path::to_string_lossy).map(Text::from);
+    json_object! {
+        "available": status.failure.is_none(),
+        "code": status.failure.as_ref().map(|failure| failure.code),
+        "reason": status.failure.as_ref().map(|failure| failure.reason.as_str()),
+        "modelDirectory": path(&status.model_directory),
+        "model": status.model.as_deref(),
+        "modelSha256": status.model_sha256.as_deref(),
+        "dtype": status.dtype.as_deref(),
+        "dimensions": status.dimensions,
+        "engine": status.engine.map(EngineKind::name),
+        "kernel": status.kernel.as_deref(),
+        "runtimePath": path(&status.runtime_path),
+        "runtimeVersion": status.runtime_version.as_deref(),
+        "threads": status.threads,
+    }
 }
 
 #[cfg(test)]

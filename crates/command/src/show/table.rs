@@ -41,7 +41,7 @@ pub(crate) struct Table {
     /// How many rows are shown; `None` for all.
     most: Option<usize>,
     /// Whether the best scores come first and are shown; otherwise the rows are of sessions, in their order.
-    has_scores: bool,
+    pub has_scores: bool,
     count: usize,
 }
 
@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// Returns the table, as wide as the terminal, or as `COLUMNS` says.
-    pub(crate) fn render(mut self) -> String {
+    pub(crate) fn render(&mut self) -> String {
         self.leave_out();
         if self.rows.is_empty() {
             return String::new();
