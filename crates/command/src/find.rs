@@ -14,15 +14,17 @@ use crate::{
 const OF_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 impl Inputs {
-    /// Finds the files: those that are named, or the sessions on this machine, but for those that the filter leaves out. Each folder is
+    /// Finds the files: those that are named, or the sessions on this machine without those that the user's file `ignore` names, but for those that
+    /// the filter leaves out. Each folder is
     /// replaced by the files below it that a reader recognises or that cannot be read, in the order of their names, without links and the
     /// files that the run writes (`outputs`). Says how many files were skipped.
     ///
     /// # Errors
-    /// If only folders are named, and no file in them is recognised.
+    /// If only folders are named, and no file in them is recognised, or the file `ignore` cannot be read.
     pub(crate) fn found(mut self, outputs: &[Target], messages: &Messages) -> Result<Self> {
         let are_kept = self.sources.is_empty();
         if are_kept {
+            self.filter = self.filter.with_ignored()?;
             let agents = FormatName::ALL.iter().copied();
             let agents =
                 agents.filter(|agent| self.filter.agents.is_empty() || self.filter.agents.contains(agent));

@@ -33,7 +33,6 @@ pub fn sessions_of(named: Option<Vec<Named>>) -> error::Result<(Vec<Session<'sta
     let messages = Messages::silent();
     let mut inputs = Inputs::default();
     if named.is_none() {
-        inputs.filter = inputs.filter.with_ignored()?;
         inputs = inputs.found(&[], &messages)?;
     }
     let mut sessions = Vec::new();

@@ -37,19 +37,9 @@ impl Traces {
         let (inputs, reading) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let reading = match reading {
             Some(begun) => begun,
-            None => reading.insert(Reading::begin(inputs.clone().of_program()?, Messages::silent())?),
+            None => reading.insert(begun(inputs.clone())?),
         };
         Ok(reading.next(&prepared))
-    }
-}
-
-impl Inputs {
-    /// Finds the files that a program reads: of this machine without those that the user's file `ignore` names.
-    fn of_program(mut self) -> Result<Self> {
-        if self.sources.is_empty() {
-            self.filter = self.filter.with_ignored()?;
-        }
-        self.found(&[], &Messages::silent())
     }
 }
 
@@ -58,11 +48,16 @@ impl Inputs {
 /// # Errors
 /// Those of `take`, or if there is nothing to read.
 pub(crate) fn each(inputs: Inputs, take: &mut dyn FnMut(Item<TraceRead>) -> Result<()>) -> Result<()> {
-    let mut reading = Reading::begin(inputs.of_program()?, Messages::silent())?;
+    let mut reading = begun(inputs)?;
     while let Some(items) = reading.next(&prepared) {
         items.into_iter().try_for_each(&mut *take)?;
     }
     Ok(())
+}
+
+fn begun(inputs: Inputs) -> Result<Reading> {
+    let messages = Messages::silent();
+    Reading::begin(inputs.found(&[], &messages)?, messages)
 }
 
 /// Writes a trace as JSON, on any core.

@@ -4,10 +4,12 @@ use knowledgepulse_error::named;
 
 named! {
     /// A novelty method, with its name in a memory, a file and a store.
+    #[derive(Default)]
     pub enum Method {
         /// The embeddings of their first 512 tokens, as the SDK does.
         Prefix = "prefix",
         /// Their words, which needs no model.
+        #[default]
         Lexical = "lexical",
         /// Their words, and the embeddings of their digests.
         Full = "full",

@@ -10,15 +10,17 @@ use serde::Deserialize;
 use super::Set;
 use crate::{Failure, Messages, Result, counted};
 
-/// The decisions of a file.
+/// The decisions of a file, or of an option.
+#[derive(Default)]
 pub(crate) struct Decisions {
-    file: String,
-    /// The sessions that are kept, in the order of the file.
-    kept: Vec<String>,
+    /// What says them, in messages.
+    pub name: String,
+    /// The sessions that are kept, in their order.
+    pub kept: Vec<String>,
     /// Whether sessions succeeded, as the person tells.
-    outcomes: HashMap<String, bool>,
+    pub outcomes: HashMap<String, bool>,
     /// Words to strike out wherever they stand.
-    struck: Vec<String>,
+    pub struck: Vec<String>,
 }
 
 /// A line of the file.
@@ -47,23 +49,16 @@ enum Outcome {
 }
 
 impl Decisions {
-    /// Returns the decision to keep sessions, which is named so in messages.
-    pub(crate) fn keep(name: &str, kept: Vec<String>) -> Self {
-        Self {
-            file: name.to_owned(),
-            kept,
-            outcomes: HashMap::new(),
-            struck: Vec::new(),
-        }
-    }
-
     /// Reads decisions.
     ///
     /// # Errors
     /// If the file cannot be read, or a line is no decision; the message names it.
     pub(crate) fn read(file: &str) -> Result<Self> {
         let text = fs::read_to_string(file).map_err(|error| Failure::read(file, &error))?;
-        let mut decisions = Self::keep(file, Vec::new());
+        let mut decisions = Self {
+            name: file.to_owned(),
+            ..Self::default()
+        };
         let lines = (1..).zip(text.lines());
         for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let line: Decision = serde_json::from_str(line).map_err(|_| {
@@ -112,7 +107,7 @@ impl Decisions {
         if missing > 0 {
             messages.warning(format!(
                 "{}: {} that it keeps {} not here, or shared already",
-                self.file,
+                self.name,
                 counted(missing as u64, "session"),
                 if missing == 1 { "is" } else { "are" },
             ));

@@ -45,7 +45,7 @@ impl ToldArgs {
 }
 
 /// How a set is chosen.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The set")]
 pub(crate) struct ChoiceArgs {
     /// How many sessions: 20, or 5%
@@ -63,18 +63,6 @@ pub(crate) struct ChoiceArgs {
     #[arg(long, value_name = "METHOD", default_value = "lexical", hide_possible_values = true,
         value_parser = one_of([Method::Lexical, Method::Full].map(|method| (method.name(), method))))]
     pub novelty: Method,
-}
-
-impl ChoiceArgs {
-    /// Returns the choice of so many by words alone.
-    pub(crate) fn of(count: Count) -> Self {
-        Self {
-            count: Some(count),
-            told: ToldArgs::default(),
-            failures: None,
-            novelty: Method::Lexical,
-        }
-    }
 }
 
 /// What a set is chosen for.

@@ -42,8 +42,11 @@ pub(crate) struct ReportArgs {
 /// Chooses sessions as `select` does, and writes the page.
 pub(crate) fn run(args: &ReportArgs, run: Context) -> Result<Exit> {
     let messages = run.messages;
-    let mut choice = ChoiceArgs::of(Count::Number(PROPOSED));
-    choice.told = args.told.clone();
+    let choice = ChoiceArgs {
+        count: Some(Count::Number(PROPOSED)),
+        told: args.told.clone(),
+        ..ChoiceArgs::default()
+    };
     let cleaner = args.cleaning.open()?;
     let outputs = [("out", args.out.as_str())];
     let inputs = args.input.open(&outputs, &args.told.files(), messages)?;

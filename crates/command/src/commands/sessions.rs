@@ -39,7 +39,10 @@ pub(crate) struct SessionsArgs {
 /// Lists the sessions in the order in which they are worth sharing, without copies.
 pub(crate) fn run(args: &SessionsArgs, run: Context) -> Result<Exit> {
     let inputs = args.input.open(&[], &[], run.messages)?;
-    let choice = ChoiceArgs::of(Count::Percent(100.0));
+    let choice = ChoiceArgs {
+        count: Some(Count::Percent(100.0)),
+        ..ChoiceArgs::default()
+    };
     let format = args.format.unwrap_or(Format::Table);
     let table = Table::new(false, (!args.all).then_some(BEST));
     let mut results = Results::open(Some(format), false, None, table, run)?;

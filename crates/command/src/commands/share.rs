@@ -93,8 +93,11 @@ pub(crate) fn run(mut args: ShareArgs, run: Context) -> Result<Exit> {
     if args.input.paths.is_empty() {
         args.input.paths = files_of_all(&picked);
     }
-    let picked: Vec<_> = picked.into_iter().map(|session| session.id).collect();
-    let picked = (!picked.is_empty()).then(|| Decisions::keep("--pick", picked));
+    let picked = (!picked.is_empty()).then(|| Decisions {
+        name: "--pick".into(),
+        kept: picked.into_iter().map(|session| session.id).collect(),
+        ..Decisions::default()
+    });
     let decided = args.decisions.as_deref().map(Decisions::read).transpose()?;
     let decisions = decided.or(picked);
     if decisions.is_some() {

@@ -118,6 +118,36 @@ pub(crate) struct Seen {
 const MOST_TOLD: u64 = 20;
 
 impl Seen {
+    /// Counts what a record came to, and tells it.
+    fn add<P>(
+        &mut self,
+        Item {
+            place,
+            warning,
+            state,
+        }: &Item<P>,
+        messages: &Messages,
+    ) {
+        if let Some(warning) = warning {
+            messages.warning(format!("{place}: {warning}"));
+        }
+        match state {
+            State::Read(_) => {}
+            State::Skipped(reason) => {
+                self.without_conversation += 1;
+                if messages.is_verbose() {
+                    messages.note(format!("{place}: {reason}"));
+                }
+            }
+            State::LeftOut(verdict) => self.left_out.add(*verdict),
+            State::Wrong(reason) => self.add_bad(place, reason, messages),
+            State::Unread(reason) => {
+                self.unread += 1;
+                messages.failure(format!("cannot read {}: {reason}", place.source));
+            }
+        }
+    }
+
     /// Counts a record that makes no trace, and names it if it is one of the first.
     pub(crate) fn add_bad(&mut self, place: &Place, reason: &Text, messages: &Messages) {
         self.bad += 1;
@@ -169,7 +199,8 @@ pub(crate) fn read<P: Send>(
         ..Seen::default()
     };
     while let Some(items) = reading.next(prepare).filter(|_| !stop.is_set()) {
-        take_all(items, take, &mut seen, messages)?;
+        items.iter().for_each(|item| seen.add(item, messages));
+        take(items, &mut seen)?;
     }
     messages.stop_progress();
     if seen.bad > MOST_TOLD && !messages.is_verbose() {
@@ -177,32 +208,6 @@ pub(crate) fn read<P: Send>(
     }
     inputs.filter.tell_ignored(&seen.left_out, messages);
     Ok(seen)
-}
-
-/// Counts and tells what records came to, and hands them on.
-fn take_all<P>(items: Vec<Item<P>>, take: &mut Take<P>, seen: &mut Seen, messages: &Messages) -> Result<()> {
-    for item in &items {
-        let place = &item.place;
-        if let Some(warning) = &item.warning {
-            messages.warning(format!("{place}: {warning}"));
-        }
-        match &item.state {
-            State::Read(_) => {}
-            State::Skipped(reason) => {
-                seen.without_conversation += 1;
-                if messages.is_verbose() {
-                    messages.note(format!("{place}: {reason}"));
-                }
-            }
-            State::LeftOut(verdict) => seen.left_out.add(*verdict),
-            State::Wrong(reason) => seen.add_bad(place, reason, messages),
-            State::Unread(reason) => {
-                seen.unread += 1;
-                messages.failure(format!("cannot read {}: {reason}", place.source));
-            }
-        }
-    }
-    take(items, seen)
 }
 
 pub(crate) fn go_on(is_wanted: bool) -> ControlFlow<()> {

@@ -104,16 +104,19 @@ pub(crate) fn score(
     scoring: &Scoring,
     on_scored: &mut OnScored,
 ) -> crate::error::Result<Seen> {
-    let explains = scoring.explains;
-    let prepare =
-        |format, about, trace| prepared(format, about, trace, &scoring.scorer, (scoring.writes, explains));
+    let prepare = |format, about, trace| prepared(format, about, trace, scoring);
     let mut take = |items: Vec<Item<Prepared>>, seen: &mut Seen| {
         let begun = items.into_iter().filter_map(|item| {
             let State::Read(prepared) = item.state else {
                 return None;
             };
             let (about, candidate, input) = *prepared;
-            let reply = begin(scoring.run.host.engine(), &scoring.scorer, input, explains);
+            let reply = begin(
+                scoring.run.host.engine(),
+                &scoring.scorer,
+                input,
+                scoring.explains,
+            );
             Some((item.place, about, candidate, reply))
         });
         let begun: Vec<_> = begun.collect();
@@ -174,12 +177,11 @@ fn prepared(
     format: Option<FormatName>,
     about: TraceInfo,
     value: Value,
-    scorer: &Scorer,
-    (writes, explains): (bool, bool),
+    scoring: &Scoring,
 ) -> Result<Prepared, Text> {
     let mut sufficiency = Sufficiency::default();
     let mut needed = |units: &[u16], is_whole| sufficiency.needed(units, is_whole);
-    let texts = match scorer.memory.as_ref().map(Memory::method) {
+    let texts = match scoring.scorer.memory.as_ref().map(Memory::method) {
         None => Texts::None,
         Some(Method::Prefix) => Texts::Needed(&mut needed),
         Some(_) => Texts::Whole,
@@ -192,14 +194,14 @@ fn prepared(
     let outcome = SelectOutcome::of(&trace, about.success.is_some());
     let outcome = outcome.of_agent(agent_of(&value).unwrap_or_default());
     let unfit = Unfit::of(&trace);
-    let input = scorer.input_of(trace).with_words(explains);
+    let input = scoring.scorer.input_of(trace).with_words(scoring.explains);
     let candidate = Candidate {
         outcome,
         unfit,
         ids: ids_of(&value),
         names: SessionNames::of(&value),
         label: input.label.clone(),
-        trace: if writes { value } else { Value::Null },
+        trace: if scoring.writes { value } else { Value::Null },
         compared: None,
     };
     Ok(Box::new((about, candidate, input)))

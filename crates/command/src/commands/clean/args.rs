@@ -136,8 +136,8 @@ impl CleanArgs {
     pub(super) fn inputs(&self, messages: &Messages) -> Result<Vec<(String, PathBuf)>> {
         let paths = match (self.paths.is_empty(), self.check) {
             (true, true) => {
-                let filter = self.filter.clone().with_ignored()?;
-                Inputs::new(Vec::new(), filter).found(&[], messages)?.sources
+                let machine = Inputs::new(Vec::new(), self.filter.clone());
+                machine.found(&[], messages)?.sources
             }
             (true, false) => vec![STDIN.to_owned()],
             _ => self.paths.clone(),
@@ -191,43 +191,27 @@ impl CleanArgs {
         Ok(inputs)
     }
 
-    /// Returns where these inputs go.
-    pub(super) fn outputs(&self, inputs: &[(String, PathBuf)]) -> Outputs<'_> {
-        Outputs {
-            out: self.out.as_deref(),
-            read: inputs.iter().map(|(path, _)| target_of(path)).collect(),
-            names: FreeNames::default(),
-        }
-    }
-}
-
-/// Where clean files go.
-pub(super) struct Outputs<'a> {
-    out: Option<&'a str>,
-    /// The files that are read.
-    read: HashSet<PathBuf>,
-    names: FreeNames,
-}
-
-impl Outputs<'_> {
-    /// Opens the output of an input, without the input's identities in its name, and makes the folders above it.
+    /// Opens the output of an input, without the input's identities in its name, and makes the folders above it. `read` has the files that are
+    /// read, and `names` those that were written.
     ///
     /// # Errors
     /// If it would replace an input, or cannot be opened.
-    pub(super) fn open(
-        &mut self,
+    pub(super) fn output(
+        &self,
         (path, name): &(String, PathBuf),
         identities: &Identities,
+        read: &HashSet<PathBuf>,
+        names: &mut FreeNames,
     ) -> Result<Output> {
-        let Some(out) = self.out else {
+        let Some(out) = &self.out else {
             return Ok(Output::standard());
         };
         let file = match is_folder(out) {
-            true => in_folder(out, (path, name), identities, &mut self.names)?,
-            false => out.to_owned(),
+            true => in_folder(out, (path, name), identities, names)?,
+            false => out.clone(),
         };
         let is_file = fs::metadata(&file).map_or(true, |file| file.is_file());
-        if is_file && self.read.contains(&target_of(&file)) {
+        if is_file && read.contains(&target_of(&file)) {
             let problem = format!("{file} is read too, and would lose the texts that are replaced");
             return Err(wrong(problem));
         }

@@ -6,7 +6,10 @@
 
 mod args;
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
 
 use knowledgepulse_clean::{Cleaner, Finding, Identities, block_of};
 use knowledgepulse_formats::{
@@ -14,11 +17,11 @@ use knowledgepulse_formats::{
     sections::{Section, Sections, SplitError},
 };
 use knowledgepulse_json::{Value, json_object, parse_str};
-use knowledgepulse_share::{clean_json_text, clean_plain_text, in_order};
+use knowledgepulse_share::{FreeNames, clean_json_text, clean_plain_text, in_order};
 
 use crate::{
     Exit, Failure, MOST_UNITS, Messages, Output, Result, Stop, counted, files::read_chunks, name_of,
-    printable, read::go_on, show::review::places_of, show::review::tell_first, told,
+    printable, read::go_on, show::review::places_of, show::review::tell_first, target_of, told,
 };
 pub(crate) use args::{CleanArgs, CleaningArgs};
 
@@ -26,7 +29,8 @@ pub(crate) use args::{CleanArgs, CleaningArgs};
 pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<Exit> {
     let cleaner = args.cleaning.open()?;
     let inputs = args.inputs(messages)?;
-    let mut outputs = args.outputs(&inputs);
+    let read: HashSet<_> = inputs.iter().map(|(path, _)| target_of(path)).collect();
+    let mut names = FreeNames::default();
     let (mut counts, mut places, mut review) = (BTreeMap::new(), Vec::new(), Vec::new());
     in_order(
         &inputs,
@@ -40,7 +44,7 @@ pub(crate) fn run(args: &CleanArgs, messages: &Messages, stop: &Stop) -> Result<
                 let found = cleaned.found.into_iter();
                 places.extend(found.map(|place| (name_of(&input.0), place)));
             } else {
-                let mut output = outputs.open(input, &cleaned.identities)?;
+                let mut output = args.output(input, &cleaned.identities, &read, &mut names)?;
                 for text in cleaned.texts {
                     output.write(text.as_bytes())?;
                 }
