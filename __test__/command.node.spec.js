@@ -332,6 +332,14 @@ describe('files', () => {
     });
   });
 
+  unix('kp-score score --out is refused for the file that the shell opened as standard input', async () => {
+    const file = write('shell.jsonl', input);
+    const args = ['-c', 'exec "$@" < "$0"', file, process.execPath, command, 'score', '-', '--out', file];
+    const stderr = 'kp-score: --out is read too: stdin; write to another file\n';
+    expect(await run('sh', args)).toMatchObject({ code: 2, stderr });
+    expect(fs.readFileSync(file, 'utf8')).toBe(input);
+  });
+
   unix('kp-score score --out without room leaves the old file, and nothing else', async () => {
     const directory = emptyDirectory();
     const out = path.join(directory, 'out.jsonl');

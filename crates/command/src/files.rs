@@ -18,6 +18,7 @@ use knowledgepulse_formats::input::{
 };
 pub use knowledgepulse_os::links::target_of;
 use knowledgepulse_os::temporary::{self, TemporaryFile};
+use same_file::Handle;
 
 use crate::{Failure, Messages, Result, reason_of};
 
@@ -37,11 +38,15 @@ pub fn metadata_of(source: &str) -> Option<Metadata> {
     fs::metadata(source).ok().filter(|_| source != STDIN)
 }
 
-/// Returns whether two names mean the same ordinary file, also through symbolic links. Returns false for terminals and pipes, which cannot
-/// be overwritten.
-pub fn is_same_file(one: &str, other: &str) -> bool {
-    let is_file = metadata_of(one).is_none_or(|metadata| metadata.is_file());
-    is_file && target_of(one) == target_of(other)
+/// Returns whether an input is the same ordinary file as another one, also through symbolic links, or standard input that a shell has opened it
+/// as. Returns false for terminals and pipes, which cannot be overwritten.
+pub fn is_same_file(input: &str, other: &str) -> bool {
+    let is_file = |name: &str| metadata_of(name).is_none_or(|metadata| metadata.is_file());
+    let is_stdin = || Ok::<_, io::Error>(Handle::stdin()? == Handle::from_path(other)?);
+    match input {
+        STDIN => is_file(other) && is_stdin().unwrap_or(false),
+        _ => is_file(input) && target_of(input) == target_of(other),
+    }
 }
 
 /// Returns how many bytes there are to read; `None` if that is not known.
