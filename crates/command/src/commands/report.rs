@@ -5,8 +5,8 @@ use knowledgepulse_score::select::{Count, Unfit};
 
 use super::{clean::CleaningArgs, sessions::next_command};
 use crate::{
-    ChoiceArgs, Context, Exit, InputArgs, Messages, Purpose, Result, choose::ToldArgs, choose::choose,
-    counted, desk,
+    ChoiceArgs, Context, Exit, InputArgs, Messages, Output, Purpose, Result, choose::ToldArgs,
+    choose::choose, counted, desk,
 };
 
 /// How many sessions are proposed.
@@ -50,6 +50,7 @@ pub(crate) fn run(args: &ReportArgs, run: Context) -> Result<Exit> {
     let cleaner = args.cleaning.open()?;
     let outputs = [("out", args.out.as_str())];
     let inputs = args.input.open(&outputs, &args.told.files(), messages)?;
+    let page = Output::open(&args.out)?;
     let purpose = Purpose {
         only_new: true,
         ends: true,
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &ReportArgs, run: Context) -> Result<Exit> {
     set.refuse_no_session(&args.out)?;
     let command = next_command(&args.input.paths, "shared");
     let how = ((!args.raw).then_some(&cleaner), command);
-    desk::write(&args.out, &set, &inputs.sources, how, run)?;
+    desk::write(page, &set, &inputs.sources, how, run)?;
     let left = set.selection.left.iter();
     let subagents = left.filter(|left| left.unfit == Some(Unfit::SubAgent)).count();
     let sessions = counted((set.scored.len() - subagents) as u64, "session");

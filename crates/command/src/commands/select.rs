@@ -6,7 +6,7 @@ use knowledgepulse_score::select::Chosen;
 
 use super::sessions::next_command;
 use crate::{
-    ChoiceArgs, Context, Exit, Failure, Format, InputArgs, Purpose, Result, Results, Set, Table,
+    ChoiceArgs, Context, Exit, Failure, Format, InputArgs, Output, Purpose, Result, Results, Set, Table,
     choose::choose, counted, desk, grouped,
 };
 
@@ -47,6 +47,8 @@ pub(crate) fn run(args: &SelectArgs, run: Context) -> Result<Exit> {
     let inputs = input.open(&files, &choice.told.files(), run.messages)?;
     let format = args.format.or(files.is_empty().then_some(Format::Table));
     let mut results = Results::open(format, false, out, Table::new(false, None), run)?;
+    let page = page.map(|page| Result::Ok((Output::open(page)?, page)));
+    let page = page.transpose()?;
     let purpose = Purpose {
         keeps: !files.is_empty(),
         ..Purpose::default()
@@ -57,8 +59,8 @@ pub(crate) fn run(args: &SelectArgs, run: Context) -> Result<Exit> {
         let end = (others > 0).then(|| format!("for {}", counted(others, "other")));
         end.unwrap_or_default()
     })?;
-    if let Some(page) = page.filter(|_| set.seen.why_incomplete(run.stop).is_none()) {
-        set.refuse_no_session(page)?;
+    if let Some((page, name)) = page.filter(|_| set.seen.why_incomplete(run.stop).is_none()) {
+        set.refuse_no_session(name)?;
         let cleaner = Cleaner::new(CleanOptions {
             identifiers: true,
             strict: true,

@@ -129,6 +129,7 @@ pub(crate) fn run(mut args: ShareArgs, run: Context) -> Result<Exit> {
     let inputs = is_chosen.then(|| inputs_of(args, messages)).transpose()?;
     let is_early = inputs.as_ref().is_some_and(|inputs| inputs.sources.is_empty());
     if let Some(inputs) = inputs.filter(|_| !is_early) {
+        let page = args.report.as_deref().map(Output::open).transpose()?;
         let purpose = Purpose {
             folder: Some((Path::new(out), &set)),
             only_new: true,
@@ -145,10 +146,10 @@ pub(crate) fn run(mut args: ShareArgs, run: Context) -> Result<Exit> {
             chosen_by = "Decided by a person".into();
         }
         tell_beside(&chosen, messages);
-        if let Some(page) = &args.report {
+        if let Some((page, name)) = page.zip(args.report.as_ref()) {
             let how = (Some(&cleaner), next_command(&args.input.paths, out));
             desk::write(page, &chosen, &inputs.sources, how, run)?;
-            messages.note(format!("wrote {page}"));
+            messages.note(format!("wrote {name}"));
         }
         to_share = sessions(args, (&set, &removed), &chosen, &WholeFiles::of(&inputs.sources));
         exit = chosen.seen.exit();

@@ -49,14 +49,13 @@ pub fn described(log: &Log, cleaner: Option<&Cleaner>) -> std::result::Result<(V
 /// # Errors
 /// If a text cannot be read back, or the page cannot be written.
 pub(crate) fn write(
-    file: &str,
+    mut out: Output,
     set: &Set,
     sources: &[String],
     (cleaner, command): (Option<&Cleaner>, String),
     run: Context,
 ) -> Result<()> {
     let page = page()?;
-    let mut out = Output::open(file)?;
     let (selection, scored) = (&set.selection, &set.scored);
     let ranked = (1..).zip(&selection.chosen);
     let ranked: HashMap<usize, (usize, &Chosen)> = ranked.map(|it| (it.1.index, it)).collect();
