@@ -204,7 +204,7 @@ export class Scorer {
 }
 
 /** Options of calls that take long. */
-interface CallOptions {
+export interface CallOptions {
   /** Cancels the call, which rejects with its reason then and has no effect: an `AbortSignal`, or this part of one. */
   signal?: {
     readonly aborted: boolean;
@@ -213,7 +213,7 @@ interface CallOptions {
   } | null;
 }
 
-interface LongCallOptions extends CallOptions {
+export interface LongCallOptions extends CallOptions {
   /** Called now and then, by {@link Scorer.scoreAll} after each trace, with how many of them are done. If it throws, the call rejects with that. */
   onProgress?: (progress: { done: number; total: number }) => void;
 }
@@ -261,7 +261,7 @@ export class TraceMemory {
 }
 
 /** A number of traces, or a percentage of them that is rounded up. */
-type Count = number | `${number}%`;
+export type Count = number | `${number}%`;
 
 /** Options of {@link select}. */
 export interface SelectOptions extends LongCallOptions {
@@ -278,7 +278,7 @@ export interface SelectOptions extends LongCallOptions {
 }
 
 /** A trace of {@link select}, by its index among the traces. */
-interface Candidate {
+export interface Candidate {
   index: number;
   id: string | null;
 }
@@ -615,6 +615,3 @@ export class KnowledgePulseError extends Error {
   private constructor();
   readonly code: ErrorCode;
 }
-
-// biome-ignore lint/complexity/noUselessEmptyExport: without it, a file of declarations exports its own types too.
-export {};

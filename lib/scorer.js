@@ -51,7 +51,21 @@ class Scorer {
   /** @type {Public['score']} */
   async score(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: ofType('boolean') });
-    return JSON.parse(await this.#settle(signal, (call) => this.#begin(trace, remember, call)));
+    signal?.throwIfAborted();
+    if (this.#embeds) ensureConfigured();
+    const call = signal && new native.NativeCall();
+    const cancel = () => call?.cancel() === true;
+    const begin = () => this.#begin(trace, remember, call);
+    // A store replies to several calls in one turn of the event loop, so one that is cancelled waits for earlier ones.
+    const reply =
+      this.#store === undefined
+        ? cancellable(() => this.#inOrder.reply(begin), signal, cancel)
+        : this.#inOrder.reply(() => cancellable(begin, signal, cancel));
+    try {
+      return JSON.parse(await reply);
+    } finally {
+      tellWarning();
+    }
   }
 
   /** @type {Public['scoreAll']} */
@@ -121,28 +135,6 @@ class Scorer {
     if (this.#store === undefined) return fromAddon(() => this.#native.explain(trace, remember, call));
     const embedding = fromAddon(() => this.#native.embed(trace, call));
     return this.#store.explain(embedding, remember, call);
-  }
-
-  /**
-   * @template T
-   * @param {AbortSignal | undefined} signal
-   * @param {(call: NativeCall | undefined) => T | Promise<T>} ask
-   * @returns {Promise<T>}
-   */
-  async #settle(signal, ask) {
-    signal?.throwIfAborted();
-    if (this.#embeds) ensureConfigured();
-    const call = signal && new native.NativeCall();
-    const cancel = () => call?.cancel() === true;
-    const begin = () => ask(call);
-    try {
-      // A store replies to several calls in one turn of the event loop, so one that is cancelled waits for earlier ones.
-      if (this.#store !== undefined)
-        return await this.#inOrder.reply(() => cancellable(begin, signal, cancel));
-      return await cancellable(() => this.#inOrder.reply(begin), signal, cancel);
-    } finally {
-      tellWarning();
-    }
   }
 }
 

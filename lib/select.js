@@ -69,40 +69,30 @@ async function select(traces, options) {
   signal?.throwIfAborted();
   const candidates = new native.NativeCandidates(method, labels);
   const call = new native.NativeCall();
+  /** @param {number} index of a trace, whose digest is returned */
+  const read = (index) => {
+    try {
+      const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
+      return fromAddon(() => candidates.read(trace, method === 'full')) ?? '';
+    } catch (error) {
+      throw errorOfTrace(error, index);
+    }
+  };
   const choose = async () => {
     if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
     for (let first = 0; first < length; first += BATCH) {
       signal?.throwIfAborted();
-      await add(candidates, traces, first, Math.min(first + BATCH, length), method === 'full');
+      const batch = Array.from({ length: Math.min(BATCH, length - first) }, (_, index) =>
+        read(first + index),
+      );
+      const vectors = method === 'full' ? await embed(batch) : [];
+      await fromAddon(() => candidates.add(vectors));
     }
     const reply = fromAddon(() => candidates.select(count, failures, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
     return JSON.parse(await found);
   };
   return cancellable(choose, signal, () => call.cancel());
-}
-
-/**
- * Adds the traces from `first` to before `end`.
- *
- * @param {NativeCandidates} candidates
- * @param {readonly unknown[]} traces
- * @param {number} first
- * @param {number} end
- * @param {boolean} embeds
- */
-async function add(candidates, traces, first, end, embeds) {
-  const digests = [];
-  for (let index = first; index < end; index++) {
-    try {
-      const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-      digests.push(fromAddon(() => candidates.read(trace, embeds)) ?? '');
-    } catch (error) {
-      throw errorOfTrace(error, index);
-    }
-  }
-  const vectors = embeds ? await embed(digests) : [];
-  await fromAddon(() => candidates.add(vectors));
 }
 
 /**

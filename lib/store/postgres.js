@@ -181,7 +181,8 @@ class PostgresStore {
     /** @type {Array<Neighbour | null>} */
     const found = vectors.map(() => null);
     for (const [entry, id, similarity] of rows) {
-      found[Number(entry)] = neighbourOf(id, { similarity: Number(similarity) });
+      const parts = { lexical: null, contained: null, embedded: null };
+      found[Number(entry)] = { id, similarity: Number(similarity), ...parts };
     }
     return found;
   }
@@ -220,9 +221,13 @@ class PostgresStore {
     const reach = isSmall ? maxElements : size;
     const similar = await fromAddon(() => sample.compare(bytes, traces, candidates, reach));
     const ids = [...known.map(({ id }) => id), ...entries.map(({ id }) => storable(id))];
-    /** @type {Array<{ index: number, similarity: number } | null>} */
+    /** @type {Array<{ index: number } & Omit<Neighbour, 'id'> | null>} */
     const nearest = JSON.parse(similar);
-    const found = nearest.map((each) => each && neighbourOf(ids[each.index], each));
+    const found = nearest.map((each) => {
+      if (each === null) return null;
+      const { index, ...parts } = each;
+      return { id: ids[index], ...parts };
+    });
     return { found, words: [numbers, hashes] };
   }
 
@@ -335,15 +340,6 @@ const schemaError = (message) => codedError(Error, 'ERR_STORE_SCHEMA', message);
 function storedOf([position, id, data, entries]) {
   const bytes = Buffer.from(data, 'base64');
   return { position: Number(position), id, bytes, entries: entries?.split(',').map(Number) ?? [] };
-}
-
-/**
- * @param {string | null} id
- * @param {{ similarity: number, lexical?: number | null, contained?: number | null, embedded?: number | null }} parts
- * @returns {Neighbour}
- */
-function neighbourOf(id, { similarity, lexical = null, contained = null, embedded = null }) {
-  return { id, similarity, lexical, contained, embedded };
 }
 
 /**
