@@ -12,6 +12,7 @@ use memchr::memmem;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::{
+    codes,
     identity::{Identities, Named},
     kinds::{CleanOptions, KINDS},
     known::Known,
@@ -211,19 +212,18 @@ impl Cleaner {
     /// Replaces what the kinds find in the parts of a text that have codes, once these are decoded.
     fn replace_decoded(&mut self, text: &mut Text) {
         const MOST_BEFORE: usize = 64;
-        let Some((view, decoded)) = text.decoded() else {
-            return;
-        };
+        let Some(view) = codes::view(text) else { return };
+        let decoded = Text::new(&view.units);
         let mut found: Vec<Named> = Vec::new();
         for kind in KINDS.iter().filter(|kind| kind.is_wanted(self.options)) {
-            let ranges = kind.find(decoded).into_iter();
+            let ranges = kind.find(&decoded).into_iter();
             let ranges = ranges.filter_map(|range| view.original(&range, MOST_BEFORE));
             let is_new =
                 |range: &Range<usize>| memmem::find(&text.letters()[range.clone()], MARKER).is_none();
             let ranges = ranges.filter(|range| !range.is_empty() && is_new(range));
             found.extend(ranges.map(|range| Named::of(range, kind.name)));
         }
-        let names = self.options.identifiers.then(|| self.identities.find(decoded));
+        let names = self.options.identifiers.then(|| self.identities.find(&decoded));
         found.extend(names.into_iter().flatten().filter_map(|named| {
             let range = view.original(&named.range, 1)?;
             Some(Named { range, ..named })

@@ -12,7 +12,7 @@ use crate::{
     names::{is_of_words, is_possible, is_secret, is_secret_name, names_stored},
     pairs::{closing_quote, opening_at},
     random::{is_opaque, is_random},
-    ranges::{Lazy, Pattern, Ranges, expression, find_letter, lazy, merged, skip, skip_back},
+    ranges::{Pattern, Ranges, expression, find_letter, merged, skip, skip_back},
     text::{Text, is_white_space, is_word, starts_with},
     values::{is_chosen, is_expression, is_generated, is_keyword, is_marked, is_mixed},
     words::Words,
@@ -24,8 +24,8 @@ struct Row {
     keywords: Vec<&'static [u8]>,
     is_of_any: bool,
     /// Words that the command has.
-    words: Vec<Lazy>,
-    places: Vec<(Place, Lazy)>,
+    words: Vec<Pattern>,
+    places: Vec<(Place, Pattern)>,
     /// The signs before the secret and behind it, within the argument.
     part: Option<(u8, Option<u8>)>,
 }
@@ -70,7 +70,7 @@ impl Row {
         };
         let is_of_any = commands == "*";
         let keywords = if is_of_any { words } else { commands };
-        let word = |word| lazy(format!("(?m)^{}\n", regex::escape(word).replace(r"\*", ".*")));
+        let word = |word| Pattern::of(format!("(?m)^{}\n", regex::escape(word).replace(r"\*", ".*")));
         Some(Self {
             keywords: keywords.split_ascii_whitespace().map(str::as_bytes).collect(),
             is_of_any,
@@ -120,7 +120,7 @@ impl Row {
 
 impl Place {
     /// Returns an expression whose group is the secret.
-    fn of(text: &str) -> (Self, Lazy) {
+    fn of(text: &str) -> (Self, Pattern) {
         if let Ok(number) = text.parse::<usize>() {
             let before = number.saturating_sub(1);
             let option = "(?:-|/[A-Za-z]+:).*";
@@ -128,7 +128,7 @@ impl Place {
             let expression = format!(
                 r"^(?:(?:{option}\n)*(?:[^\n-].*)?\n){{{before}}}(?:{option}\n)*([A-Za-z]+[^A-Za-z\n].*|[^A-Za-z\n/-].*)"
             );
-            return (Self::Argument, lazy(expression));
+            return (Self::Argument, Pattern::of(expression));
         }
         let (place, option, joint) = match text.as_bytes() {
             b"<<<" | b"|" => (Self::Input, format!("-{text}"), r"\n"),
@@ -138,7 +138,7 @@ impl Place {
             _ => (Self::Option, text.to_owned(), r"[\n=]"),
         };
         let option = regex::escape(&option);
-        (place, lazy(format!(r"(?m)^{option}{joint}([^\n-].*)")))
+        (place, Pattern::of(format!(r"(?m)^{option}{joint}([^\n-].*)")))
     }
 }
 
@@ -239,7 +239,7 @@ impl<'l> Command<'l> {
             rows.map(|row| (*row, *end))
         });
         for (row, first) in of_any.chain(of_program) {
-            let end_of = |word: &Lazy| Some(first + word.find(&self.lines[first..])?.end());
+            let end_of = |word: &Pattern| Some(first + word.find(&self.lines[first..])?.end());
             let ends: Option<Vec<_>> = row.words.iter().map(end_of).collect();
             let Some(ends) = ends else { continue };
             for (place, expression) in &row.places {

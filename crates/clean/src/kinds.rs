@@ -9,7 +9,7 @@ use crate::{
     base64, columns, commands, emails, keys,
     keywords::ByKeyword,
     languages, names, numbers, pem, phrases, providers, random,
-    ranges::{Lazy, Ranges, lazy, skip},
+    ranges::{Pattern, Ranges, skip},
     siblings, structures,
     text::{Text, is_word},
     wrapped,
@@ -47,7 +47,7 @@ pub(super) struct Kind {
     /// The bit of its line, which a text has that has one of the words.
     bit: u128,
     finder: Finder,
-    expression: Lazy,
+    expression: Pattern,
 }
 
 /// The kinds of findings that are wanted.
@@ -143,7 +143,7 @@ impl Kind {
             words,
             bit: 1 << at,
             finder: *finder,
-            expression: lazy(pattern.to_owned()),
+            expression: Pattern::new(pattern),
         })
     }
 

@@ -59,15 +59,13 @@ fn sign_of_break(letters: &[u8], start: usize) -> Option<usize> {
 /// Returns where the line that `at` stands in begins, no further back than `most` letters.
 pub(super) fn line_start(letters: &[u8], at: usize, most: usize) -> usize {
     let least = at.saturating_sub(most);
-    let ends = |end: usize| match letters[end] {
-        b'\n' | b'\r' => true,
-        b'n' | b'r' => end > least && letters[end - 1] == b'\\',
-        _ => false,
+    let ends = |end: &usize| {
+        matches!(
+            letters[least..*end],
+            [.., b'\n' | b'\r'] | [.., b'\\', b'n' | b'r']
+        )
     };
-    (least..at)
-        .rev()
-        .find(|end| ends(*end))
-        .map_or(least, |end| end + 1)
+    (least..=at).rev().find(ends).unwrap_or(least)
 }
 
 /// Returns whether a letter is of Base64.

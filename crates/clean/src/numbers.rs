@@ -1,12 +1,10 @@
 //! Numbers that are told by their check digits or their groups: payment cards, bank accounts, social security, telephones, and IPv6 addresses.
 
-use std::{net::Ipv6Addr, ops::Range, str, sync::LazyLock};
-
-use regex::bytes::Regex;
+use std::{net::Ipv6Addr, ops::Range, str};
 
 use crate::{
     random::is_uuid,
-    ranges::{expression, skip, skip_at_most, skip_back, stands_alone},
+    ranges::{Pattern, skip, skip_at_most, skip_back, stands_alone},
     text::{OTHER, is_word},
 };
 
@@ -14,14 +12,12 @@ use crate::{
 /// `found` is all that can belong to it: groups at its end can belong to a list of numbers.
 pub(super) fn card_number(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     // Visa; Mastercard; American Express; Diners Club; Discover, UnionPay and JCB; Maestro.
-    static NETWORKS: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^(?:4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}",
-            r"|3[47]\d{13}|(?:30[0-5]\d|3095|36\d\d|3[89]\d\d)(?:\d{10}|\d{12}|\d{15})",
-            r"|(?:6011|64[4-9]\d|65\d\d|62\d\d|352[89]|35[3-8]\d)\d{12,15}",
-            r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{9,15})$"
-        ))
-    });
+    static NETWORKS: Pattern = Pattern::new(concat!(
+        r"^(?:4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}",
+        r"|3[47]\d{13}|(?:30[0-5]\d|3095|36\d\d|3[89]\d\d)(?:\d{10}|\d{12}|\d{15})",
+        r"|(?:6011|64[4-9]\d|65\d\d|62\d\d|352[89]|35[3-8]\d)\d{12,15}",
+        r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{9,15})$"
+    ));
     let before = letters[..found.start].last().copied().unwrap_or(b' ');
     // Part of a word, or of the fraction of a number.
     if is_word(before) || before == b'.' {
@@ -41,19 +37,15 @@ pub(super) fn card_number(letters: &[u8], found: Range<usize>) -> Option<Range<u
 
 /// Returns whether a number in one piece has a unit, or the name of an id, or goes on behind a point.
 fn is_count_or_id(letters: &[u8], range: &Range<usize>) -> bool {
-    static BEHIND: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^(?:\.\d| (?i:b|bits|bytes?|cycles|iterations|items|kb|mb|microseconds|ms|nanoseconds|ns|ops|requests|rows|samples",
-            r"|seconds|ticks|tokens|us)\b)"
-        ))
-    });
+    static BEHIND: Pattern = Pattern::new(concat!(
+        r"^(?:\.\d| (?i:b|bits|bytes?|cycles|iterations|items|kb|mb|microseconds|ms|nanoseconds|ns|ops|requests|rows|samples",
+        r"|seconds|ticks|tokens|us)\b)"
+    ));
     // `userId`, and not `paid`.
-    static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"(?:(?:^|[^a-z])id|I[dD]|(?:^|[^A-Za-z])(?i:epoch|iteration|pid|request|revision|seed|span|trace))",
-            r#"[ "'=:\\#]+$"#
-        ))
-    });
+    static BEFORE: Pattern = Pattern::new(concat!(
+        r"(?:(?:^|[^a-z])id|I[dD]|(?:^|[^A-Za-z])(?i:epoch|iteration|pid|request|revision|seed|span|trace))",
+        r#"[ "'=:\\#]+$"#
+    ));
     const MOST_NAME_LETTERS: usize = 24;
     let name = &letters[range.start.saturating_sub(MOST_NAME_LETTERS)..range.start];
     let is_in_one_piece = letters[range.clone()].iter().all(u8::is_ascii_digit);

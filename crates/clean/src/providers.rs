@@ -12,7 +12,7 @@ use crate::{
     keywords::{ByKeyword, Keyword, Keywords, Owner},
     lines::of_base64,
     random::{is_hexadecimal, of_key, whole},
-    ranges::{Lazy, Ranges, lazy, merged, skip},
+    ranges::{Pattern, Ranges, merged, skip},
     text::{Text, is_word},
     values::{is_generated, is_placeholder},
 };
@@ -34,13 +34,13 @@ const LEAST_DIFFERENT_LETTERS: usize = 4;
 struct Rule {
     /// The expression of the key.
     key: &'static str,
-    expression: Lazy,
+    expression: Pattern,
 }
 
 impl Rule {
     fn of(line: &'static str) -> Option<(Self, &'static str)> {
         let (keywords, key) = line.split_once('\t')?.1.split_once('\t')?;
-        let expression = lazy(format!("^(?:{key})"));
+        let expression = Pattern::of(format!("^(?:{key})"));
         Some((Self { key, expression }, keywords))
     }
 

@@ -1,9 +1,10 @@
 //! Ranges of a text, and how they are found.
 
 use std::{
+    borrow::Cow,
     mem,
     ops::{Deref, Range},
-    sync::{LazyLock, OnceLock},
+    sync::OnceLock,
 };
 
 use memchr::{memchr, memrchr};
@@ -24,12 +25,16 @@ pub(super) fn expression(pattern: &str) -> Regex {
         .expect("the expression is well-formed")
 }
 
-/// An expression over letters, which is compiled when it is first needed.
-pub(super) struct Pattern(&'static str, OnceLock<Regex>);
+/// An expression over letters, which is compiled when it is first needed: most sessions have the keywords of a few rules.
+pub(super) struct Pattern(Cow<'static, str>, OnceLock<Regex>);
 
 impl Pattern {
     pub(super) const fn new(pattern: &'static str) -> Self {
-        Self(pattern, OnceLock::new())
+        Self(Cow::Borrowed(pattern), OnceLock::new())
+    }
+
+    pub(super) fn of(pattern: String) -> Self {
+        Self(Cow::Owned(pattern), OnceLock::new())
     }
 }
 
@@ -37,15 +42,8 @@ impl Deref for Pattern {
     type Target = Regex;
 
     fn deref(&self) -> &Regex {
-        self.1.get_or_init(|| expression(self.0))
+        self.1.get_or_init(|| expression(&self.0))
     }
-}
-
-/// An expression of a table, which is compiled when it is first needed: most sessions have the keywords of a few rules.
-pub(super) type Lazy = LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>;
-
-pub(super) fn lazy(pattern: String) -> Lazy {
-    LazyLock::new(Box::new(move || expression(&pattern)))
 }
 
 /// A class of letters, as in the brackets of an expression: `A-Z0-9_.-`.

@@ -1,12 +1,11 @@
 //! Places to look at: what patterns cannot tell, street addresses and people's names, with the signs by which a person finds them.
 
-use std::{ops::Range, sync::LazyLock};
+use std::ops::Range;
 
 use knowledgepulse_json::{Object, Value};
-use regex::bytes::Regex;
 
 use crate::{
-    ranges::expression,
+    ranges::Pattern,
     trace::{Key, MOST_LEVELS, path_of},
     words::Words,
 };
@@ -108,10 +107,8 @@ fn walk<'v>(value: &'v Value, path: &mut Vec<Key<'v>>, found: &mut Vec<PlaceToRe
 
 /// Returns whether an e-mail address or a telephone number was replaced in a field of an object.
 fn has_address(fields: &Object) -> bool {
-    let texts = fields.values().filter_map(Value::as_str);
-    texts
-        .into_iter()
-        .any(|text| text.starts_with("[REDACTED:email-") || text.starts_with("[REDACTED:phone-"))
+    let mut texts = fields.values().filter_map(Value::as_str);
+    texts.any(|text| text.starts_with("[REDACTED:email-") || text.starts_with("[REDACTED:phone-"))
 }
 
 /// Returns whether a field holds a name or an address that nothing has replaced, by its own name.
@@ -138,24 +135,22 @@ pub(crate) fn plain(name: &[u8]) -> Vec<u8> {
 
 /// Returns where, in bytes, something looks like a street address, or like a greeting or a signature with a name, in order.
 fn places(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        // A name is in capitals; an abbreviation ends before something else than a letter.
-        expression(concat!(
-            r"\b\d{1,5}[A-Za-z]? (?:[NSEW]\.? )?(?:[A-Z][a-z'.]{2,20} ){1,3}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive",
-            r"|Dr|Court|Ct|Square|Sq|Terrace|Parkway|Pkwy|Highway|Hwy)\b",
-            r"|\b[A-Z][A-Za-z\x80-\xff-]{2,30}(?:stra\xc3\x9fe|strasse|str\.|weg|gasse|platz|allee) \d{1,4}\b",
-            r"|\b(?:rue|avenue|place|quai|via|viale|piazza|calle|plaza) (?:d[eiu] |de la |d'|della? |del )?[A-Z][A-Za-z\x80-\xff-]{2,30},? \d{1,4}\b",
-            r"|\b\d{1,4},? (?:bis )?(?:rue|avenue|boulevard|quai) (?:d[eu] |de la |d'|des )?[A-Z\xc3][A-Za-z\x80-\xff-]{2,30}",
-            r"|\bP\.? ?O\.? Box \d+",
-            r"|\b[A-Z][a-z\x80-\xff]{1,20} [A-Z][a-z\x80-\xff]{1,20}[ ,:(<|-]{1,4}\[REDACTED:(?:email|phone)-\d",
-            r"|\|[ ]{0,20}(?i:customer|client|contact|company|full name|firstname|lastname|kunde|firma|nom|nombre|nome|address|adresse)[ ]{0,20}\|",
-            r"|\b(?:Estimad[oa]|Gentile|Car[oa]|Prezad[oa]|Ol\xc3\xa1|Geachte|Beste|Hej|K\xc3\xa4ra|Szanown[ya]|Drog[ia]|Ch\xc3\xa8re|Cher) [A-Z][a-z\x80-\xff]{1,20}(?: [A-Z][a-z\x80-\xff]{1,20})?,",
-            r"|(?:\b|\\n)(?:Cordialement|Saludos|Atentamente|Atenciosamente|Cordiali saluti|Met vriendelijke groet|Mvh|Pozdrawiam),?(?:\s|\\n){1,3}[A-Z][a-z\x80-\xff]{2,20}",
-            r"|[\xe3-\xed][\x80-\xbf]{2}(?:\xe6\xa7\x98|\xe3\x81\x95\xe3\x82\x93|\xeb\x8b\x98|\xe5\x85\x88\xe7\x94\x9f|\xe5\xa5\xb3\xe5\xa3\xab)",
-            r"|\b(?:Dear|Hi|Hello|Hallo|Bonjour|Lieber?|Sehr geehrter?) (?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|M|Mme)\b\.? [A-Z][a-z\x80-\xff]{1,20}",
-            r"|(?:\b|\\n)(?:Regards|Best|Cheers|Sincerely|Thanks|Gr\xc3\xbc\xc3\x9fe),(?:\s|\\n){1,3}[A-Z][a-z\x80-\xff]{2,20}(?: [A-Z][a-z\x80-\xff]{2,20})?(?:\s|\\n|[.\x22]|$)",
-        ))
-    });
+    // A name is in capitals; an abbreviation ends before something else than a letter.
+    static EXPRESSION: Pattern = Pattern::new(concat!(
+        r"\b\d{1,5}[A-Za-z]? (?:[NSEW]\.? )?(?:[A-Z][a-z'.]{2,20} ){1,3}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive",
+        r"|Dr|Court|Ct|Square|Sq|Terrace|Parkway|Pkwy|Highway|Hwy)\b",
+        r"|\b[A-Z][A-Za-z\x80-\xff-]{2,30}(?:stra\xc3\x9fe|strasse|str\.|weg|gasse|platz|allee) \d{1,4}\b",
+        r"|\b(?:rue|avenue|place|quai|via|viale|piazza|calle|plaza) (?:d[eiu] |de la |d'|della? |del )?[A-Z][A-Za-z\x80-\xff-]{2,30},? \d{1,4}\b",
+        r"|\b\d{1,4},? (?:bis )?(?:rue|avenue|boulevard|quai) (?:d[eu] |de la |d'|des )?[A-Z\xc3][A-Za-z\x80-\xff-]{2,30}",
+        r"|\bP\.? ?O\.? Box \d+",
+        r"|\b[A-Z][a-z\x80-\xff]{1,20} [A-Z][a-z\x80-\xff]{1,20}[ ,:(<|-]{1,4}\[REDACTED:(?:email|phone)-\d",
+        r"|\|[ ]{0,20}(?i:customer|client|contact|company|full name|firstname|lastname|kunde|firma|nom|nombre|nome|address|adresse)[ ]{0,20}\|",
+        r"|\b(?:Estimad[oa]|Gentile|Car[oa]|Prezad[oa]|Ol\xc3\xa1|Geachte|Beste|Hej|K\xc3\xa4ra|Szanown[ya]|Drog[ia]|Ch\xc3\xa8re|Cher) [A-Z][a-z\x80-\xff]{1,20}(?: [A-Z][a-z\x80-\xff]{1,20})?,",
+        r"|(?:\b|\\n)(?:Cordialement|Saludos|Atentamente|Atenciosamente|Cordiali saluti|Met vriendelijke groet|Mvh|Pozdrawiam),?(?:\s|\\n){1,3}[A-Z][a-z\x80-\xff]{2,20}",
+        r"|[\xe3-\xed][\x80-\xbf]{2}(?:\xe6\xa7\x98|\xe3\x81\x95\xe3\x82\x93|\xeb\x8b\x98|\xe5\x85\x88\xe7\x94\x9f|\xe5\xa5\xb3\xe5\xa3\xab)",
+        r"|\b(?:Dear|Hi|Hello|Hallo|Bonjour|Lieber?|Sehr geehrter?) (?:Mr|Mrs|Ms|Dr|Prof|Herr|Frau|M|Mme)\b\.? [A-Z][a-z\x80-\xff]{1,20}",
+        r"|(?:\b|\\n)(?:Regards|Best|Cheers|Sincerely|Thanks|Gr\xc3\xbc\xc3\x9fe),(?:\s|\\n){1,3}[A-Z][a-z\x80-\xff]{2,20}(?: [A-Z][a-z\x80-\xff]{2,20})?(?:\s|\\n|[.\x22]|$)",
+    ));
     // Words that belong together are apart, but in a table and in scripts without blanks.
     let is_apart = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'|' | b'\\' | 0x0B | 0xE3..);
     let text = if text.bytes().any(is_apart) { text } else { "" };

@@ -37,10 +37,8 @@ pub(crate) struct Seen {
 impl Seen {
     /// Returns the key of a text.
     pub(crate) fn key(&self, text: &str) -> Key {
-        Key(XxHash3_128::oneshot_with_seed(
-            self.random.hash_one(()),
-            text.as_bytes(),
-        ))
+        let seed = self.random.hash_one(());
+        Key(XxHash3_128::oneshot_with_seed(seed, text.as_bytes()))
     }
 
     /// Returns what became of a text; `None` if that is not known.

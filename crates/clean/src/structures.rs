@@ -3,21 +3,20 @@
 use std::sync::LazyLock;
 
 use knowledgepulse_json::{Object, Text, Value};
-use regex::bytes::Regex;
 
 use crate::{
     keywords::{self, ByKeyword, Owner},
     languages::is_shaped,
     names::{is_possible, is_secret},
     random::{is_id, prefixed_tokens},
-    ranges::{Ranges, expression, merged},
+    ranges::{Pattern, Ranges, merged},
     text::{self, is_word},
     values::{is_chosen, is_expression},
 };
 
 /// A line of `rules/structures.tsv`.
 struct Structure {
-    expression: Regex,
+    expression: Pattern,
     /// Whether it begins with a word.
     begins_word: bool,
     /// Whether the secret stands before the keyword.
@@ -34,11 +33,11 @@ impl Structure {
         let own = pattern.strip_prefix(r"\b").unwrap_or(pattern);
         let is_around = own.starts_with("(?i)(?P<name>");
         let structure = Self {
-            expression: expression(&if is_before || is_around {
-                own.to_owned()
+            expression: if is_before || is_around {
+                Pattern::new(own)
             } else {
-                format!("^(?:{own})")
-            }),
+                Pattern::of(format!("^(?:{own})"))
+            },
             begins_word: own.len() < pattern.len(),
             is_before,
             is_around,
@@ -154,4 +153,15 @@ pub(super) fn is_opaque(object: &Object, name: &Text, value: &Value) -> bool {
         || name.ends_with(b"signature")
         || matches!(name.as_slice(), b"encryptedcontent" | b"reasoningopaque");
     is_named && !value.as_text().is_some_and(|text| is_token(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_structure_compiles_and_has_a_group() {
+        let mut rows = STRUCTURES.rows.iter();
+        assert!(rows.all(|row| row.expression.captures_len() > 1));
+    }
 }

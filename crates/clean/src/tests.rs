@@ -5,6 +5,7 @@ use crate::{
     kinds::KINDS,
     text::{BLOCK, Text},
 };
+use ::base64::prelude::{BASE64_STANDARD, Engine as _};
 use knowledgepulse_error::Result;
 use knowledgepulse_json::{self as json, Object, Value};
 use proptest::prelude::*;
@@ -516,5 +517,33 @@ proptest! {
             }
             prop_assert!(end <= units.len());
         }
+    }
+}
+
+#[test]
+fn the_strings_of_a_list_are_one_command_line() {
+    let strict = CleanOptions { strict: true, ..SDK };
+    for text in [
+        r#"["curl","-u","bob:hunter22"]"#,
+        r#"["mysql","-phunter22"]"#,
+        r#"subprocess.run(["sshpass", "-p", "hunter22", "ssh", "x"])"#,
+        r#"CMD ["redis-cli", "-a", "hunter22"]"#,
+        r#"Command::new("mysql").arg("-u").arg("root").arg("-phunter22")"#,
+        r#"["--token","hunter22"]"#,
+        "args:\n  - redis-cli\n  - -a\n  - hunter22\n",
+    ] {
+        assert!(!cleaned(text, strict).contains("hunter22"), "{text}");
+    }
+}
+
+#[test]
+fn the_lines_of_a_wrapped_password_below_its_name_are_replaced() {
+    let strict = CleanOptions { strict: true, ..SDK };
+    for seed in 0..20 {
+        let bytes: Vec<u8> = (0..3_u8).flat_map(|part| Sha256::digest([seed, part])).collect();
+        let encoded = BASE64_STANDARD.encode(bytes);
+        let (first, second) = encoded.split_at(64);
+        let clean = cleaned(&format!("Password:\n{first}\n{second}\n"), strict);
+        assert!(!clean.contains(first) && !clean.contains(second), "{clean}");
     }
 }

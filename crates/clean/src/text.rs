@@ -1,16 +1,14 @@
 //! A text that is searched and changed.
 
-use std::{borrow::Cow, iter, mem, ops::Range, sync::OnceLock};
+use std::{borrow::Cow, iter, ops::Range, sync::OnceLock};
 
 use memchr::memmem;
 
 use crate::{
-    codes,
     keywords::{Keyword, Keywords, Owner},
     languages::folded,
     names,
     ranges::{Letters, Ranges, digit_from, runs, runs_with, skip, skip_back},
-    view::View,
 };
 
 /// How markers begin.
@@ -35,9 +33,8 @@ pub(super) struct Text<'t> {
     /// Which letters there are.
     has: [bool; 256],
     /// The parts in which alone kinds search, by their marks, and the keywords, once a kind has asked.
-    parts: [OnceLock<Ranges>; MARKS.len()],
+    parts: [OnceLock<Ranges>; RUNS.len() + 1],
     keywords: OnceLock<Keywords>,
-    decoded: OnceLock<Option<Box<(View, Text<'static>)>>>,
     /// For each change, the ranges of the text that it replaced, and where their markers begin and end in the new text.
     changes: Vec<Vec<(Range<usize>, Range<usize>)>>,
 }
@@ -64,7 +61,6 @@ impl<'t> Text<'t> {
             has: letters_of(&letters),
             parts: Default::default(),
             keywords: OnceLock::new(),
-            decoded: OnceLock::new(),
             letters,
             changes: Vec::new(),
         }
@@ -86,20 +82,11 @@ impl<'t> Text<'t> {
         })
     }
 
-    /// Returns the parts of the text around its codes as a reader sees them, and where they come from; `None` if it has no codes.
-    pub(super) fn decoded(&self) -> Option<&(View, Text<'static>)> {
-        let decode = || {
-            let mut view = codes::view(self)?;
-            let text = Text::new(mem::take(&mut view.units));
-            Some(Box::new((view, text)))
-        };
-        self.decoded.get_or_init(decode).as_deref()
-    }
-
     /// Returns the parts of the text in which alone the kinds with a mark are searched; `None` of other letters.
     pub(super) fn parts(&self, mark: u8) -> Option<&Ranges> {
-        let at = MARKS.iter().position(|each| *each == mark)?;
-        Some(self.parts[at].get_or_init(|| parts_of(&self.letters, mark)))
+        let of_numbers = (mark == b'6').then_some(RUNS.len());
+        let at = of_numbers.or_else(|| RUNS.iter().position(|(each, ..)| *each == mark))?;
+        Some(self.parts[at].get_or_init(|| parts_of(&self.letters, at)))
     }
 
     /// Returns the place in the original text of a place in this one. In a marker, it is the beginning of the text that it replaced.
@@ -184,36 +171,34 @@ impl<'t> Text<'t> {
         self.has = letters_of(&letters);
         self.parts = Default::default();
         self.keywords = OnceLock::new();
-        self.decoded = OnceLock::new();
         self.units = Cow::Owned(units);
         self.letters = letters;
         self.changes.push(change);
     }
 }
 
-/// The marks of kinds in `rules/kinds.tsv` that are searched in parts of a text alone: around numbers of six digits, and in runs.
-const MARKS: [u8; 8] = *b"6@GNLMV<";
+/// The marks of kinds in `rules/kinds.tsv` that are searched in runs of letters alone: the least length and the letters of a run, and the letter
+/// that each of them has. Kinds with another mark, `6`, are searched around numbers of six digits.
+static RUNS: [(u8, usize, Letters, Option<u8>); 7] = [
+    (b'@', 6, Letters::of(b"A-Za-z0-9@._%+'&\xFE-"), Some(b'@')),
+    (b'G', 7, Letters::of(b"0-9-"), Some(b'-')),
+    (b'N', 7, Letters::of(b"0-9."), Some(b'.')),
+    (b'L', 36, Letters::of(b"A-Za-z0-9_~.:+/=-"), None),
+    (b'M', 14, Letters::of(b"A-Fa-f0-9:.-"), None),
+    (b'V', 6, Letters::of(b"A-Fa-f0-9:."), Some(b':')),
+    (b'<', 19, Letters::of(b"A-Z0-9<"), Some(b'<')),
+];
 
-/// Returns the parts of a text with a mark.
-fn parts_of(letters: &[u8], mark: u8) -> Ranges {
-    /// The least length and the letters of the runs with a mark, and the letter that each of them has.
-    static RUNS: [(u8, usize, Letters, Option<u8>); 7] = [
-        (b'@', 6, Letters::of(b"A-Za-z0-9@._%+'&\xFE-"), Some(b'@')),
-        (b'G', 7, Letters::of(b"0-9-"), Some(b'-')),
-        (b'N', 7, Letters::of(b"0-9."), Some(b'.')),
-        (b'L', 36, Letters::of(b"A-Za-z0-9_~.:+/=-"), None),
-        (b'M', 14, Letters::of(b"A-Fa-f0-9:.-"), None),
-        (b'V', 6, Letters::of(b"A-Fa-f0-9:."), Some(b':')),
-        (b'<', 19, Letters::of(b"A-Z0-9<"), Some(b'<')),
-    ];
+/// Returns the parts of a text with the mark of a number.
+fn parts_of(letters: &[u8], number: usize) -> Ranges {
+    let Some((mark, least, class, sign)) = RUNS.get(number) else {
+        return numbers_of(letters);
+    };
     // Beside groups of digits, the names of a machine and of its domain.
-    let around = if mark == b'G' { (32, 256) } else { (0, 1) };
-    match RUNS.iter().find(|(of, ..)| *of == mark) {
-        Some((_, least, class, Some(sign))) => {
-            with_around(letters, runs_with(letters, *sign, *least, class), around)
-        }
-        Some((_, least, class, None)) => with_around(letters, runs(letters, *least, class), around),
-        None => numbers_of(letters),
+    let around = if *mark == b'G' { (32, 256) } else { (0, 1) };
+    match sign {
+        Some(sign) => with_around(letters, runs_with(letters, *sign, *least, class), around),
+        None => with_around(letters, runs(letters, *least, class), around),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Parts of a text, one a line.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(super) struct View {
     pub(super) units: Vec<u16>,
     /// Where each unit comes from.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     phrases,
-    ranges::{expression, find_letter, line_around},
+    ranges::{Pattern, expression},
     words::{COMMON, Words},
 };
 
@@ -45,22 +45,16 @@ impl Identities {
 
     /// Learns the names of people beside an address: before it in brackets or in a cell, or what it is made of in a cell of its line.
     pub(super) fn learn_rows(&mut self, text: &str) {
-        static MAIL: LazyLock<Regex> = LazyLock::new(|| {
-            expression(
-                r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}",
-            )
-        });
+        static MAIL: Pattern = Pattern::new(
+            r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,12}",
+        );
         // The name before an address, perhaps as a cell.
         static NAME: LazyLock<Regex> = LazyLock::new(|| {
             expression(&expanded(
                 r#"(^|[,|\t;])?["'`* ]*(<WORD>(?: (?:[a-z]{1,3} ){0,2}<WORD>){0,3})["'`*\])} ]*([,|\t;])?["'`*(<\[{ ]*$"#.to_owned(),
             ))
         });
-        let mut from = 0;
-        while let Some(at) = find_letter(text.as_bytes(), from, b'@') {
-            let line = line_around(text.as_bytes(), from, at);
-            from = line.end;
-            let line = text[line].trim_end_matches('\r');
+        for line in text.lines().filter(|line| line.contains('@')) {
             for found in MAIL.find_iter(line.as_bytes()).take(MOST_MAILS) {
                 let mail = &line[found.range()];
                 let (local, domain) = mail.split_once('@').unwrap_or_default();

@@ -28,7 +28,7 @@ use aho_corasick::AhoCorasick;
 use knowledgepulse_json::{self as json, Value, parse_str};
 use twox_hash::XxHash3_64;
 
-use crate::{keywords::Owner, text::Text, words::Words};
+use crate::{codes, keywords::Owner, text::Text, words::Words};
 
 pub(crate) use replaced::Named;
 pub(crate) use rules::{PUBLIC_HOSTS, RULES};
@@ -43,10 +43,9 @@ static ANSWERS: Words = Words::new("content text output stdout result observatio
 /// Ends of names of machines that have no address of their own.
 const PRIVATE: [&str; 5] = [".local", ".lan", ".home", ".internal", ".corp"];
 
-/// Texts of so many letters are kept for the cleaner, each with as many more as its tables take, and each letter that was decoded as so many.
+/// Texts of so many letters are kept for the cleaner, each with as many more as its tables take.
 const MOST_KEPT: usize = 1024 * 1024;
 const OF_TABLES: usize = 256;
-const OF_DECODED: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
@@ -103,12 +102,11 @@ impl Identities {
     pub fn learn_text(&mut self, text: &str) {
         let page = Text::of(text);
         self.learn_page(text, &page);
-        let decoded = page.decoded().map(|(_, decoded)| decoded);
-        if let Some(decoded) = decoded {
-            self.learn_page(&decoded.to_utf8(), decoded);
+        if let Some(view) = codes::view(&page) {
+            let decoded = Text::new(&view.units);
+            self.learn_page(&decoded.to_utf8(), &decoded);
         }
-        self.kept +=
-            text.len() + OF_TABLES + decoded.map_or(0, |decoded| OF_DECODED * decoded.letters().len());
+        self.kept += text.len() + OF_TABLES;
         if self.kept < MOST_KEPT {
             self.pages.insert(self.hash_of(text), page);
         }

@@ -2,13 +2,11 @@
 
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
-
 use super::{rules::expanded, spellings::spellings};
 use crate::{
     phrases,
     random::is_uuid,
-    ranges::expression,
+    ranges::Pattern,
     values::{is_expression, is_keyword, is_placeholder},
     words::{COMMON, NOBODY, Words},
 };
@@ -18,7 +16,7 @@ static ORGANISATIONS: Words = Words::new(include_str!("../../rules/organisations
 /// Given names of many countries, in small letters without accents; none that sources often have as a word.
 static GIVEN: Words = Words::new(include_str!("../../rules/given-names.txt"));
 /// The names of companies.
-static COMPANY: LazyLock<Regex> = LazyLock::new(|| expression(&expanded(" <LEGAL>$".to_owned())));
+static COMPANY: LazyLock<Pattern> = LazyLock::new(|| Pattern::of(expanded(" <LEGAL>$".to_owned())));
 /// Words in small letters within the names of people.
 pub(super) static PARTICLES: Words =
     Words::new("af al bin da de del den der di do dos el la le ten ter van von y");
@@ -63,12 +61,10 @@ pub(super) fn is_person(text: &str) -> bool {
 
 /// Returns whether a word is a common one, also in the plural, or ends as words of English do; or several, as names in programs are.
 pub(super) fn is_english(word: &str) -> bool {
-    static SUFFIX: LazyLock<Regex> = LazyLock::new(|| {
-        expression(concat!(
-            r"^.{3,}(?:[ts]ions?|ments?|ness|it(?:y|ies)|ings?|[ai]bles?|ful|less|[ae]nces?|isms?|ships?|ware|ally|[^jkv]ics?|[eo]rs|ives?|i[sz]ed?|ate[ds]?|ages?",
-            r"|ures?|als?|ous|ed)$"
-        ))
-    });
+    static SUFFIX: Pattern = Pattern::new(concat!(
+        r"^.{3,}(?:[ts]ions?|ments?|ness|it(?:y|ies)|ings?|[ai]bles?|ful|less|[ae]nces?|isms?|ships?|ware|ally|[^jkv]ics?|[eo]rs|ives?|i[sz]ed?|ate[ds]?|ages?",
+        r"|ures?|als?|ous|ed)$"
+    ));
     let is_listed = |word: &str| {
         [&COMMON, &phrases::WORDS, &NOBODY]
             .iter()

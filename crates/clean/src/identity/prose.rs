@@ -28,18 +28,21 @@ impl Identities {
         let bytes = text.as_bytes();
         let small = LazyCell::new(|| small_words(text));
         let mut from = 0;
-        let lines = iter::from_fn(|| {
-            let line = line_around(bytes, from, capital_behind_word(bytes, from)?);
-            from = line.end;
-            Some(line)
+        let names = iter::from_fn(|| {
+            loop {
+                let line = line_around(bytes, from, capital_behind_word(bytes, from)?);
+                let start = line.start.saturating_sub(1).max(from);
+                let found = NAME.find_at(&bytes[..line.end], start);
+                from = found.map_or(line.end, |found| found.end());
+                if found.is_some() {
+                    return found;
+                }
+            }
         });
-        for found in lines.flat_map(|line| {
-            NAME.find_iter(&bytes[line.clone()])
-                .map(move |name| line.start + name.start()..line.start + name.end())
-        }) {
+        for found in names {
             // A letter before the name belongs to the match, but at the beginning.
-            let is_name = matches!(bytes[found.start], b'A'..=b'Z' | 0xC3..=0xD4);
-            let range = found.start + usize::from(!is_name)..found.end;
+            let is_name = matches!(bytes[found.start()], b'A'..=b'Z' | 0xC3..=0xD4);
+            let range = found.start() + usize::from(!is_name)..found.end();
             let (before, behind) = (&bytes[..range.start], &bytes[range.end..]);
             // A folder is called like a person as a whole.
             let goes_on: &[u8] = match before {

@@ -1,13 +1,12 @@
 //! Where the names of a session stand in a text.
 
-use std::{cmp::Reverse, ops::Range, sync::LazyLock};
+use std::{cmp::Reverse, ops::Range};
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
-use regex::bytes::Regex;
 
-use super::{Identities, Pattern, Who};
+use super::{Identities, Who};
 use crate::{
-    ranges::expression,
+    ranges::Pattern,
     text::{LATIN, Text, letter},
 };
 
@@ -44,7 +43,8 @@ impl<'n> Named<'n> {
 impl Identities {
     fn finder(&self) -> Option<&AhoCorasick> {
         let built = self.finder.get_or_init(|| {
-            let letters = |pattern: &Pattern| pattern.units.iter().copied().map(letter).collect::<Vec<u8>>();
+            let letters =
+                |pattern: &super::Pattern| pattern.units.iter().copied().map(letter).collect::<Vec<u8>>();
             (!self.patterns.is_empty())
                 .then(|| {
                     AhoCorasickBuilder::new()
@@ -114,7 +114,7 @@ fn same_letters(units: &[u16], pattern: &[u16]) -> bool {
 fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
     const MOST_ESCAPE: usize = 16;
     // The escape of a line break, a colour, and an encoded sign.
-    static ESCAPE: LazyLock<Regex> = LazyLock::new(|| expression(r"(?:\\[nrt]|\[[\d;]*m|%.[0-9A-Fa-f])$"));
+    static ESCAPE: Pattern = Pattern::new(r"(?:\\[nrt]|\[[\d;]*m|%.[0-9A-Fa-f])$");
     let letters = text.letters();
     let name = &letters[range.clone()];
     let (Some(first), Some(last)) = (name.first(), name.last()) else {
@@ -141,6 +141,6 @@ fn stands_alone(text: &Text, range: &Range<usize>) -> bool {
 
 /// Returns whether a place is within a marker such as `[REDACTED:email]`.
 fn is_in_marker(letters: &[u8], at: usize) -> bool {
-    static MARKER: LazyLock<Regex> = LazyLock::new(|| expression(r"\[REDACTED:[^\[\]]*$"));
+    static MARKER: Pattern = Pattern::new(r"\[REDACTED:[^\[\]]*$");
     MARKER.is_match(&letters[at.saturating_sub(40)..at])
 }

@@ -3,7 +3,7 @@
 use std::{hash::BuildHasher, ops::Range, sync::LazyLock};
 
 use memchr::{memrchr_iter, memrchr2};
-use regex::bytes::{Captures, Regex};
+use regex::bytes::Captures;
 use smallvec::SmallVec;
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     keywords::{ByKeyword, Keyword, Keywords, Owner},
-    ranges::{Lazy, expression, lazy},
+    ranges::Pattern,
     words::{COMMON, Words},
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct Rule {
     pub(super) anchor: Option<Anchor>,
     /// Whether it finds a name in what a command has printed.
     pub(super) is_of_answer: bool,
-    pub(super) expression: Lazy,
+    pub(super) expression: Pattern,
 }
 
 impl Rule {
@@ -119,7 +119,7 @@ pub(crate) static RULES: LazyLock<ByKeyword<Rule>> = LazyLock::new(|| {
         let rule = Rule {
             anchor: anchors.map(|(_, anchor)| *anchor),
             is_of_answer: pattern.starts_with("<PROMPT>"),
-            expression: lazy(expanded(anchored)),
+            expression: Pattern::of(expanded(anchored)),
         };
         (rule, keywords)
     };
@@ -332,7 +332,7 @@ fn prompts_before(text: &[u8], _: &[u8]) -> Starts {
 
 /// Returns how far before the end of a text the path of homes begins whose last folder a keyword ends.
 fn homes_before(before: &[u8], text: &[u8]) -> Starts {
-    static PATH: LazyLock<Regex> = LazyLock::new(|| expression(&expanded(r"<HOMES>(?s:.{0,2})$".into())));
+    static PATH: LazyLock<Pattern> = LazyLock::new(|| Pattern::of(expanded(r"<HOMES>(?s:.{0,2})$".into())));
     let path = PATH.find(text).map(|path| path.start());
     path.and_then(|start| before.len().checked_sub(start))
         .into_iter()

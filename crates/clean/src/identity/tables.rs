@@ -1,14 +1,11 @@
 //! Columns of people and accounts.
 
-use std::{ops::Range, sync::LazyLock};
-
-use regex::bytes::Regex;
+use std::ops::Range;
 
 use super::{Identities, people::is_person};
 use crate::{
     columns::{self, Table, line_at},
     keywords::Owner,
-    ranges::expression,
     review::{PEOPLE, plain},
     text::Text,
     words::Words,
@@ -22,13 +19,6 @@ static LOGINS: Words = Words::of("identity.logins");
 impl Identities {
     /// Learns the names in the columns of tables that are named like people or accounts.
     pub(super) fn learn_labelled(&mut self, page: &Text) {
-        static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-            let words: Vec<_> = PEOPLE.iter().chain(LOGINS.iter()).collect();
-            let words = words.join("|").replace("by", "[ _-]?by");
-            expression(&format!(
-                r#"(?i)(?:^|[|,;\t"(\xFF]|  )(?:[ "*`-]|''')*(?:[a-z]{{0,12}}[ _-]?name|{words})(?:[ "`]|''')*(?:[|,;\t\r")\xFF]|  |$)|\b(?-i:USER|USERNAME|OWNER|AUTHINFO|HOSTNAME|ASSIGNEE|REPORTER|AUTHOR) "#
-            ))
-        });
         // One letter for each that is shown, so the cells of a column stand below each other.
         let (units, letters) = (page.units(), page.letters());
         let mut from = 0;
@@ -42,7 +32,6 @@ impl Identities {
             let line = line_at(letters, label.range.start);
             from = line.end;
             if line.len() <= columns::MOST_LETTERS
-                && LABEL.is_match(&letters[line.clone()])
                 && let Some(table) = Table::below(letters, line, &is_of_people)
             {
                 from = table.end.max(from);
