@@ -381,20 +381,6 @@ fn marked_in(text: &str, role: &str) -> Option<Messages<'static>> {
     (messages.len() > 1 || role == "user").then_some(messages)
 }
 
-/// Returns the messages of a row that has a query and the calls that answer it, as xLAM's data set has them.
-fn query_of(record: &Object) -> Option<Messages<'_>> {
-    let query = record.get("query").filter(|query| query.as_text().is_some())?;
-    let calls = parsed(record.get("answers"))?;
-    let is_call = |call: &Value| has_text(call, "name") && call.get("arguments").is_some();
-    calls.as_array().filter(|calls| calls.iter().all(is_call))?;
-    let reply = [("role", "assistant".into()), ("tool_calls", calls.into_owned())];
-    Some(
-        [message_by("user", query.clone()), object(reply)]
-            .map(Cow::Owned)
-            .into(),
-    )
-}
-
 /// Returns the messages of a state or a result of the OpenAI Agents SDK: what the agent was given, and its items.
 fn state_of(record: &Object) -> Option<Messages<'_>> {
     let given = first_named(record, "run-input")?;
@@ -514,10 +500,7 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         let reply = if reply.is_empty() { replied } else { reply };
         return Some([asked, chosen, reply, made_in(record)].concat());
     }
-    let others = pair_of(record)
-        .or_else(|| query_of(record))
-        .or_else(|| state_of(record));
-    if let Some(messages) = others {
+    if let Some(messages) = pair_of(record).or_else(|| state_of(record)) {
         return Some(messages);
     }
     let output = list_of(record.get("output"));

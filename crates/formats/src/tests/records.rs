@@ -280,3 +280,19 @@ fn a_trace_names_all_models_and_the_steps_before_the_objective() {
     assert_eq!(imported("models").as_deref(), Some(r#"["a","b","c"]"#));
     assert_eq!(imported("steps_before_objective").as_deref(), Some("2"));
 }
+
+#[test]
+fn a_row_of_a_query_and_the_calls_that_answer_it_has_the_calls() {
+    let answers = Value::from(r#"[{"name": "tide", "arguments": {"port": "Oban"}}]"#).to_json();
+    let row = format!(r#"{{"id":0,"query":"When is high tide at Oban?","answers":{answers},"tools":"[]"}}"#);
+    let trace = &traces_of(&row)[0];
+    assert_eq!(
+        trace.at(&["task", "objective"]).and_then(Value::as_str),
+        Some("When is high tide at Oban?")
+    );
+    let steps = trace.get("steps").and_then(Value::as_array).unwrap();
+    let calls = steps
+        .iter()
+        .map(|step| step.at(&["tool", "name"]).and_then(Value::as_str));
+    assert_eq!(calls.collect::<Vec<_>>(), [Some("tide")]);
+}
