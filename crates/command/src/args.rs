@@ -69,7 +69,7 @@ impl InputArgs {
         let inputs = inputs.found(outputs, messages)?;
         let read = self.paths.iter().chain(&inputs.sources);
         refuse_same_file(outputs, read.chain(others.iter().copied().flatten()))?;
-        let is_nothing = inputs.sources.is_empty() && inputs.left_out.ignored + inputs.left_out.others == 0;
+        let is_nothing = inputs.sources.is_empty() && inputs.left_out.is_empty();
         if is_nothing && self.paths.is_empty() {
             return Err(Failure::file(NOTHING_HERE));
         }

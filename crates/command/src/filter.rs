@@ -86,32 +86,20 @@ impl Excluded {
     }
 }
 
-/// How much was left out.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LeftOut {
-    /// Sessions that the file `ignore` names, or their files.
-    pub ignored: u64,
-    /// Those that the options leave out.
-    pub others: u64,
-}
-
-impl LeftOut {
-    /// Counts a session or a file.
-    pub(crate) fn add(&mut self, verdict: Verdict) {
-        self.ignored += u64::from(verdict == Verdict::Ignored);
-        self.others += u64::from(verdict == Verdict::Other);
-    }
-}
-
-/// Whether a session is read.
+/// Why a session or a file is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is.
-    Wanted,
+pub enum LeftOut {
     /// An option leaves it out.
     Other,
     /// The file `ignore` names it.
     Ignored,
+}
+
+impl LeftOut {
+    /// Returns how many of these the file `ignore` names.
+    pub(crate) fn ignored(all: &[Self]) -> u64 {
+        all.iter().filter(|why| **why == Self::Ignored).count() as u64
+    }
 }
 
 impl Filter {
@@ -135,26 +123,23 @@ impl Filter {
         Ok(self)
     }
 
-    /// Returns whether a file may have wanted sessions. Where its time `is_kept`, what was written last before a time began before it.
-    pub(crate) fn of_file(&self, file: &str, is_kept: bool) -> Verdict {
+    /// Returns why a file has no wanted session; `None` if it may have one. Where its time `is_kept`, what was written last before a time began before it.
+    pub(crate) fn of_file(&self, file: &str, is_kept: bool) -> Option<LeftOut> {
         let written = fs::metadata(file).and_then(|stat| stat.modified()).ok();
         let written = written.and_then(|time| Timestamp::try_from(time).ok());
         let is_late = |since: &String| written.is_none_or(|time| date::to_iso(time) >= *since);
         let has = |excluded: &[Excluded]| excluded.iter().any(|excluded| excluded.has_file(file));
         match file {
-            STDIN => Verdict::Wanted,
-            _ if has(&self.ignored.0) => Verdict::Ignored,
-            _ if is_kept && !self.since.as_ref().is_none_or(is_late) => Verdict::Other,
-            _ if has(&self.excluded) => Verdict::Other,
-            _ => Verdict::Wanted,
+            STDIN => None,
+            _ if has(&self.ignored.0) => Some(LeftOut::Ignored),
+            _ if is_kept && !self.since.as_ref().is_none_or(is_late) => Some(LeftOut::Other),
+            _ => has(&self.excluded).then_some(LeftOut::Other),
         }
     }
 
-    /// Returns whether the session of a trace is wanted; what is no session is.
-    pub(crate) fn of_session(&self, file: &str, about: &TraceInfo, trace: &Value) -> Verdict {
-        if trace.get("steps").is_none() {
-            return Verdict::Wanted;
-        }
+    /// Returns why the session of a trace is not wanted; `None` if it is, or if the trace is of no session.
+    pub(crate) fn of_session(&self, file: &str, about: &TraceInfo, trace: &Value) -> Option<LeftOut> {
+        trace.get("steps")?;
         let has = |excluded: &[Excluded]| excluded.iter().any(|it| it.has_session(file, about, trace));
         let is_late = |since: &String| about.when.as_ref().is_none_or(|began| began >= since);
         let is_of_agent = |wanted: &FormatName| about.agent == wanted.name();
@@ -169,16 +154,17 @@ impl Filter {
             && self.min_turns.is_none_or(has_turns)
             && !has(&self.excluded);
         match is_wanted {
-            _ if has(&self.ignored.0) => Verdict::Ignored,
-            true => Verdict::Wanted,
-            false => Verdict::Other,
+            _ if has(&self.ignored.0) => Some(LeftOut::Ignored),
+            true => None,
+            false => Some(LeftOut::Other),
         }
     }
 
     /// Tells how much the file `ignore` left out.
-    pub(crate) fn tell_ignored(&self, left: &LeftOut, messages: &Messages) {
-        if left.ignored > 0 {
-            let sessions = counted(left.ignored, "session");
+    pub(crate) fn tell_ignored(&self, left_out: &[LeftOut], messages: &Messages) {
+        let ignored = LeftOut::ignored(left_out);
+        if ignored > 0 {
+            let sessions = counted(ignored, "session");
             messages.note(format!("left out: {sessions}, as {} says", self.ignored.1));
         }
     }
@@ -237,8 +223,8 @@ mod tests {
             let session = session(began);
             filter.of_session("f", &about(&session), &session)
         };
-        assert_eq!(verdict(&filter, "2026-10-01T02:00:00+02:00"), Verdict::Wanted);
-        assert_eq!(verdict(&filter, "2026-09-30T23:59:59Z"), Verdict::Other);
+        assert_eq!(verdict(&filter, "2026-10-01T02:00:00+02:00"), None);
+        assert_eq!(verdict(&filter, "2026-09-30T23:59:59Z"), Some(LeftOut::Other));
         for other in [
             Filter {
                 agents: vec![FormatName::Pi],
@@ -253,7 +239,7 @@ mod tests {
                 ..filter.clone()
             },
         ] {
-            assert_eq!(verdict(&other, "2026-10-02"), Verdict::Other);
+            assert_eq!(verdict(&other, "2026-10-02"), Some(LeftOut::Other));
         }
     }
 

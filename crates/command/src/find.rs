@@ -6,9 +6,7 @@ use knowledgepulse_formats::{FormatName, not_read_here, run::head_of};
 use rayon::prelude::*;
 use walkdir::WalkDir;
 
-use crate::{
-    Failure, Inputs, Messages, Result, Target, counted, files::metadata_of, filter::Verdict, is_same_file,
-};
+use crate::{Failure, Inputs, Messages, Result, Target, counted, files::metadata_of, is_same_file};
 
 /// How the names of files end that belong to a database.
 const OF_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -57,9 +55,9 @@ impl Inputs {
         let (filter, left_out) = (&self.filter, &mut self.left_out);
         sources.retain(|file| {
             // Agents keep the times of their files.
-            let verdict = filter.of_file(file, are_kept);
-            left_out.add(verdict);
-            verdict == Verdict::Wanted
+            let why = filter.of_file(file, are_kept);
+            left_out.extend(why);
+            why.is_none()
         });
         self.sources = sources;
         Ok(self)

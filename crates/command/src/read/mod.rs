@@ -25,7 +25,7 @@ use rayon::prelude::*;
 
 use crate::{
     Context, Exit, Failure, Filter, Messages, Place, Result, STDIN, Stop, TraceInfo, files::metadata_of,
-    files::read_chunks, files::total_size, filter::LeftOut, filter::Verdict, name_of, reason_of,
+    files::read_chunks, files::total_size, filter::LeftOut, name_of, reason_of,
 };
 
 /// So many bytes of input are handed on at once, if those are so many records for each core, and at most so many bytes, or a record.
@@ -50,8 +50,8 @@ pub struct Inputs {
     pub given: Given,
     /// Which sessions are read.
     pub filter: Filter,
-    /// How many files were left out by it.
-    pub(crate) left_out: LeftOut,
+    /// Why files were left out by it.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 impl Inputs {
@@ -84,7 +84,7 @@ pub enum State<P> {
     /// It is not of a conversation, for this reason.
     Skipped(Text),
     /// The filter leaves it out.
-    LeftOut(Verdict),
+    LeftOut(LeftOut),
     /// It is wrong, for this reason.
     Wrong(Text),
     /// Its input could not be read to its end, for this reason.
@@ -110,8 +110,8 @@ pub(crate) struct Seen {
     pub without_conversation: u64,
     /// Inputs that could not be read to their ends.
     pub unread: u64,
-    /// What the filter left out.
-    pub(crate) left_out: LeftOut,
+    /// Why files and sessions were left out.
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 /// So many bad lines are told, unless all are asked for.
@@ -139,7 +139,7 @@ impl Seen {
                     messages.note(format!("{place}: {reason}"));
                 }
             }
-            State::LeftOut(verdict) => self.left_out.add(*verdict),
+            State::LeftOut(why) => self.left_out.push(*why),
             State::Wrong(reason) => self.add_bad(place, reason, messages),
             State::Unread(reason) => {
                 self.unread += 1;
@@ -167,9 +167,9 @@ impl Seen {
 
     /// Says why no trace was read, where no line was wrong.
     pub(crate) fn why_nothing(&self) -> String {
-        match self.left_out.ignored + self.left_out.others {
-            0 => "there is no trace in the input; kp-score formats lists what is read".into(),
-            _ => "no session is left by --since, --agent, --project, --min-turns, --exclude and the file ignore".into(),
+        match self.left_out.is_empty() {
+            true => "there is no trace in the input; kp-score formats lists what is read".into(),
+            false => "no session is left by --since, --agent, --project, --min-turns, --exclude and the file ignore".into(),
         }
     }
 
@@ -195,7 +195,7 @@ pub(crate) fn read<P: Send>(
     let mut reading = Reading::begin(inputs.clone(), messages.clone())?;
     messages.start_progress(total_size(&inputs.sources));
     let mut seen = Seen {
-        left_out: inputs.left_out,
+        left_out: inputs.left_out.clone(),
         ..Seen::default()
     };
     while let Some(items) = reading.next(prepare).filter(|_| !stop.is_set()) {
@@ -299,10 +299,8 @@ impl Reading {
                 Content::Read(value) => {
                     let about = TraceInfo::of(&value, item.format.unwrap_or(FormatName::Trace));
                     match self.filter.of_session(&source, &about, &value) {
-                        Verdict::Wanted => {
-                            prepare(item.format, about, value).map_or_else(State::Wrong, State::Read)
-                        }
-                        verdict => State::LeftOut(verdict),
+                        None => prepare(item.format, about, value).map_or_else(State::Wrong, State::Read),
+                        Some(why) => State::LeftOut(why),
                     }
                 }
             },

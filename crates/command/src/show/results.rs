@@ -7,8 +7,8 @@ use knowledgepulse_score::engine::Status;
 use knowledgepulse_share::metadata_of;
 
 use crate::{
-    Context, Exit, Format, Output, Result, Scored, Seen, Table, counted, show::rows::embedder_value,
-    show::rows::json_row,
+    Context, Exit, Format, Output, Result, Scored, Seen, Table, counted, filter::LeftOut,
+    show::rows::embedder_value, show::rows::json_row,
 };
 
 /// What stands before the first row of an object of JSON.
@@ -150,7 +150,7 @@ impl<'r> Results<'r> {
             "scored": traces,
             "bad": seen.bad,
             "withoutConversation": seen.without_conversation,
-            "ignored": seen.left_out.ignored,
+            "ignored": LeftOut::ignored(&seen.left_out),
             "seconds": self.start.elapsed().as_secs_f64(),
             "embedder": self.embedder.as_ref().map(embedder_value),
             "written": written.map(|(file, traces)| json_object! { "file": file, "traces": traces }),
