@@ -63,6 +63,11 @@ pub(crate) fn card(
     format!("---\n{}---\n\n{body}", with_fields(top, &(languages + &fields)))
 }
 
+/// Returns whether a card has our block.
+pub(crate) fn is_ours(card: &str) -> bool {
+    card.contains(MARKS[0])
+}
+
 /// Returns the fields at the top of a card, and its body; `None` if it has no fields.
 fn parts_of(card: &str) -> Option<(&str, &str)> {
     let (top, body) = card.strip_prefix("---\n")?.split_once("\n---")?;

@@ -19,14 +19,14 @@ mod set;
 mod shown;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     io,
 };
 
 use knowledgepulse_clean::Cleaner;
 use knowledgepulse_error::{Error, Result, named};
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::{Object, Value, parse_str};
 use sha2::{Digest, Sha256};
 
 pub use cleaned::{CleanText, clean_json_text, clean_plain_text};
@@ -49,7 +49,7 @@ pub use shown::{Shown, shown};
 use card::{COLUMNS, SAMPLE, between, quoted};
 use native::line_for_python;
 use out::{cannot_write, refused};
-use session::Ready;
+use session::{Document, Ready};
 use set::{REMOVED, files_of, rows_of};
 
 /// The name of the manifest in the folder.
@@ -176,18 +176,23 @@ pub fn share(
     files: &mut dyn Files,
     go_on: &dyn Fn(usize) -> bool,
 ) -> Result<Manifest> {
+    let gone = set.gone().iter().filter_map(|(at, _)| *at);
+    let removed: BTreeSet<usize> = gone.chain(removed.iter().copied()).collect();
     removed.iter().for_each(|at| set.note_removed(*at));
     let mut writer = Writer {
+        set: &set,
         settings,
         files,
         names: FreeNames::default(),
+        rows: HashMap::new(),
         manifest: Manifest::default(),
     };
-    let replaced: HashSet<usize> = sessions.iter().filter_map(|session| session.replaces).collect();
-    let edited = writer.keep(&set, removed, &replaced)?;
+    let replaced = sessions.iter().filter_map(|session| session.replaces);
+    let waiting = writer.keep(&removed, replaced.collect())?;
     let mut done = 0;
+    let is_new = |document: &Document| set.lacks(&SessionNames::of_row(&document.names));
     let prepare = |session: &Session| match session.replaces {
-        Some(at) if edited.contains(&at) => {
+        Some(at) if !waiting.contains(&at) => {
             let why = "it was edited in the folder, or words were struck out of it";
             Err(format!("{why}, so what it has grown to does not replace it"))
         }
@@ -199,18 +204,24 @@ pub fn share(
         }
         done += 1;
         match ready {
-            Ok(ready) => writer.add(&set, session, ready)?,
+            Ok(ready) if ready.documents.iter().any(is_new) => return writer.add(session, ready),
+            // All of it was shared before.
+            Ok(_) => {}
             Err(reason) => writer.manifest.left_out.push((session.log.name.clone(), reason)),
         }
-        Ok(())
+        let waits = session.replaces.filter(|at| waiting.contains(at));
+        waits.map_or(Ok(()), |at| writer.keep_line(at))
     })?;
-    writer.finish(&set, removed)
+    writer.finish(removed.is_empty())
 }
 
 struct Writer<'w> {
+    set: &'w Set,
     settings: &'w Settings<'w>,
     files: &'w mut dyn Files,
     names: FreeNames,
+    /// The rows of lines that wait for their longer selves, by their ids, in the form that has all rows in a file.
+    rows: HashMap<String, String>,
     manifest: Manifest,
 }
 
@@ -227,77 +238,111 @@ impl Writer<'_> {
             .map_err(cannot_write(&self.files.path(name)))
     }
 
-    /// Keeps what the set has, but for the lines that are removed or replaced. Returns those that are not replaced, because somebody has
-    /// edited their sessions or struck words out of them.
-    fn keep(&mut self, set: &Set, removed: &[usize], replaced: &HashSet<usize>) -> Result<HashSet<usize>> {
-        let of_all = self.settings.form.file();
+    /// Keeps what the set has, but for the lines that are removed, and for those that wait for their longer selves, which are to replace them.
+    /// Returns these: not those whose sessions somebody has edited, or struck words out of.
+    fn keep(&mut self, removed: &BTreeSet<usize>, mut waiting: HashSet<usize>) -> Result<HashSet<usize>> {
+        let (set, of_all) = (self.set, self.settings.form.file());
         let text = of_all.map_or(Ok(String::new()), |file| self.text_of(file))?;
         // Where all rows stay, none is parsed.
-        let is_asked = !replaced.is_empty() || !removed.is_empty();
+        let is_asked = !waiting.is_empty() || !removed.is_empty();
         let parsed = |row| is_asked.then(|| parse_str(row).ok()).flatten();
         let id_in = |row| Some(id_of(&parsed(row)?)?.to_owned());
         let rows: Vec<_> = text.split_inclusive('\n').map(|row| (id_in(row), row)).collect();
         let by_id = rows.iter().filter_map(|(id, row)| Some((id.as_deref()?, *row)));
         let by_id: HashMap<&str, &str> = by_id.collect();
-        let mut edited = HashSet::new();
-        for at in replaced {
+        for at in waiting.clone() {
             // The words are not known here, and would come back.
-            if set.lines()[*at].at(&["redactions", STRUCK]).is_some() {
-                edited.insert(*at);
-            }
-            for row in rows_of(&set.lines()[*at]) {
+            let mut is_edited = set.lines()[at].at(&["redactions", STRUCK]).is_some();
+            for row in rows_of(&set.lines()[at]) {
                 let file = row.get("file").and_then(Value::as_str);
                 let there = match of_all {
                     Some(_) => id_of(row).map_or("", |id| by_id.get(id).unwrap_or(&"")).into(),
                     None => file.map_or(Ok(String::new()), |file| self.text_of(file))?,
                 };
-                // One that is gone is written anew.
-                if !there.is_empty() && row.get("sha256").and_then(Value::as_str) != Some(&digest_of(&there))
-                {
-                    edited.insert(*at);
+                is_edited |= row.get("sha256").and_then(Value::as_str) != Some(&digest_of(&there));
+            }
+            if is_edited {
+                waiting.remove(&at);
+            }
+        }
+        let ids = |at: &usize| rows_of(&set.lines()[*at]).filter_map(id_of);
+        let gone: HashSet<&str> = removed.iter().flat_map(ids).collect();
+        let apart: HashSet<&str> = waiting.iter().flat_map(ids).collect();
+        if let Some(file) = of_all {
+            self.write(file, "")?;
+            for (id, row) in rows {
+                match id {
+                    Some(id) if gone.contains(&*id) => {}
+                    Some(id) if apart.contains(&*id) => drop(self.rows.insert(id, row.to_owned())),
+                    // Rows that the manifest does not name are somebody's.
+                    _ => self.write(file, &[row.trim_end_matches('\n'), "\n"].concat())?,
                 }
             }
         }
-        let gone: HashSet<usize> = replaced.difference(&edited).chain(removed).copied().collect();
-        let lines = gone.iter().map(|at| &set.lines()[*at]);
-        if let Some(file) = of_all {
-            let gone: HashSet<&str> = lines.flat_map(rows_of).filter_map(id_of).collect();
-            self.write(file, "")?;
-            // Rows that the manifest does not name are somebody's.
-            let kept = |id: &Option<String>| id.as_deref().is_none_or(|id| !gone.contains(id));
-            for (_, row) in rows.iter().filter(|(id, _)| kept(id)) {
-                self.write(file, row)?;
-                self.write(file, if row.ends_with('\n') { "" } else { "\n" })?;
-            }
-        } else {
-            lines.flat_map(files_of).for_each(|file| self.files.remove(file));
-        }
+        removed
+            .iter()
+            .for_each(|at| self.drop_rows(rows_of(&set.lines()[*at])));
         let kept = set.lines().iter().enumerate();
-        let kept = kept.filter(|(at, _)| !gone.contains(at));
+        let kept = kept.filter(|(at, _)| !removed.contains(at) && !waiting.contains(at));
         self.manifest.kept = kept.map(|(_, line)| line.clone()).collect();
-        Ok(edited)
+        Ok(waiting)
+    }
+
+    /// Keeps a line that has waited for its longer self.
+    fn keep_line(&mut self, at: usize) -> Result<()> {
+        let line = &self.set.lines()[at];
+        rows_of(line).try_for_each(|row| self.keep_row(row))?;
+        self.manifest.kept.push(line.clone());
+        Ok(())
+    }
+
+    /// Keeps a row that has waited. One that has a file of its own is still there.
+    fn keep_row(&mut self, row: &Value) -> Result<()> {
+        let text = id_of(row).and_then(|id| self.rows.remove(id));
+        let file = self.settings.form.file().zip(text);
+        file.map_or(Ok(()), |(file, text)| self.write(file, &text))
+    }
+
+    /// Removes the files of rows that have files of their own.
+    fn drop_rows<'r>(&mut self, rows: impl Iterator<Item = &'r Value>) {
+        if self.settings.form.file().is_none() {
+            rows.filter_map(|row| row.get("file")?.as_str())
+                .for_each(|file| self.files.remove(file));
+        }
     }
 
     /// Writes a session, and then its sub-agents.
-    fn add(&mut self, set: &Set, session: &Session, ready: Ready) -> Result<()> {
+    fn add(&mut self, session: &Session, ready: Ready) -> Result<()> {
         let (mut entry, form) = (ready.entry, self.settings.form);
         self.manifest.left_out.extend(ready.left_out);
         let ending = if form == Form::Atif { "json" } else { "jsonl" };
-        let before = session.replaces.and_then(|at| files_of(&set.lines()[at]).next());
-        let before = before.and_then(|file| file.strip_suffix(ending)?.strip_suffix('.'));
-        let mut of_session = before.map(str::to_owned);
+        let before = session.replaces.map(|at| &self.set.lines()[at]);
+        let file = before.and_then(|line| files_of(line).next());
+        let file = file.and_then(|file| file.strip_suffix(ending)?.strip_suffix('.'));
+        let mut of_session = file.map(str::to_owned);
+        // A sub-agent that was published stays, though its log is gone.
+        let names = |value: &Value| SessionNames::of_row(value);
+        let names: Vec<_> = ready
+            .documents
+            .iter()
+            .map(|document| names(&document.names))
+            .collect();
+        let has = |row: &&Value| names.iter().any(|names| names.is_of(row));
+        let (replaced, left): (Vec<_>, Vec<_>) = before.into_iter().flat_map(rows_of).partition(has);
+        self.drop_rows(replaced.into_iter());
         for document in ready.documents {
             let (stem, mut text, mut quality_score) = (document.stem, document.text, None);
             if let Some(mut unit) = document.unit {
                 quality_score = Some(self.score(&session.log.name, &mut unit)?);
                 text = line_for_python(&unit);
             }
+            let is_subagent = !entry.rows.is_empty();
             let file = if let Some(file) = form.file() {
                 self.write(file, &text)?;
                 file.to_owned()
             } else {
                 let stem = match &of_session {
-                    Some(stem) if entry.rows.is_empty() => stem.clone(),
+                    Some(stem) if !is_subagent => stem.clone(),
                     Some(of) => self.free_name(&format!("{of}/subagents/{stem}"), ending),
                     None => self.free_name(&format!("sessions/{stem}"), ending),
                 };
@@ -306,12 +351,20 @@ impl Writer<'_> {
                 self.write(&file, &text)?;
                 file
             };
-            entry.rows.push(with_some([
+            let row = with_some([
                 ("file", Some(file.into())),
                 ("sha256", Some(digest_of(&text).into())),
                 ("session_id", Some(document.session_id)),
                 ("quality_score", quality_score.map(Value::from)),
-            ]));
+            ]);
+            let names = document.names.as_object().filter(|_| is_subagent);
+            let row = row.as_object().into_iter().chain(names).flatten();
+            let row = row.map(|(name, value)| (name.clone(), value.clone()));
+            entry.rows.push(row.collect::<Object>().into());
+        }
+        for row in left {
+            self.keep_row(row)?;
+            entry.rows.push(row.clone());
         }
         self.manifest.entries.push(entry);
         Ok(())
@@ -341,7 +394,8 @@ impl Writer<'_> {
             .take(numbered, |name| files.has(&format!("{name}.{ending}")))
     }
 
-    fn finish(mut self, set: &Set, removed: &[usize]) -> Result<Manifest> {
+    fn finish(mut self, is_growing: bool) -> Result<Manifest> {
+        let set = self.set;
         let before = self.text_of(CARD)?;
         let has_returns = before.contains("\r\n");
         let before = before.replace("\r\n", "\n");
@@ -349,7 +403,7 @@ impl Writer<'_> {
         let lines = self.manifest.lines();
         let was_shared = !set.lines().is_empty();
         // The sample may be of a session that goes.
-        let sample = between(&before, SAMPLE, COLUMNS).filter(|_| removed.is_empty());
+        let sample = between(&before, SAMPLE, COLUMNS).filter(|_| is_growing);
         let sample = sample
             .map(str::to_owned)
             .or_else(|| self.manifest.sample().map(quoted));

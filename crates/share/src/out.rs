@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 
 use knowledgepulse_error::{Code, Error, Result};
 
-use crate::{CARD, Form, MANIFEST, Set, set::is_inside};
+use crate::{CARD, Form, MANIFEST, Set, card::is_ours, set::is_inside};
 
 /// Takes the files of a set, one after the other.
 pub trait Files {
@@ -136,9 +136,22 @@ impl Folder {
     pub fn set(&self, wanted: Option<Form>) -> Result<(Set, Form)> {
         let name = &self.name;
         let taken = |file: &str| taken(name, file);
-        let set = Set::read(&self.target)
-            .map_err(cannot_write(name))?
-            .ok_or_else(|| taken(MANIFEST))?;
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::InvalidData => refused(format!("{name}/{error}")),
+            _ => cannot_write(name)(error),
+        };
+        let set = Set::read(&self.target).map_err(failed)?;
+        let mut set = set.ok_or_else(|| taken(MANIFEST))?;
+        let card = self.read(CARD).map_err(failed)?;
+        let mut rows = Form::ALL
+            .iter()
+            .filter_map(|form| form.file())
+            .chain(["sessions"]);
+        if !self.has(MANIFEST) && is_ours(&card) && rows.any(|rows| self.has(rows)) {
+            return Err(refused(format!(
+                "{name} has sessions of kp-score without their {MANIFEST}: bring it back, or name another folder"
+            )));
+        }
         let form = wanted.or(set.form()).unwrap_or_default();
         if let Some(other) = set.form().filter(|other| *other != form) {
             return Err(refused(format!(
@@ -153,8 +166,11 @@ impl Folder {
             }
         }
         let in_the_way = form.file().filter(|file| self.has(file));
-        let in_the_way = in_the_way.filter(|file| !set.files().contains(file));
-        in_the_way.map_or(Ok((set, form)), |file| Err(taken(file)))
+        if let Some(file) = in_the_way.filter(|file| !set.files().contains(file)) {
+            return Err(taken(file));
+        }
+        set.note_gone(self).map_err(failed)?;
+        Ok((set, form))
     }
 
     fn staging(&self) -> PathBuf {

@@ -23,7 +23,7 @@ use crate::{
         DOCUMENT, Shape, for_python, is_piece, leave_out_documents, line_for_python, records_of,
         session_id_of,
     },
-    set::{BEGINNING, beginning_of},
+    set::{BEGINNING, beginning_of, names_of},
     shown::leave_out_repetitions,
 };
 
@@ -64,6 +64,8 @@ pub(crate) struct Document {
     pub unit: Option<Value>,
     /// The `session_id` that its row has; of a unit its `id`.
     pub session_id: Value,
+    /// By what it is known again.
+    pub names: Value,
     /// Whether it is in its own format: all that its file has.
     is_whole_file: bool,
 }
@@ -331,6 +333,7 @@ impl Cleaning {
             text,
             unit,
             session_id,
+            names: names_of(&about.clone().into()),
             is_whole_file,
         };
         Ok((document, about))

@@ -1,7 +1,8 @@
 //! What a folder has that was shared before, and how a session is known again.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    cmp::Ordering,
+    collections::{BTreeSet, HashMap, HashSet},
     fs, io,
     path::{Component, Path},
 };
@@ -9,13 +10,14 @@ use std::{
 use knowledgepulse_formats::trace::{SESSION, known_of};
 use knowledgepulse_json::{Value, object, parse_str};
 
-use crate::{Form, Log, MANIFEST, Session, digest_of};
+use crate::{Files, Form, Log, MANIFEST, Session, digest_of, id_of};
 
 /// The sessions that were removed from a set, which are not added again.
 pub(crate) const REMOVED: &str = "removed.jsonl";
 
-/// The fields of a line by which a session is known again.
-const NAMES: [&str; 4] = ["id", SESSION, "created_at", BEGINNING];
+/// The fields of a line, or of a sub-agent in it, by which that is known again; after them its length.
+const NAMES: [&str; 5] = ["id", SESSION, "created_at", BEGINNING, STEPS];
+const STEPS: &str = "steps";
 
 /// The field with a digest of the first words of a session.
 pub(crate) const BEGINNING: &str = "beginning";
@@ -49,9 +51,16 @@ impl SessionNames {
         Self::new(names, steps.map_or(0, |steps| steps.len() as u64))
     }
 
-    fn of_line(line: &Value) -> Self {
-        let steps = line.get("steps").map_or(0, count_of);
-        Self::new(NAMES.map(|name| line.get(name)), steps)
+    /// Returns whether a row of a manifest is of the same session, or sub-agent.
+    pub(crate) fn is_of(&self, row: &Value) -> bool {
+        let names = Self::of_row(row).names;
+        self.names.iter().any(|name| names.contains(name))
+    }
+
+    /// Returns those of a row of a manifest.
+    pub(crate) fn of_row(line: &Value) -> Self {
+        let [names @ .., steps] = NAMES.map(|name| line.get(name));
+        Self::new(names, steps.map_or(0, count_of))
     }
 
     fn new(fields: [Option<&Value>; 4], steps: u64) -> Self {
@@ -80,8 +89,10 @@ pub(crate) fn beginning_of(trace: &Value) -> Option<Value> {
 pub struct Set {
     lines: Vec<Value>,
     pub(crate) removed: Vec<Value>,
-    /// The places of the lines, and after them those of the removed, by the names of the sessions.
-    places: HashMap<String, usize>,
+    /// By the names of sessions and sub-agents, the places of their lines, and after these those of the removed, and how many steps they have.
+    places: HashMap<String, (usize, u64)>,
+    /// What somebody has deleted from the folder, with the lines of sessions.
+    gone: Vec<(Option<usize>, String)>,
 }
 
 /// What a set says of a session.
@@ -89,6 +100,8 @@ pub struct Set {
 pub enum Published {
     /// It is on this line of the manifest, counted from 0.
     Here(usize),
+    /// It was shorter before.
+    Earlier,
     /// It was longer since: its line.
     Grown(usize),
     /// It was taken out.
@@ -103,20 +116,12 @@ impl Set {
     /// Reads what a folder has; `None` if its manifest is somebody else's.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// Those of the file system; [`io::ErrorKind::InvalidData`] with the place of a line that is not JSON, as where git has left its marks.
     pub fn read(folder: &Path) -> io::Result<Option<Self>> {
-        let parsed = |text: &str| {
-            let lines = text.lines().filter(|line| !line.trim().is_empty());
-            lines.map(parse_str).collect::<Result<Vec<_>, _>>().ok()
-        };
-        let lines_of = |name: &str| match fs::read_to_string(folder.join(name)) {
-            Ok(text) => Ok(parsed(&text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some(Vec::new())),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(None),
+        let lines_of = |name: &str| match fs::read(folder.join(name)) {
+            Ok(text) => values_of(name, &String::from_utf8_lossy(&text)).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(error),
-        };
-        let (Some(lines), Some(removed)) = (lines_of(MANIFEST)?, lines_of(REMOVED)?) else {
-            return Ok(None);
         };
         let is_entry = |line: &Value| {
             let names = ["rank", "redactions", "stands_for"];
@@ -124,16 +129,66 @@ impl Set {
                 && files_of(line).next().is_some()
                 && files_of(line).all(is_inside)
         };
-        let mut places = HashMap::new();
-        for (at, line) in lines.iter().chain(&removed).enumerate() {
-            let names = SessionNames::of_line(line).names.into_iter();
-            places.extend(names.map(|name| (name, at)));
+        let lines = lines_of(MANIFEST)?;
+        let mut set = Self {
+            removed: lines_of(REMOVED)?,
+            ..Self::default()
+        };
+        if !lines.iter().all(is_entry) {
+            return Ok(None);
         }
-        Ok(lines.iter().all(is_entry).then_some(Self {
-            lines,
-            removed,
-            places,
-        }))
+        set.lines = lines;
+        set.find_places();
+        Ok(Some(set))
+    }
+
+    fn find_places(&mut self) {
+        let rows = self.lines.iter().chain(&self.removed).enumerate();
+        let rows = rows.flat_map(|(at, line)| rows_of(line).map(move |row| (at, row)));
+        let named = rows.flat_map(|(at, row)| {
+            let SessionNames { names, steps } = SessionNames::of_row(row);
+            names.into_iter().map(move |name| (name, (at, steps)))
+        });
+        self.places = named.collect();
+    }
+
+    /// Notes what somebody has deleted: sessions leave the set, and sub-agents their session.
+    pub(crate) fn note_gone(&mut self, files: &dyn Files) -> io::Result<()> {
+        let of_all = self.form().and_then(Form::file);
+        let there = of_all.map_or(Ok(String::new()), |file| files.read(file))?;
+        let rows = values_of(of_all.unwrap_or_default(), &there);
+        let ids = rows.map(|row| Ok(id_of(&row?).map(str::to_owned)));
+        let ids: HashSet<Option<String>> = ids.collect::<io::Result<_>>()?;
+        let name_of = |row: &Value| match (of_all, id_of(row)) {
+            (Some(file), Some(id)) if !ids.contains(&Some(id.to_owned())) => Some(format!("{file}:{id}")),
+            (None, _) => text(row, "file")
+                .filter(|file| !files.has(file))
+                .map(str::to_owned),
+            _ => None,
+        };
+        for (at, line) in self.lines.iter_mut().enumerate() {
+            if let Some(name) = name_of(line) {
+                self.gone.push((Some(at), name));
+            } else if let Value::Object(line) = line
+                && let Some(Value::Array(subagents)) = line.get_mut("subagents")
+            {
+                subagents.retain(|row| {
+                    let name = name_of(row);
+                    self.removed.extend(name.as_ref().map(|_| names_of(row)));
+                    let is_there = name.is_none();
+                    self.gone.extend(name.map(|name| (None, name)));
+                    is_there
+                });
+            }
+        }
+        self.find_places();
+        Ok(())
+    }
+
+    /// What somebody has deleted from the folder, by its file or row: the places of sessions, which leave the set, and `None` of a sub-agent.
+    #[must_use]
+    pub fn gone(&self) -> &[(Option<usize>, String)] {
+        &self.gone
     }
 
     /// The lines of its manifest.
@@ -165,12 +220,26 @@ impl Set {
     #[must_use]
     pub fn find(&self, session: &SessionNames) -> Option<Published> {
         let mut places = session.names.iter().filter_map(|name| self.places.get(name));
-        let at = *places.next()?;
-        Some(match self.lines.get(at) {
-            None => Published::Removed,
-            Some(line) if session.steps > SessionNames::of_line(line).steps => Published::Grown(at),
-            Some(_) => Published::Here(at),
+        let (at, steps) = *places.next()?;
+        let is_gone = at >= self.lines.len() || self.gone.iter().any(|(gone, _)| *gone == Some(at));
+        Some(match session.steps.cmp(&steps) {
+            _ if is_gone => Published::Removed,
+            Ordering::Less => Published::Earlier,
+            Ordering::Equal => Published::Here(at),
+            Ordering::Greater => Published::Grown(at),
         })
+    }
+
+    /// Returns whether it has not all of a session, or of a sub-agent.
+    pub(crate) fn lacks(&self, session: &SessionNames) -> bool {
+        matches!(self.find(session), None | Some(Published::Grown(_)))
+    }
+
+    /// Returns whether one of the sub-agents of a session is new, or has grown.
+    #[must_use]
+    pub fn lacks_one(&self, subagents: &[Log]) -> bool {
+        let is_new = |trace| self.lacks(&SessionNames::of(&trace));
+        subagents.iter().any(|log| (log.trace)().is_ok_and(is_new))
     }
 
     /// Returns the sessions that a set has not: with their ranks after those of the set, and with the line of which they are the longer self.
@@ -180,8 +249,9 @@ impl Set {
         let place = |session: Session<'s>| {
             let trace = (session.log.trace)().unwrap_or_default();
             match self.find(&SessionNames::of(&trace)) {
-                Some(Published::Here(_) | Published::Removed) => None,
-                Some(Published::Grown(at)) => Some(Session {
+                Some(Published::Earlier | Published::Removed) => None,
+                Some(Published::Here(_)) if !self.lacks_one(&session.subagents) => None,
+                Some(Published::Here(at) | Published::Grown(at)) => Some(Session {
                     subagents: session.subagents,
                     ..self.grown(at, session.log)
                 }),
@@ -231,9 +301,29 @@ impl Set {
 
     /// Notes that the session on a line was taken out.
     pub(crate) fn note_removed(&mut self, at: usize) {
-        let names = NAMES.map(|name| (name, self.lines[at].get(name).cloned().unwrap_or_default()));
-        self.removed.push(object(names));
+        self.removed.push(names_of(&self.lines[at]));
     }
+}
+
+/// Returns the values of lines of JSON, or the place of one that is none.
+fn values_of<'t>(file: &'t str, text: &'t str) -> impl Iterator<Item = io::Result<Value>> + 't {
+    let lines = (1..).zip(text.lines());
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    lines.map(move |(number, line): (usize, _)| {
+        let problem = || {
+            let way_out = "if git has left its marks there, keep the lines of both sides without them";
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{file}:{number} is not JSON: {way_out}"),
+            )
+        };
+        parse_str(line).map_err(|_| problem())
+    })
+}
+
+/// Returns the names of a row of a manifest.
+pub(crate) fn names_of(row: &Value) -> Value {
+    object(NAMES.map(|name| (name, row.get(name).cloned().unwrap_or_default())))
 }
 
 /// Returns the number of times that a value says; 0 if it is no number.

@@ -8,6 +8,7 @@ use std::{
     fs,
     io::{self, Read},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 use flate2::read::DeflateDecoder;
@@ -26,6 +27,7 @@ use knowledgepulse_share::{
 };
 use knowledgepulse_trace::roles::{Role, roles_of};
 use rawzip::ZipArchive;
+use sha2::{Digest, Sha256};
 
 /// The files of a folder in memory.
 #[derive(Default)]
@@ -968,6 +970,155 @@ fn share_adds_to_a_folder_replaces_what_has_grown_and_takes_out_what_is_named() 
     }
 }
 
+/// Returns the lines of the manifest, after checking that they and the rows of the folder are the same.
+fn lines_in(target: &Path) -> Vec<Value> {
+    let manifest = fs::read_to_string(target.join(MANIFEST)).unwrap();
+    let lines: Vec<_> = manifest.lines().map(|line| parse_str(line).unwrap()).collect();
+    let mut named: Vec<_> = lines
+        .iter()
+        .flat_map(rows_in)
+        .map(|row| row.get("sha256").unwrap().to_json())
+        .collect();
+    let files = files_in(target).into_iter();
+    let files = files.filter(|(name, _)| {
+        name.starts_with("sessions/") || ["messages.jsonl", "units.jsonl"].contains(&&**name)
+    });
+    let rows = files.flat_map(|(name, text)| match name.starts_with("sessions/") {
+        true => vec![text],
+        false => text.split_inclusive('\n').map(str::to_owned).collect(),
+    });
+    let digest = |text: String| {
+        Value::from(
+            Sha256::digest(text)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>(),
+        )
+        .to_json()
+    };
+    let mut there: Vec<_> = rows.map(digest).collect();
+    named.sort();
+    there.sort();
+    assert_eq!(named, there);
+    lines
+}
+
+fn rows_in(line: &Value) -> Vec<&Value> {
+    let subagents = line.get("subagents").unwrap().as_array().unwrap();
+    std::iter::once(line).chain(subagents).collect()
+}
+
+fn steps_in(target: &Path) -> Vec<Vec<String>> {
+    let steps = |row: &&Value| row.get("steps").unwrap().to_json();
+    lines_in(target)
+        .iter()
+        .map(|line| rows_in(line).iter().map(steps).collect())
+        .collect()
+}
+
+#[test]
+fn share_keeps_a_session_whose_longer_self_cannot_be_read() {
+    for form in Form::ALL {
+        let around = tempfile::tempdir().unwrap();
+        let target = around.path();
+        let both = [session(1, 4), session(2, 4)];
+        add_to(target, both.into_iter().flatten().collect(), *form, &[]);
+        let mut grown = session(1, 6);
+        let trace = std::mem::replace(&mut grown[0].log.trace, Box::new(|| Ok(Value::Null)));
+        let trace = trace().unwrap();
+        let reads = AtomicU32::new(0);
+        // The set reads it first, and then it is gone.
+        grown[0].log.trace = Box::new(move || match reads.fetch_add(1, Ordering::Relaxed) {
+            0 => Ok(trace.clone()),
+            _ => Err(io::Error::other("it is gone")),
+        });
+        let manifest = add_to(target, grown, *form, &[]);
+        assert!(
+            manifest.left_out[0].1.contains("it is gone"),
+            "{:?}",
+            manifest.left_out
+        );
+        assert_eq!(steps_in(target), [["3"], ["3"]], "{form:?}");
+    }
+}
+
+/// A session of so many turns with sub-agents, by their numbers and turns.
+fn with_subagents(turns: u32, subagents: &[(u32, u32)]) -> Vec<Session<'static>> {
+    let mut sessions = session(1, turns);
+    for (number, turns) in subagents {
+        let mut subagent = session(*number, *turns);
+        subagent[0].log.name = format!("s1/subagents/agent-{number}.jsonl");
+        sessions[0].subagents.push(subagent.remove(0).log);
+    }
+    sessions
+}
+
+#[test]
+fn share_adds_subagents_that_come_or_go_on_later_and_keeps_those_whose_log_is_gone() {
+    for form in Form::ALL {
+        let around = tempfile::tempdir().unwrap();
+        let target = around.path();
+        let shared = |turns, subagents: &[(u32, u32)]| {
+            let manifest = add_to(target, with_subagents(turns, subagents), *form, &[]);
+            (manifest.entries.len(), steps_in(target))
+        };
+        let is = |entries: usize, steps: &[&str]| {
+            (
+                entries,
+                vec![steps.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>()],
+            )
+        };
+        assert_eq!(shared(4, &[(2, 4)]), is(1, &["3", "3"]));
+        assert_eq!(shared(4, &[(2, 4)]), is(0, &["3", "3"]));
+        assert_eq!(shared(4, &[(2, 6), (3, 4)]), is(1, &["3", "5", "3"]));
+        // The log of the first is gone, and that of the second shorter than before.
+        assert_eq!(shared(4, &[(3, 3)]), is(0, &["3", "5", "3"]));
+        assert_eq!(shared(8, &[(3, 4)]), is(1, &["7", "3", "5"]));
+        // A shorter copy of the session brings nothing.
+        assert_eq!(shared(6, &[(4, 4)]), is(0, &["7", "3", "5"]));
+    }
+}
+
+#[test]
+fn share_takes_out_what_somebody_has_deleted_for_good() {
+    for form in Form::ALL {
+        let around = tempfile::tempdir().unwrap();
+        let target = around.path();
+        let all = || {
+            let with = with_subagents(4, &[(2, 4), (3, 4)]).into_iter();
+            with.chain(session(4, 4)).chain(session(5, 4)).collect::<Vec<_>>()
+        };
+        add_to(target, all(), *form, &[]);
+        let lines = lines_in(target);
+        let delete = |row: &Value| {
+            let file = target.join(row.get("file").unwrap().as_str().unwrap());
+            if matches!(form, Form::Native | Form::Atif) {
+                return fs::remove_file(file).unwrap();
+            }
+            let id = row.get("session_id").unwrap().to_json();
+            let text = fs::read_to_string(&file).unwrap();
+            let kept = text.split_inclusive('\n').filter(|row| !row.contains(&id));
+            fs::write(file, kept.collect::<String>()).unwrap();
+        };
+        delete(rows_in(&lines[0])[1]);
+        delete(&lines[1]);
+        for _ in 0..2 {
+            add_to(target, all(), *form, &[]);
+            let sessions = |line: &Value| line.get("session").unwrap().to_json();
+            let left: Vec<_> = lines_in(target).iter().map(sessions).collect();
+            assert_eq!(
+                (left, steps_in(target)),
+                (
+                    vec!["\"s1\"".to_owned(), "\"s5\"".to_owned()],
+                    vec![vec!["3".to_owned(); 2], vec!["3".to_owned()]]
+                )
+            );
+            let card = fs::read_to_string(target.join(CARD)).unwrap();
+            assert!(card.contains("2 sessions, 3 with sub-agents"), "{card}");
+        }
+    }
+}
+
 #[test]
 fn share_keeps_what_a_person_struck_out_and_the_outcome_that_they_told() {
     let around = tempfile::tempdir().unwrap();
@@ -1143,6 +1294,30 @@ fn folder_refuses_what_is_somebody_elses_by_its_name() {
         assert!(refused.contains(&taken), "{refused}");
     }
     assert!(refusal("file", Form::Native).contains("has a file in its place"));
+    // A conflict of two machines that push one set.
+    for (form, file) in [(Form::Native, MANIFEST), (Form::Messages, "messages.jsonl")] {
+        add_to(&path("both"), session(1, 4), form, &[]);
+        let text = fs::read_to_string(path("both").join(file)).unwrap();
+        fs::write(path("both").join(file), format!("{text}=======\n{text}")).unwrap();
+        let refused = refusal("both", form);
+        assert!(
+            refused.contains(&format!(
+                "both/{file}:2 is not JSON: if git has left its marks there"
+            )),
+            "{refused}"
+        );
+        fs::remove_dir_all(path("both")).unwrap();
+    }
+    for form in Form::ALL {
+        add_to(&path("half"), session(1, 4), *form, &[]);
+        fs::remove_file(path("half").join(MANIFEST)).unwrap();
+        let refused = refusal("half", *form);
+        assert!(
+            refused.contains("half has sessions of kp-score without their manifest.jsonl"),
+            "{refused}"
+        );
+        fs::remove_dir_all(path("half")).unwrap();
+    }
     // Beside native sessions its name is no obstacle.
     assert_eq!(refusal("taken", Form::Native), "");
     add_to(&path("native"), session(1, 4), Form::Native, &[]);

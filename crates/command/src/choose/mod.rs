@@ -90,8 +90,9 @@ pub(crate) struct Set {
     pub known: Memory,
     /// The JSON of all, as ReasoningTraces, if the purpose keeps them.
     pub kept: Kept,
-    /// By the lines of the folder's manifest, the sessions that have grown since.
+    /// By the lines of the folder's manifest, the sessions that have grown since, and those that are as they were, whose sub-agents may have grown.
     pub grown: BTreeMap<usize, Scored>,
+    pub same: BTreeMap<usize, Scored>,
     /// How many sessions are in the folder or `--known`, and how many of the folder were removed.
     pub published: u64,
     pub removed: u64,
@@ -117,6 +118,7 @@ pub(crate) fn choose(inputs: &Inputs, choice: &ChoiceArgs, purpose: &Purpose, ru
         known: known.into(),
         kept: Kept::new()?,
         grown: BTreeMap::new(),
+        same: BTreeMap::new(),
         published: 0,
         removed: 0,
     };
@@ -202,7 +204,8 @@ impl Set {
         has_folder: bool,
     ) -> Result<bool> {
         if has_folder && scored.about.run.is_subagent {
-            return Ok(false);
+            // One that somebody has deleted stays out.
+            return Ok(sets[0].find(&candidate.names) == Some(Published::Removed));
         }
         let sets = sets.iter().enumerate();
         let mut found = sets.filter_map(|(number, set)| Some((number, set.find(&candidate.names)?)));
@@ -215,6 +218,11 @@ impl Set {
                     scored.text = self.kept.add(&candidate.trace.to_json())?;
                     self.grown.insert(line, scored.clone());
                 }
+            }
+            Some((0, Published::Here(line))) if has_folder => {
+                scored.text = self.kept.add(&candidate.trace.to_json())?;
+                self.same.insert(line, scored.clone());
+                self.published += 1;
             }
             Some(_) => self.published += 1,
         }

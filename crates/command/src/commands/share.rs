@@ -162,11 +162,11 @@ pub(crate) fn run(mut args: ShareArgs, run: Context) -> Result<Exit> {
         chosen: chosen_by,
         program: format!("kp-score {VERSION}"),
     };
-    let there = set.lines().len();
+    let (there, is_changed) = (set.lines().len(), !set.gone().is_empty() || !removed.is_empty());
     let go_on = |_| !stop.is_interrupted();
     let manifest = share(set, &removed, &to_share, &settings, &mut folder, &go_on)?;
     tell_left_out(&manifest, messages);
-    if manifest.entries.is_empty() && removed.is_empty() {
+    if manifest.entries.is_empty() && !is_changed {
         let has_nothing = there == 0 && (to_share.is_empty() || !manifest.left_out.is_empty());
         if has_nothing && !is_early && args.choice.told.known.is_none() {
             return Err(Failure::file(format!(
@@ -240,8 +240,9 @@ fn sessions(
         log.outcome = log.outcome.or(given.filter(|_| log.format != FormatName::Trace));
         log
     };
-    let grown = chosen.grown.iter().filter(|(line, _)| !removed.contains(line));
-    let grown = grown.map(|(line, scored)| (scored.about.run.clone(), set.grown(*line, log(scored))));
+    let same = chosen.same.iter().filter(|(line, _)| !chosen.grown.contains_key(line));
+    let there = chosen.grown.iter().chain(same).filter(|(line, _)| !removed.contains(line));
+    let there = there.map(|(line, scored)| (scored.about.run.clone(), set.grown(*line, log(scored))));
     let ranked = (set.last_rank() + 1..).zip(&chosen.selection.chosen);
     let ranked = ranked.map(|(rank, choice)| {
         let scored = &chosen.scored[choice.index];
@@ -251,13 +252,16 @@ fn sessions(
     });
     let subagents = chosen.scored.iter().filter(|scored| scored.about.run.is_subagent);
     let subagents = subagents.map(|scored| (scored.about.run.clone(), Session::new(log(scored), 0, "")));
-    let mut sessions = with_subagents(grown.chain(ranked).chain(subagents).collect());
-    // Sub-agents of other sessions.
-    sessions.retain(|session| session.rank > 0);
+    let mut sessions = with_subagents(there.chain(ranked).chain(subagents).collect());
+    // Sub-agents of other sessions have no rank.
+    sessions.retain(|session| {
+        let has_grown = |at| chosen.grown.contains_key(&at) || set.lacks_one(&session.subagents);
+        session.rank > 0 && session.replaces.is_none_or(has_grown)
+    });
     sessions
 }
 
-/// Returns the lines of the set that are to go: those that `--remove` names, and those whose file somebody has deleted.
+/// Returns the lines of the set that are to go: those that `--remove` names, and those that somebody has deleted.
 fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages) -> Result<Vec<usize>> {
     let mut removed = BTreeSet::new();
     for name in names {
@@ -270,12 +274,9 @@ fn removed_of(set: &share::Set, names: &[String], out: &str, messages: &Messages
                 .ok_or_else(|| Failure::usage(unknown))?,
         );
     }
-    for (at, line) in set.lines().iter().enumerate() {
-        let file = line.get("file").and_then(Value::as_str).unwrap_or_default();
-        if !removed.contains(&at) && !Path::new(out).join(file).exists() {
-            messages.note(format!("{out}/{file} is gone, so it leaves the set"));
-            removed.insert(at);
-        }
+    for (at, file) in set.gone() {
+        messages.note(format!("{out}/{file} is gone, so it leaves the set"));
+        removed.extend(at);
     }
     Ok(removed.into_iter().collect())
 }

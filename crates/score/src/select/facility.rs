@@ -67,6 +67,13 @@ impl<'n> Facility<'n> {
         }
     }
 
+    /// Begins anew, with the set of these traces.
+    pub(super) fn restart(&mut self, cover: Vec<f64>, set: impl Iterator<Item = usize>) {
+        self.nearest.clone_from(&cover);
+        self.cover = cover;
+        set.for_each(|index| self.choose(index));
+    }
+
     /// The traces that a trace covers, itself first, with the similarities.
     fn covered_by(&self, index: usize) -> impl Iterator<Item = (usize, f64)> {
         let reached = &self.reached[self.starts[index]..self.starts[index + 1]];

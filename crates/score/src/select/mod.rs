@@ -43,6 +43,9 @@ const LEAST_BEND: f64 = 0.05;
 /// of .56 to .69, runs of different ones .04 to .06, and .6 % of these or less reach it.
 const SAME_TASK: f64 = 0.4;
 
+/// The same beside known traces, which may have been cleaned: that took up to .09 of the similarity of real sessions of one task.
+const KNOWN_TASK: f64 = 0.3;
+
 /// A number of traces, or a part of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Count {
@@ -80,16 +83,8 @@ pub struct SelectOptions {
     pub threads: usize,
     /// Whether to pass over copies of what is chosen or known, so that the set ends where the rest adds nothing new.
     pub only_new: bool,
-    /// Whether the set ends where its curve bends, but for traces that are of no task before them. Where known traces cover something, the curve
-    /// has bent among these.
+    /// Whether only traces of tasks that are new follow where the curve of the set bends. Where known traces cover something, it has bent among these.
     pub ends: bool,
-}
-
-impl SelectOptions {
-    /// Returns from which similarity to the set on a trace is passed over.
-    fn copy(&self) -> f64 {
-        if self.only_new { COPY } else { f64::INFINITY }
-    }
 }
 
 named! {
@@ -247,13 +242,38 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
     let cover = neighbours
         .iter()
         .map(|of| of.before.map_or(0.0, |known| known.similarity));
-    let mut facility = Facility::new(neighbours, weights.collect(), qualities.clone(), cover.collect());
+    let cover: Vec<_> = cover.collect();
+    let mut facility = Facility::new(neighbours, weights.collect(), qualities.clone(), cover.clone());
     let (before, most) = (facility.value(), facility.most());
-    let mut is_eligible: Vec<_> = unfit.iter().map(Option::is_none).collect();
+    let is_known =
+        |of: &Neighbours| options.ends && of.before.is_some_and(|known| known.similarity >= KNOWN_TASK);
+    let is_eligible = neighbours.iter().zip(&unfit);
+    let is_eligible = is_eligible.map(|(of, unfit)| unfit.is_none() && !is_known(of));
+    let is_eligible: Vec<_> = is_eligible.collect();
     let kinds = [unsolved(neighbours, &outcomes), short(&outcomes)];
-    let mut picks = pick(&mut facility, &mut is_eligible, &kinds, options);
+    let mut picks = Vec::new();
+    let copy = if options.only_new { COPY } else { f64::INFINITY };
+    // Where known traces cover something, the curve has bent among these.
+    if !options.ends || before == 0.0 {
+        pick(&mut facility, &mut picks, &is_eligible, &kinds, options, copy);
+    }
     if options.ends {
-        end(&mut picks, before);
+        let curve = picks.iter().scan(before, |covered, (pick, _)| {
+            *covered += pick.gain;
+            Some(*covered)
+        });
+        let knee = knee(before, &curve.collect::<Vec<_>>()).unwrap_or(picks.len());
+        picks.truncate(knee);
+        // What is behind the knee covers nothing, so that others take its places.
+        facility.restart(cover, picks.iter().map(|(pick, _)| pick.index));
+        pick(
+            &mut facility,
+            &mut picks,
+            &is_eligible,
+            &kinds,
+            options,
+            SAME_TASK,
+        );
     }
     let mut ranks = vec![None; neighbours.len()];
     for (rank, (pick, _)) in picks.iter().enumerate() {
@@ -320,17 +340,20 @@ fn list(chosen: &mut [Chosen], standings: &[(usize, Standing)], ranks: &[Option<
     }
 }
 
-/// Picks the traces, which are no longer eligible then. The room for failures is filled after the others, and short runs of unknown outcome come
-/// where there are too few others.
+/// Adds picks until there are as many as are asked for, passing over traces that are as similar as `copy` to one before. The room for failures is
+/// filled after the others, and short runs of unknown outcome come where there are too few others.
 fn pick(
     facility: &mut Facility,
-    is_eligible: &mut [bool],
+    picks: &mut Vec<(Pick, Reason)>,
+    is_eligible: &[bool],
     [unsolved, short]: &[Vec<bool>; 2],
     options: &SelectOptions,
-) -> Vec<(Pick, Reason)> {
+    copy: f64,
+) {
     let count = options.count.of(is_eligible.len());
     let room = options.failures.map_or(0, |failures| failures.of(count));
-    let mut picks = Vec::new();
+    let mut is_eligible = is_eligible.to_vec();
+    picks.iter().for_each(|(pick, _)| is_eligible[pick.index] = false);
     let phases = [
         (Reason::Coverage, false, count - room),
         (Reason::Failure, true, count),
@@ -345,26 +368,11 @@ fn pick(
                     && (takes_short || !short[index])
             })
             .collect();
-        for pick in facility.choose_greedily(until - picks.len(), &eligible, options.copy()) {
+        for pick in facility.choose_greedily(until.saturating_sub(picks.len()), &eligible, copy) {
             is_eligible[pick.index] = false;
             picks.push((pick, reason));
         }
     }
-    picks
-}
-
-/// Ends a set where its curve bends; see [`SelectOptions::ends`].
-fn end(picks: &mut Vec<(Pick, Reason)>, before: f64) {
-    let curve = picks.iter().scan(before, |covered, (pick, _)| {
-        *covered += pick.gain;
-        Some(*covered)
-    });
-    let knee = match before > 0.0 {
-        true => 0,
-        false => knee(before, &curve.collect::<Vec<_>>()).unwrap_or(picks.len()),
-    };
-    let behind = picks.split_off(knee).into_iter();
-    picks.extend(behind.filter(|(pick, _)| pick.nearest < SAME_TASK));
 }
 
 /// Returns which runs of unknown outcome are short.

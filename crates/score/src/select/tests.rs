@@ -540,6 +540,60 @@ fn a_set_that_ends_where_the_rest_are_alike_stands_for_all_others() {
 }
 
 #[test]
+fn a_set_that_ends_fills_the_places_of_what_adds_nothing_and_needs_no_second_run() {
+    let runs = (0..5).map(|n| format!("book a flight to rome for two adults and pay by card run{n}"));
+    let runs: Vec<_> = runs.collect();
+    let others: Vec<_> = (0..20)
+        .map(|n| format!("mend bolt{n} in wheel{n} of car{n}"))
+        .collect();
+    let runs = runs.iter().map(|text| (text.as_str(), SUCCESS));
+    // All runs of the task come before the others, by what they are worth.
+    let traces: Vec<_> = runs
+        .chain(others.iter().map(|text| (text.as_str(), FAILED)))
+        .collect();
+    let ends = |count| SelectOptions {
+        ends: true,
+        only_new: true,
+        ..options(count)
+    };
+    for (count, most) in [(10, 10), (25, 21)] {
+        let selection = select(&mut candidates(&traces), &ends(count), &|_| true).unwrap();
+        let chosen = indices(&selection);
+        let of_task = chosen.iter().filter(|index| **index < 5).count();
+        assert_eq!((chosen.len(), of_task), (most, 1), "{chosen:?}");
+        let mut known = TraceMemory::new(Method::Lexical, Bounds::default());
+        for index in &chosen {
+            let words = words(traces[*index].0);
+            known.add((&words).into(), Instant::now()).unwrap();
+        }
+        let mut left = Candidates::beside(&mut known);
+        for Left { index, .. } in &selection.left {
+            let (text, outcome) = traces[*index];
+            left.add((&words(text)).into(), outcome, None).unwrap();
+        }
+        let second = select(&mut left, &ends(count), &|_| true).unwrap();
+        assert_eq!(second.chosen.len(), count.min(21 - most));
+    }
+}
+
+#[test]
+fn a_set_that_ends_takes_nothing_that_known_traces_have_though_these_were_cleaned() {
+    let beside = |similarity| Neighbours {
+        before: Some(Neighbour { index: 0, similarity }),
+        ..Neighbours::default()
+    };
+    let traces = [("a", SUCCESS), ("b", SUCCESS)];
+    let ends = SelectOptions {
+        ends: true,
+        ..options(2)
+    };
+    for (options, expected) in [(ends, &[1][..]), (options(2), &[1, 0])] {
+        let selection = choose(&[beside(0.35), beside(0.25)], &candidates(&traces), &options);
+        assert_eq!(indices(&selection), expected);
+    }
+}
+
+#[test]
 fn density_is_the_sum_of_the_nearest_similarities() {
     let of = |similarities: &[f64]| {
         let nearest: Vec<_> = similarities.iter().map(|&similarity| (0, similarity)).collect();
