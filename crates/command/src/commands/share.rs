@@ -240,8 +240,15 @@ fn sessions(
         log.outcome = log.outcome.or(given.filter(|_| log.format != FormatName::Trace));
         log
     };
-    let same = chosen.same.iter().filter(|(line, _)| !chosen.grown.contains_key(line));
-    let there = chosen.grown.iter().chain(same).filter(|(line, _)| !removed.contains(line));
+    let same = chosen
+        .same
+        .iter()
+        .filter(|(line, _)| !chosen.grown.contains_key(line));
+    let there = chosen
+        .grown
+        .iter()
+        .chain(same)
+        .filter(|(line, _)| !removed.contains(line));
     let there = there.map(|(line, scored)| (scored.about.run.clone(), set.grown(*line, log(scored))));
     let ranked = (set.last_rank() + 1..).zip(&chosen.selection.chosen);
     let ranked = ranked.map(|(rank, choice)| {
