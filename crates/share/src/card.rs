@@ -74,26 +74,57 @@ fn parts_of(card: &str) -> Option<(&str, &str)> {
     Some((top, body.trim_start_matches('\n')))
 }
 
-/// Returns the top of a card with our fields; those of others stay as they are.
+/// Returns the top of a card with our fields; those of others stay as they are, and so do their configurations in ours.
 fn with_fields(top: &str, fields: &str) -> String {
     let name_of = |line: &str| {
-        let is_name = line.starts_with(|letter: char| letter.is_alphabetic());
+        let is_name = line.starts_with(|letter: char| !" \t-#]}".contains(letter));
         is_name.then(|| line.split(':').next().unwrap_or_default().to_owned())
     };
     let ours: BTreeSet<_> = fields.lines().filter_map(name_of).collect();
-    let (mut kept, mut is_ours) = (String::new(), false);
+    let (mut kept, mut replaced) = (String::new(), BTreeMap::<_, Vec<&str>>::new());
+    let mut name = String::new();
     for line in top.lines() {
-        if let Some(name) = name_of(line) {
-            is_ours = ours.contains(&name);
-        }
-        is_ours &= !line.starts_with('#');
-        if !is_ours {
+        let begins = name_of(line);
+        name = begins.clone().unwrap_or(name);
+        if line.starts_with('#') || !ours.contains(&name) {
             kept += line;
             kept.push('\n');
+        } else if begins.is_none() {
+            replaced.entry(name.clone()).or_default().push(line);
         }
     }
-    kept + fields
+    for line in fields.lines() {
+        kept += line;
+        kept.push('\n');
+        let list = name_of(line).and_then(|name| replaced.remove(&name));
+        kept += &list.map_or(String::new(), |list| others(&list));
+    }
+    kept
 }
+
+/// Returns the configurations of a list that are not ours, without their indent.
+fn others(list: &[&str]) -> String {
+    let indent = list[0].len() - list[0].trim_start().len();
+    let lines: Vec<_> = list
+        .iter()
+        .map(|line| line.get(indent..).unwrap_or_default())
+        .collect();
+    let items = lines.chunk_by(|_, next| !next.starts_with('-'));
+    let is_others = |item: &&[&str]| {
+        let fields = item.iter().map(|line| line.trim_start_matches(['-', ' ']));
+        let mut names = fields.filter_map(|field| field.strip_prefix("config_name:"));
+        let name = names.next().and_then(|name| name.split(" #").next());
+        name.is_some_and(|name| !CONFIGS.contains(&name.trim().trim_matches(['"', '\''])))
+    };
+    items
+        .filter(is_others)
+        .flatten()
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+/// The names of our configurations.
+const CONFIGS: [&str; 2] = ["default", "manifest"];
 
 /// Returns the fields that depend on the data.
 fn fields(count: usize, form: Form) -> String {

@@ -196,7 +196,7 @@ pub fn share(
             let why = "it was edited in the folder, or words were struck out of it";
             Err(format!("{why}, so what it has grown to does not replace it"))
         }
-        _ => session::prepare(session, settings),
+        _ => session::prepare(session, settings, &set),
     };
     in_order(sessions, prepare, |session, ready| {
         if !go_on(done) {

@@ -10,7 +10,7 @@ use knowledgepulse_formats::{
 use knowledgepulse_json::{Object, Value};
 
 use crate::{
-    Form, Log, Session, Settings,
+    Form, Log, Published, Session, SessionNames, Set, Settings,
     cleaned::clean_json_text,
     forms::{
         atif,
@@ -98,7 +98,7 @@ pub(crate) struct Cleaning {
 ///
 /// # Errors
 /// Why it is left out.
-pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, Refusal> {
+pub(crate) fn prepare(session: &Session, settings: &Settings, set: &Set) -> Result<Ready, Refusal> {
     let (mut names, mut identities) = (HashSet::new(), Identities::default());
     let how = (settings.form, settings.cleaner.replaces_identifiers());
     let mut read = |log| ReadLog::read(log, how, &mut names, &mut identities);
@@ -106,6 +106,8 @@ pub(crate) fn prepare(session: &Session, settings: &Settings) -> Result<Ready, R
     let mut left_out = Vec::new();
     for log in &session.subagents {
         match read(log) {
+            // Somebody has deleted it.
+            Ok(read) if set.find(&SessionNames::of(&read.trace)) == Some(Published::Removed) => {}
             Ok(read) => logs.push(read),
             Err(reason) => left_out.push((log.name.clone(), reason)),
         }

@@ -1102,15 +1102,20 @@ fn share_takes_out_what_somebody_has_deleted_for_good() {
         };
         delete(rows_in(&lines[0])[1]);
         delete(&lines[1]);
-        for _ in 0..2 {
-            add_to(target, all(), *form, &[]);
+        for turns in [4, 4, 8] {
+            let mut all = all();
+            all[0].log = session(1, turns).remove(0).log;
+            add_to(target, all, *form, &[]);
             let sessions = |line: &Value| line.get("session").unwrap().to_json();
             let left: Vec<_> = lines_in(target).iter().map(sessions).collect();
             assert_eq!(
                 (left, steps_in(target)),
                 (
                     vec!["\"s1\"".to_owned(), "\"s5\"".to_owned()],
-                    vec![vec!["3".to_owned(); 2], vec!["3".to_owned()]]
+                    vec![
+                        vec![(turns - 1).to_string(), "3".to_owned()],
+                        vec!["3".to_owned()]
+                    ]
                 )
             );
             let card = fs::read_to_string(target.join(CARD)).unwrap();
@@ -1196,7 +1201,8 @@ fn share_keeps_what_the_user_has_written_into_the_folder() {
             (".gitattributes", "*.jsonl filter=lfs"),
             (
                 "README.md",
-                "---\nlicense: mit\nsize_categories:\n- n<1K\nlanguage: [en]\n---\n# Mine\n",
+                "---\nlicense: mit\nsize_categories:\n- n<1K\nlanguage: [en]\nconfigs:\n  - config_name: prices # mine\n    data_files:\n      - p.csv\n\
+                 dataset_info:\n- features:\n  - name: x\n  config_name: 'prices'\n\"own\": 1\n---\n# Mine\n",
             ),
         ] {
             let path = target.join(name);
@@ -1205,7 +1211,15 @@ fn share_keeps_what_the_user_has_written_into_the_folder() {
         }
         add_to(target, session(1, 4), form, &[]);
         let card = fs::read_to_string(target.join(CARD)).unwrap();
-        assert!(card.starts_with("---\nlicense: mit\nlanguage: [en]\n"), "{card}");
+        assert!(
+            card.starts_with("---\nlicense: mit\nlanguage: [en]\n\"own\": 1\n"),
+            "{card}"
+        );
+        // The configurations of others stay, with ours.
+        let own = [
+            "configs:\n- config_name: prices # mine\n  data_files:\n    - p.csv\n- config_name: default\n",
+            "dataset_info:\n- features:\n  - name: x\n  config_name: 'prices'\n- config_name: default\n",
+        ];
         assert!(
             card.contains("# Mine\n") && card.contains("1 session, 2026-10-01"),
             "{card}"
@@ -1219,7 +1233,13 @@ fn share_keeps_what_the_user_has_written_into_the_folder() {
         add_to(target, session(2, 4), form, &[]);
         let again = fs::read_to_string(target.join(CARD)).unwrap();
         assert_eq!(again.matches("kp-score: begin").count(), 1);
-        assert_eq!(again.matches("configs:").count(), 1);
+        for (card, own) in [&card, &again]
+            .into_iter()
+            .flat_map(|card| own.map(|own| (card, own)))
+        {
+            assert_eq!(card.matches(own).count(), 1, "{card}");
+            assert_eq!(card.matches("config_name:").count(), 5, "{card}");
+        }
         // Ends of lines and an empty line stay harmless.
         fs::write(target.join(CARD), again.replace('\n', "\r\n")).unwrap();
         let lines = fs::read_to_string(target.join(MANIFEST)).unwrap();

@@ -204,8 +204,7 @@ impl Set {
         has_folder: bool,
     ) -> Result<bool> {
         if has_folder && scored.about.run.is_subagent {
-            // One that somebody has deleted stays out.
-            return Ok(sets[0].find(&candidate.names) == Some(Published::Removed));
+            return Ok(false);
         }
         let sets = sets.iter().enumerate();
         let mut found = sets.filter_map(|(number, set)| Some((number, set.find(&candidate.names)?)));
