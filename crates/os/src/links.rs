@@ -1,7 +1,7 @@
-//! Symbolic links.
+//! Symbolic links, and names of files that change in one step.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -25,4 +25,21 @@ pub fn target_of(file: impl AsRef<Path>) -> PathBuf {
         target = directory.join(link);
     }
     target
+}
+
+/// Exchanges two folders of one file system in one step.
+///
+/// # Errors
+/// Where the system or the file system cannot do that: nothing has changed then.
+pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_vendor = "apple"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        Ok(renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)?)
+    }
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    {
+        let _ = (one, other);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }

@@ -12,6 +12,7 @@ use rawzip::{CompressionMethod, ZipArchiveWriter};
 use walkdir::WalkDir;
 
 use knowledgepulse_error::{Code, Error, Result};
+use knowledgepulse_os::links::exchange;
 
 use crate::{CARD, Form, MANIFEST, Set, card::is_ours, set::is_inside};
 
@@ -66,6 +67,9 @@ fn taken(folder: &str, what: &str) -> Error {
         "{folder} has {what}, which kp-score did not write: move it away, or name another folder"
     ))
 }
+
+/// The folder of sessions that have files of their own.
+const SESSIONS: &str = "sessions";
 
 /// Where new files wait in a folder. A kill leaves it, and the next run ends or undoes what was begun.
 const STAGING: &str = ".kp-score";
@@ -143,10 +147,7 @@ impl Folder {
         let set = Set::read(&self.target).map_err(failed)?;
         let mut set = set.ok_or_else(|| taken(MANIFEST))?;
         let card = self.read(CARD).map_err(failed)?;
-        let mut rows = Form::ALL
-            .iter()
-            .filter_map(|form| form.file())
-            .chain(["sessions"]);
+        let mut rows = Form::ALL.iter().filter_map(|form| form.file()).chain([SESSIONS]);
         if !self.has(MANIFEST) && is_ours(&card) && rows.any(|rows| self.has(rows)) {
             return Err(refused(format!(
                 "{name} has sessions of kp-score without their {MANIFEST}: bring it back, or name another folder"
@@ -160,7 +161,7 @@ impl Folder {
                 form.name()
             )));
         }
-        for file in [MANIFEST, CARD, "sessions"].into_iter().chain(form.file()) {
+        for file in [MANIFEST, CARD, SESSIONS].into_iter().chain(form.file()) {
             if self.target.join(file).is_symlink() {
                 return Err(taken(&format!("{file}, a link,")));
             }
@@ -214,35 +215,44 @@ impl Folder {
         }
     }
 
+    /// Puts new files in their places, and takes away those that are removed: the sessions first, then the card, and the manifest last.
     fn publish(&self, new: &Path, removed: &str) -> io::Result<()> {
+        let mut names = Vec::new();
+        for entry in WalkDir::new(new) {
+            let entry = entry?;
+            if !entry.file_type().is_dir() {
+                let name = entry.path().strip_prefix(new).unwrap_or(entry.path());
+                names.push(name.to_owned());
+            }
+        }
+        let removed: Vec<_> = removed.lines().map(Path::new).collect();
         // Somebody else may have committed it.
-        let refuse_outside = |name: &Path| {
+        for name in names.iter().map(PathBuf::as_path).chain(removed.iter().copied()) {
             let is_link = |folder: &Path| self.target.join(folder).is_symlink();
-            let leads_out = !name.to_str().is_some_and(is_inside) || name.ancestors().skip(1).any(is_link);
-            let name = name.display();
-            let problem = format!("{STAGING} has {name}, which leads out of it: remove {STAGING}");
-            (!leads_out)
-                .then_some(())
-                .ok_or_else(|| io::Error::other(problem))
-        };
-        let put = |name: &Path| {
-            refuse_outside(name)?;
+            if !name.to_str().is_some_and(is_inside) || name.ancestors().skip(1).any(is_link) {
+                let name = name.display();
+                let problem = format!("{STAGING} has {name}, which leads out of it: remove {STAGING}");
+                return Err(io::Error::other(problem));
+            }
+        }
+        let put = |name: &PathBuf| {
             let to = self.target.join(name);
             to.parent().map_or(Ok(()), fs::create_dir_all)?;
             fs::rename(new.join(name), to)
         };
-        let mut manifest = None;
-        for entry in WalkDir::new(new) {
-            let entry = entry?;
-            let name = entry.path().strip_prefix(new).unwrap_or(entry.path()).to_owned();
-            match name.to_str() {
-                _ if entry.file_type().is_dir() => {}
-                Some(MANIFEST) => manifest = Some(name),
-                _ => put(&name)?,
-            }
+        let last = |name: &PathBuf| [CARD, MANIFEST].iter().position(|last| name == Path::new(last));
+        names.sort_by_key(last);
+        let (sessions, names): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|name| name.starts_with(SESSIONS));
+        let (last, first): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| last(name).is_some());
+        first.iter().try_for_each(put)?;
+        let has_others = !sessions.is_empty() || !removed.is_empty();
+        if !has_others || self.exchange_sessions(new, &removed).is_ok() {
+            return last.iter().try_for_each(put);
         }
-        for name in removed.lines() {
-            refuse_outside(Path::new(name))?;
+        // Where the system cannot exchange folders, one file after the other changes.
+        sessions.iter().try_for_each(put)?;
+        for name in removed {
             let file = self.target.join(name);
             match fs::remove_file(&file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -255,7 +265,35 @@ impl Folder {
                 .is_some_and(|folder| folder != self.target && fs::remove_dir(folder).is_ok())
             {}
         }
-        manifest.map_or(Ok(()), |name| put(&name))
+        last.iter().try_for_each(put)
+    }
+
+    /// Exchanges the folder of sessions, in one step, for one of links to what is new and to what stays. Links cost no copy, and doing this
+    /// twice changes nothing.
+    fn exchange_sessions(&self, new: &Path, removed: &[&Path]) -> io::Result<()> {
+        let (new, there) = (new.join(SESSIONS), self.target.join(SESSIONS));
+        let next = self.staging().join(SESSIONS);
+        for folder in [&new, &there, &next] {
+            fs::create_dir_all(folder)?;
+        }
+        fs::remove_dir_all(&next)?;
+        for from in [&new, &there] {
+            for entry in WalkDir::new(from) {
+                let entry = entry?;
+                let name = entry.path().strip_prefix(from).map_err(io::Error::other)?;
+                let to = next.join(name);
+                if entry.path_is_symlink() {
+                    return Err(io::ErrorKind::Unsupported.into());
+                }
+                let stays = !to.exists() && !removed.contains(&&*Path::new(SESSIONS).join(name));
+                if stays && !entry.file_type().is_dir() {
+                    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+                    fs::hard_link(entry.path(), to)?;
+                }
+            }
+        }
+        fs::set_permissions(&next, fs::metadata(&there)?.permissions())?;
+        exchange(&next, &there)
     }
 
     fn close(&mut self) -> io::Result<()> {
