@@ -44,7 +44,7 @@ const LEAST_BEND: f64 = 0.05;
 const SAME_TASK: f64 = 0.4;
 
 /// The same beside known traces, which may have been cleaned: that took up to .09 of the similarity of real sessions of one task.
-const KNOWN_TASK: f64 = 0.35;
+const KNOWN_TASK: f64 = 0.38;
 
 /// A number of traces, or a part of all.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -588,7 +588,7 @@ fn a_set_that_ends_takes_nothing_that_known_traces_have_though_these_were_cleane
         ..options(2)
     };
     for (options, expected) in [(ends, &[1][..]), (options(2), &[1, 0])] {
-        let selection = choose(&[beside(0.37), beside(0.33)], &candidates(&traces), &options);
+        let selection = choose(&[beside(0.39), beside(0.37)], &candidates(&traces), &options);
         assert_eq!(indices(&selection), expected);
     }
 }
