@@ -2,7 +2,6 @@
 
 use std::{cell::LazyCell, collections::HashSet, iter, sync::LazyLock};
 
-use memchr::memchr_iter;
 use regex::bytes::Regex;
 
 use super::{
@@ -81,16 +80,13 @@ impl Identities {
     }
 }
 
-/// Returns the next blank from `from` on between a word and one with a capital.
+/// Returns the next place from `from` on where a word, a blank and one with a capital meet.
 fn capital_behind_word(bytes: &[u8], from: usize) -> Option<usize> {
-    let mut blanks = memchr_iter(b' ', &bytes[from..]).map(|at| from + at);
-    blanks.find(|at| {
-        let around = bytes.get(at.saturating_sub(1)..at + 2);
-        matches!(
-            around,
-            Some([b'a'..=b'z' | b'.' | 0x80.., _, b'A'..=b'Z' | 0xC3..=0xD4])
-        )
-    })
+    let mut around = bytes[from..].windows(3);
+    let meet = |three: &[u8]| {
+        three[1] == b' ' && matches!(three, [b'a'..=b'z' | b'.' | 0x80.., _, b'A'..=b'Z' | 0xC3..=0xD4])
+    };
+    Some(from + around.position(meet)?)
 }
 
 /// Returns the words of a text that have no capital at the beginning, up to a sign that ends a part of a sentence.
