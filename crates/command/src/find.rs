@@ -12,10 +12,9 @@ use crate::{Failure, Inputs, Messages, Result, Target, counted, files::metadata_
 const OF_DATABASES: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 impl Inputs {
-    /// Finds the files: those that are named, or the sessions on this machine without those that the user's file `ignore` names, but for those that
-    /// the filter leaves out. Each folder is
-    /// replaced by the files below it that a reader recognises or that cannot be read, in the order of their names, without links and the
-    /// files that the run writes (`outputs`). Says how many files were skipped.
+    /// Finds the files: those that are named, or the sessions on this machine without those that the user's file `ignore` names, but for those
+    /// that the filter leaves out. Each folder is replaced by the files below it that a reader recognises or that cannot be read, in the order
+    /// of their names, without links and the files that the run writes (`outputs`). Says how many files were skipped.
     ///
     /// # Errors
     /// If only folders are named, and no file in them is recognised, or the file `ignore` cannot be read.

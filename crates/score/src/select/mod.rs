@@ -239,23 +239,24 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
         Some(_) => *quality,
         None => quality / (value::density(of) * parts[&outcome.agent]),
     });
-    let cover = neighbours
-        .iter()
-        .map(|of| of.before.map_or(0.0, |known| known.similarity));
-    let cover: Vec<_> = cover.collect();
+    let known = |of: &Neighbours| of.before.map_or(0.0, |known| known.similarity);
+    let cover: Vec<_> = neighbours.iter().map(known).collect();
     let mut facility = Facility::new(neighbours, weights.collect(), qualities.clone(), cover.clone());
     let (before, most) = (facility.value(), facility.most());
-    let is_known =
-        |of: &Neighbours| options.ends && of.before.is_some_and(|known| known.similarity >= KNOWN_TASK);
-    let is_eligible = neighbours.iter().zip(&unfit);
-    let is_eligible = is_eligible.map(|(of, unfit)| unfit.is_none() && !is_known(of));
-    let is_eligible: Vec<_> = is_eligible.collect();
+    let is_new = |known: f64| !options.ends || known < KNOWN_TASK;
+    let pairs = cover.iter().zip(&unfit);
+    let is_eligible: Vec<_> = pairs
+        .map(|(known, unfit)| unfit.is_none() && is_new(*known))
+        .collect();
     let kinds = [unsolved(neighbours, &outcomes), short(&outcomes)];
     let mut picks = Vec::new();
-    let copy = if options.only_new { COPY } else { f64::INFINITY };
+    let add = |facility: &mut _, picks: &mut _, copy| {
+        pick(facility, picks, is_eligible.clone(), &kinds, options, copy);
+    };
     // Where known traces cover something, the curve has bent among these.
     if !options.ends || before == 0.0 {
-        pick(&mut facility, &mut picks, &is_eligible, &kinds, options, copy);
+        let copy = if options.only_new { COPY } else { f64::INFINITY };
+        add(&mut facility, &mut picks, copy);
     }
     if options.ends {
         let curve = picks.iter().scan(before, |covered, (pick, _)| {
@@ -266,41 +267,27 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &SelectOp
         picks.truncate(knee);
         // What is behind the knee covers nothing, so that others take its places.
         facility.restart(cover, picks.iter().map(|(pick, _)| pick.index));
-        pick(
-            &mut facility,
-            &mut picks,
-            &is_eligible,
-            &kinds,
-            options,
-            SAME_TASK,
-        );
+        add(&mut facility, &mut picks, SAME_TASK);
     }
     let mut ranks = vec![None; neighbours.len()];
     for (rank, (pick, _)) in picks.iter().enumerate() {
         ranks[pick.index] = Some(rank);
     }
 
-    let mut covered = before;
-    let mut share_with = |gain: f64| {
+    let (mut covered, mut chosen) = (before, Vec::new());
+    for (Pick { index, gain, nearest }, reason) in picks {
         covered += gain;
-        share(covered, most)
-    };
-    let mut chosen: Vec<_> = picks
-        .iter()
-        .map(|&(Pick { index, gain, nearest }, reason)| Chosen {
+        let mut near = neighbours[index].nearest.iter().copied();
+        chosen.push(Chosen {
             index,
             reason,
             gain,
-            covered: share_with(gain),
+            covered: share(covered, most),
             nearest_before: nearest,
             stands_for: Vec::new(),
-            nearest_left: neighbours[index]
-                .nearest
-                .iter()
-                .copied()
-                .find(|near| ranks[near.index].is_none()),
-        })
-        .collect();
+            nearest_left: near.find(|near| ranks[near.index].is_none()),
+        });
+    }
     let standings = stand(neighbours, &qualities, &ranks);
     list(&mut chosen, &standings, &ranks);
     let left = standings.into_iter().map(|(index, standing)| Left {
@@ -345,14 +332,13 @@ fn list(chosen: &mut [Chosen], standings: &[(usize, Standing)], ranks: &[Option<
 fn pick(
     facility: &mut Facility,
     picks: &mut Vec<(Pick, Reason)>,
-    is_eligible: &[bool],
+    mut is_eligible: Vec<bool>,
     [unsolved, short]: &[Vec<bool>; 2],
     options: &SelectOptions,
     copy: f64,
 ) {
     let count = options.count.of(is_eligible.len());
     let room = options.failures.map_or(0, |failures| failures.of(count));
-    let mut is_eligible = is_eligible.to_vec();
     picks.iter().for_each(|(pick, _)| is_eligible[pick.index] = false);
     let phases = [
         (Reason::Coverage, false, count - room),
